@@ -1,0 +1,131 @@
+-- One row per path from a product down its modifiers, in one menu.
+--
+-- A walk level by level. It stops below a modifier that stands in the path already
+-- (is_cycle), 32 modifiers deep, at 10,000 paths a product and at 500,000 a menu. Levels
+-- near the product are kept whole; in the level that is cut, the order of the document
+-- decides. Children are counted before they are joined, so a hostile menu costs no more
+-- than the paths that are kept. The claim core.modifier_paths__are_whole lists what is cut.
+with recursive
+
+children as (
+    select
+        menu_id,
+        parent_id as modifier_id,
+        count(*) as edges,
+    from core.modifier_edges
+    where parent_type = 'modifier'
+    group by menu_id, parent_id
+),
+
+roots as (
+    select
+        menu_id,
+        parent_id as product_id,
+        edge_no,
+        modifier_id,
+        price,
+        _load_id,
+        row_number() over (partition by menu_id order by parent_id, edge_no) as menu_no,
+    from core.modifier_edges
+    where parent_type = 'product' and edge_no <= 10000
+),
+
+walk as (
+    select
+        menu_id,
+        product_id,
+        [edge_no] as path,
+        [modifier_id] as modifier_ids,
+        1 as depth,
+        modifier_id,
+        price,
+        false as is_cycle,
+        count(*) over (partition by menu_id, product_id) as product_paths,
+        count(*) over (partition by menu_id) as menu_paths,
+        _load_id,
+    from roots
+    where menu_no <= 500000
+
+    union all
+
+    (
+        with
+
+        parents as (
+            select
+                walk.*,
+                children.edges,
+                sum(children.edges) over (
+                    partition by walk.menu_id, walk.product_id
+                    order by walk.path
+                    rows unbounded preceding
+                ) - children.edges as edges_before,
+            from walk
+            inner join children
+                on walk.menu_id = children.menu_id
+                and walk.modifier_id = children.modifier_id
+            where not walk.is_cycle and walk.depth < 32
+        ),
+
+        in_product as (
+            select
+                *,
+                least(edges, greatest(0, 10000 - product_paths - edges_before)) as kept,
+            from parents
+        ),
+
+        in_menu as (
+            select
+                *,
+                500000 - menu_paths - sum(kept) over (
+                    partition by menu_id
+                    order by product_id, path
+                    rows unbounded preceding
+                ) + kept as room,
+            from in_product
+        )
+
+        select
+            parent.menu_id,
+            parent.product_id,
+            list_append(parent.path, edge.edge_no) as path,
+            list_append(parent.modifier_ids, edge.modifier_id) as modifier_ids,
+            parent.depth + 1 as depth,
+            edge.modifier_id,
+            edge.price,
+            list_contains(parent.modifier_ids, edge.modifier_id) as is_cycle,
+            parent.product_paths + count(*) over (
+                partition by parent.menu_id, parent.product_id
+            ) as product_paths,
+            parent.menu_paths + count(*) over (
+                partition by parent.menu_id
+            ) as menu_paths,
+            parent._load_id,
+        from in_menu as parent
+        inner join core.modifier_edges as edge
+            on parent.menu_id = edge.menu_id
+            and edge.parent_type = 'modifier'
+            and parent.modifier_id = edge.parent_id
+        where edge.edge_no <= least(parent.kept, parent.room)
+    )
+)
+
+select
+    -- keys
+    walk.menu_id,
+    walk.product_id,
+    walk.path,
+    -- the way down
+    walk.modifier_ids,
+    walk.depth,
+    walk.modifier_id,
+    children.modifier_id is null as is_leaf,
+    walk.is_cycle,
+    -- money
+    walk.price,
+    -- lineage
+    walk._load_id,
+from walk
+left join children
+    on walk.menu_id = children.menu_id
+    and walk.modifier_id = children.modifier_id

@@ -1,0 +1,23 @@
+-- One row per price group of a menu, in the order of the document.
+with
+
+groups as (
+    select
+        menu_id,
+        generate_subscripts(document.menu.price_groups, 1) as group_no,
+        unnest(document.menu.price_groups) as price_group,
+        _load_id,
+    from raw.latest_menus
+)
+
+select
+    -- keys
+    menu_id,
+    group_no,
+    price_group.id as price_group_id,
+    -- what it is
+    price_group.name as name,
+    price_group.position as position,
+    -- lineage
+    _load_id,
+from groups
