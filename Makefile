@@ -1,0 +1,31 @@
+# Everything here can be said without make: `python3 bootstrap.py run` and `python3 bootstrap.py test`.
+PYTHON ?= python3
+
+.PHONY: run test test-all lint lock
+
+run:
+	$(PYTHON) bootstrap.py run
+
+test:
+	$(PYTHON) bootstrap.py test
+
+test-all:
+	$(PYTHON) bootstrap.py test --all
+
+lint:
+	$(PYTHON) bootstrap.py setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# Resolve the dependencies of pyproject.toml anew, for every platform and Python 3.11 to 3.14, with hashes.
+# uv comes into an environment of its own: nothing else needs it. A version already locked stays while it fits;
+# `make lock UPGRADE=--upgrade` takes the newest that do.
+COMPILE = .venv-lock/bin/uv pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
+
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	echo 'duckdb==2.0.0' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -

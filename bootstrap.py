@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Set ordermart up in a fresh clone, then run the demo or the tests.
+
+Needs git, Python 3.11 or later and pip, and nothing that is installed by pip: only the standard library.
+Knows nothing of orders or settings; everything after the set-up is said to `ordermart` or pytest.
+
+    python3 bootstrap.py run [ARGUMENTS of ordermart demo]
+    python3 bootstrap.py test [--all] [ARGUMENTS of pytest]
+    python3 bootstrap.py test-duckdb2 [ARGUMENTS of pytest]
+    python3 bootstrap.py setup
+"""
+
+import sys
+
+# An old Python must be able to read the file this far: no newer syntax anywhere in it.
+if sys.version_info < (3, 11):  # noqa: UP036 - said here, because no package metadata has been read yet
+    sys.exit(
+        f"ordermart needs Python 3.11 or later; this is Python {sys.version_info[0]}.{sys.version_info[1]} "
+        f"({sys.executable}). Run bootstrap.py with a newer one."
+    )
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+LOCK = "requirements.lock"
+# A second set of tools: what is named later is laid over what was named before.
+ENVIRONMENTS = {
+    ".venv": (LOCK,),
+    ".venv-duckdb2": (LOCK, "requirements-duckdb2.lock"),
+}
+OLDEST_PIP = (22, 3)  # the first that installs into another environment
+# pip settings of this user that would send packages elsewhere than into the environment.
+MISLEADING = (
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_ROOT",
+    "PIP_REQUIRE_VIRTUALENV",
+)
+USAGE = (__doc__ or "").split("\n\n", 2)[2]
+
+
+class SetupError(Exception):
+    """The environment cannot be made; the message says what to do."""
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Set up, then become the command that was asked for."""
+    command, rest = (arguments[0] if arguments else "help"), arguments[1:]
+    try:
+        if command == "run":
+            become([str(set_up(".venv") / "ordermart"), "demo", *rest])
+        if command == "test":
+            # Without --all the tests marked slow stay out: pyproject.toml says so.
+            everything = ["-m", ""] if "--all" in rest else []
+            chosen = [argument for argument in rest if argument != "--all"]
+            test(set_up(".venv"), [*everything, *chosen])
+        if command == "test-duckdb2":
+            test(set_up(".venv-duckdb2"), ["-m", "duckdb2", *rest])
+        if command == "setup":
+            for name in rest or [".venv"]:
+                set_up(name)
+            sys.exit(0)
+    except SetupError as error:
+        sys.exit(f"bootstrap: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(USAGE)
+    sys.exit(0 if command in {"help", "-h", "--help"} else 2)
+
+
+def test(programs: Path, arguments: list[str]) -> NoReturn:
+    """Become pytest, in the project's folder."""
+    os.chdir(ROOT)
+    become([str(programs / "python"), "-m", "pytest", *arguments])
+
+
+def become(command: list[str]) -> NoReturn:
+    """Replace this process, so that signals and the exit code are the command's own."""
+    sys.stdout.flush()
+    if not Path(command[0]).exists():
+        raise SetupError(f"{command[0]} is not there; remove {Path(command[0]).parents[1]} and run again")
+    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+
+
+def set_up(name: str) -> Path:
+    """Make the environment `name` if it is not there as it should be; return the folder of its programs."""
+    if name not in ENVIRONMENTS:
+        raise SetupError("no environment {}: one of {}".format(name, ", ".join(ENVIRONMENTS)))
+    environment = ROOT / name
+    programs = environment / "bin"
+    wanted = stamp_of(ENVIRONMENTS[name])
+    with only_one(ROOT / (name + ".lock")):
+        found = read_stamp(environment)
+        whole = (programs / "python").exists()
+        if whole and found == wanted:
+            return programs
+        stamp = environment / "ordermart.json"
+        stamp.unlink(missing_ok=True)  # first: whatever is killed from here on leaves no stamp
+        if not (whole and found.get("locks") == wanted["locks"] and found.get("python") == wanted["python"]):
+            pip = make(environment)
+            for lock in ENVIRONMENTS[name]:
+                install(
+                    pip,
+                    lock,
+                    [
+                        "--require-hashes",
+                        "--no-deps",
+                        "--only-binary",
+                        ":all:",
+                        "-r",
+                        str(ROOT / lock),
+                    ],
+                )
+        install(pip_of(environment), "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
+        draft = stamp.with_suffix(".part")
+        draft.write_text(json.dumps(wanted), encoding="utf-8")
+        draft.replace(stamp)
+    return programs
+
+
+def stamp_of(locks: tuple[str, ...]) -> dict[str, str]:
+    """Return what an environment is made of: another value of "locks" or "python" means another environment."""
+    try:
+        texts = [(ROOT / lock).read_bytes() for lock in locks]
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    except FileNotFoundError as error:
+        raise SetupError(f"{error.filename} is missing: is this a whole clone?") from None
+    return {
+        "locks": hashlib.sha256(b"\0".join(texts)).hexdigest(),
+        "python": f"{sys.version} {sys.base_prefix}",
+        "project": hashlib.sha256(json.dumps([str(ROOT), project]).encode()).hexdigest(),
+    }
+
+
+def read_stamp(environment: Path) -> dict[str, str]:
+    """Return the stamp of a finished environment, or nothing when it was never finished."""
+    try:
+        stamp = json.loads((environment / "ordermart.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    # Programs in an environment name its folder: one that was moved does not work.
+    moved = not (environment / "pyvenv.cfg").exists() or stamp.get("project") is None
+    return {} if moved or not isinstance(stamp, dict) else stamp
+
+
+def make(environment: Path) -> list[str]:
+    """Make an empty environment; return the command that is its pip."""
+    python = getattr(sys, "_base_executable", sys.executable)  # the one that stays when .venv is removed
+    if environment.exists():
+        shutil.rmtree(environment)
+    made = run_quietly([python, "-m", "venv", str(environment)])
+    if made.returncode:
+        # Debian's python3 without python3-venv has no ensurepip: the pip outside installs into the environment.
+        shutil.rmtree(environment, ignore_errors=True)
+        if not outer_pip():
+            raise SetupError(
+                "this Python has neither pip nor ensurepip. Install one of them "
+                "(Debian: apt-get install python3-venv, or python3-pip) and run again."
+            )
+        made = run_quietly([python, "-m", "venv", "--without-pip", str(environment)])
+        if made.returncode:
+            shutil.rmtree(environment, ignore_errors=True)
+            raise SetupError("python -m venv failed:\n" + (made.stdout + made.stderr).strip())
+    return pip_of(environment)
+
+
+def pip_of(environment: Path) -> list[str]:
+    """Return the command that installs into `environment`."""
+    python = str(environment / "bin" / "python")
+    if run_quietly([python, "-m", "pip", "--version"]).returncode == 0:
+        return [python, "-m", "pip"]
+    version = outer_pip()
+    if version < OLDEST_PIP:
+        raise SetupError(
+            f"pip is missing or older than 22.3. Run `{sys.executable} -m pip install --upgrade pip`, or install "
+            "python3-venv, and run again."
+        )
+    return [sys.executable, "-m", "pip", "--python", python]
+
+
+def outer_pip() -> tuple[int, ...]:
+    """Return the version of the pip beside this Python; () when there is none."""
+    said = run_quietly([sys.executable, "-m", "pip", "--version"])
+    found = re.match(r"pip (\d+)\.(\d+)", said.stdout) if said.returncode == 0 else None
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def install(pip: list[str], what: str, arguments: list[str]) -> None:
+    """Install with pip: one line of progress on a terminal, nothing elsewhere, its last words on failure."""
+    terminal = sys.stderr.isatty()
+    command = [
+        *pip,
+        "install",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--progress-bar",
+        "off",
+        *arguments,
+    ]
+    last_words: deque[str] = deque(maxlen=15)
+    fetched = 0
+    with subprocess.Popen(
+        command,
+        env=environ(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        for line in process.stdout or ():
+            if not line.startswith("WARNING: Location"):
+                last_words.append(line)
+            fetched += line.startswith("Collecting ")
+            if terminal and (fetched or line.startswith("Installing")):
+                doing = "installing" if line.startswith("Installing") else "fetched"
+                print(
+                    f"\r\033[KSetting up from {what}: {doing} {fetched} packages",
+                    end="",
+                    file=sys.stderr,
+                )
+    if terminal:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    if process.returncode:
+        raise SetupError("pip could not install {}:\n{}".format(what, "".join(last_words).rstrip()))
+
+
+def run_quietly(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end and keep what it prints."""
+    return subprocess.run(
+        command,
+        env=environ(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def environ() -> dict[str, str]:
+    """Return the environment for pip and venv."""
+    return {name: value for name, value in os.environ.items() if name not in MISLEADING} | {"PIP_USER": "0"}
+
+
+@contextlib.contextmanager
+def only_one(lock: Path) -> Iterator[None]:
+    """Let one bootstrap at a time make an environment; the system frees the lock of a killed one."""
+    with lock.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("bootstrap: another one is setting up; waiting for it", file=sys.stderr)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
