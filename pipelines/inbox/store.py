@@ -1,0 +1,107 @@
+"""The one SQLite file of the inbox: its tables, how it is opened, how a change is committed.
+
+Knows nothing of HTTP or of what an entry is for. A committed change is on the disk: WAL with
+synchronous=FULL. Holds no bodies: topics, kinds, ids, delivery ids, times and sizes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BUSY_SECONDS = 30.0
+_LAYOUT = 1
+
+# due_at is null for whatever waits for nothing: done, dead letters, given up. `hints` counts
+# additions and `covers` is its value when the fetch under way began: a later hint makes
+# hints > covers, whatever the clocks say.
+_TABLES = """
+create table if not exists reasons (no integer primary key, name text not null unique) strict;
+
+create table if not exists entries (
+    kind text not null,
+    id integer not null,
+    state text not null check (state in ('waiting', 'started', 'done', 'dead', 'given_up')),
+    why integer not null,
+    due_at integer,
+    added_at integer not null,
+    hinted_at integer not null,
+    hints integer not null,
+    covers integer,
+    tries integer not null default 0,
+    misses integer not null default 0,
+    last_tried_at integer,
+    finished_at integer,
+    reason text,
+    primary key (kind, id)
+) strict, without rowid;
+
+create index if not exists entries_due on entries (kind, due_at, id) where due_at is not null;
+
+create table if not exists deliveries (
+    seq integer primary key,
+    received_at integer not null,
+    topic text,
+    kind text,
+    id integer,
+    delivery_id text,
+    bytes integer not null,
+    undecodable text,
+    sealed_ref text
+) strict;
+
+create index if not exists deliveries_undecodable on deliveries (seq) where undecodable is not null;
+"""
+
+
+def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Open the inbox at `path`, or make it; usable from several processes and threads.
+
+    Raise sqlite3.Error when the file is no inbox of this layout or the disk is full.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        layout = connection.execute("pragma user_version").fetchone()[0]
+        if layout == 0:
+            connection.executescript(f"begin immediate; {_TABLES} pragma user_version = {_LAYOUT}; commit;")
+        elif layout != _LAYOUT:
+            raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads {_LAYOUT}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Run one short writing transaction: committed and synced, or rolled back."""
+    connection.execute("begin immediate")
+    try:
+        yield connection
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+
+
+def micros(at: datetime) -> int:
+    """Return a moment as whole microseconds since 1970, UTC; a time without offset is refused."""
+    if at.tzinfo is None:
+        raise ValueError("a time without offset names no moment")
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def moment(value: int | None) -> datetime | None:
+    """Return what `micros` stored."""
+    return None if value is None else EPOCH + timedelta(microseconds=value)
