@@ -1,0 +1,179 @@
+"""Find every table and check, and the order in which they can be built.
+
+A table is `sql/<schema>/<table>.sql` and the contract that names it; a check is a file
+`sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the build
+(typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+
+A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
+
+    -- Every order line belongs to an order.
+    -- severity: blocking | warning
+    -- scope: order | menu | store | day | load | all
+
+It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
+`place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(18,4) and `detail` VARCHAR
+(codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one violation
+of a blocking check keeps the whole build from being committed.
+
+Knows nothing of data, settings or how a build runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import graphlib
+import importlib
+import json
+import pkgutil
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+
+from pipelines.warehouse import contracts
+from pipelines.warehouse.contracts.contract import Contract, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SQL = Path(__file__).resolve().parents[2] / "sql"
+SCHEMAS = ("core", "mart", "audit")
+Severity = Literal["blocking", "warning"]
+
+
+class CatalogueError(Exception):
+    """sql/ and the contracts do not fit together; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: its select, its contract, and the tables (`schema.name`) that the select reads."""
+
+    name: str
+    sql: str
+    contract: type[Contract]
+    depends_on: tuple[str, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """What part of it is computed anew when something changed."""
+        return self.contract.grain().scope
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart; () where nothing does."""
+        return self.contract.grain().key
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim about tables, as a select of its violations."""
+
+    name: str
+    table: str
+    claim: str
+    severity: Severity
+    scope: Scope
+    sql: str
+    depends_on: tuple[str, ...]
+
+
+@functools.cache
+def tables() -> tuple[Table, ...]:
+    """Return every table, each after the tables that it reads.
+
+    Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
+    """
+    models = {model.grain().table: model for model in _models()}
+    files = {f"{path.parent.name}.{path.stem}": path for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
+    if lone := sorted(models.keys() ^ files.keys()):
+        raise CatalogueError(f"without its other half, SQL file or contract: {', '.join(lone)}")
+    found = {}
+    for name, path in files.items():
+        sql = path.read_text(encoding="utf-8")
+        found[name] = Table(name, sql, models[name], _reads(sql, path))
+    known = found.keys()
+    for table in found.values():
+        if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
+            raise CatalogueError(f"sql for {table.name} reads {stray[0]}, which no file makes")
+    order = graphlib.TopologicalSorter(
+        {name: sorted(d for d in found[name].depends_on if d in known) for name in sorted(known)}
+    )
+    return tuple(found[name] for name in order.static_order())
+
+
+@functools.cache
+def checks() -> tuple[Check, ...]:
+    """Return every check of `sql/checks/`, by name."""
+    return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
+
+
+def table(name: str) -> Table:
+    """Return the table of that name (`core.orders`), whatever the state of the others."""
+    schema, _, stem = name.partition(".")
+    path = SQL / schema / f"{stem}.sql"
+    model = next((model for model in _models() if model.grain().table == name), None)
+    if model is None or not path.exists():
+        raise CatalogueError(f"{name} needs both sql/{schema}/{stem}.sql and a contract")
+    sql = path.read_text(encoding="utf-8")
+    return Table(name, sql, model, _reads(sql, path))
+
+
+def check(name: str) -> Check:
+    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    return _check(SQL / "checks" / f"{name}.sql")
+
+
+def reads(sql: str) -> tuple[str, ...]:
+    """Return the tables with a schema that a select reads, sorted."""
+    with duckdb.connect() as connection:
+        row = connection.execute("select json_serialize_sql(?)", [sql]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+    return tuple(sorted({f"{n['schema_name']}.{n['table_name']}" for n in _base_tables(tree)}))
+
+
+def _reads(sql: str, path: Path) -> tuple[str, ...]:
+    try:
+        return reads(sql)
+    except CatalogueError as error:
+        raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
+
+
+def _base_tables(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if node.get("type") == "BASE_TABLE" and node.get("schema_name"):
+            yield node
+        for value in node.values():
+            yield from _base_tables(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _base_tables(value)
+
+
+def _models() -> Iterator[type[Contract]]:
+    for module in pkgutil.iter_modules(contracts.__path__):
+        importlib.import_module(f"{contracts.__name__}.{module.name}")
+    yield from Contract.__subclasses__()
+
+
+def _check(path: Path) -> Check:
+    sql = path.read_text(encoding="utf-8")
+    about = path.stem.partition("__")[0]
+    claim = re.match(r"-- (.+)", sql)
+    severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
+    scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
+    if not claim or not severity:
+        raise CatalogueError(f"checks/{path.name} must start with its claim, then `-- severity: blocking` or `warning`")
+    return Check(
+        name=path.stem,
+        table=about,
+        claim=claim[1],
+        severity="blocking" if severity[1] == "blocking" else "warning",
+        scope=scope[1] if scope else table(about).scope,  # type: ignore[arg-type]
+        sql=sql,
+        depends_on=_reads(sql, path),
+    )

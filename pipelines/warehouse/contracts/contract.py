@@ -1,0 +1,122 @@
+"""What every table's contract is made of: columns with a type, a meaning and its checks, a key and a scope.
+
+A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the traps. The
+same class checks the rows, comments the release's columns, fills the dictionary and gives the asset's column schema.
+Knows nothing of SQL files, of connections or of how a table is built.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import pandas as pd
+import pandera.pandas as pandera
+import pyarrow as pa
+
+Scope = Literal["order", "menu", "store", "day", "load", "check", "all"]
+"""What part of a table is computed anew when something changed: the rows of the touched orders (menus, stores, business
+days, loads, checks), or all of them."""
+
+SCOPE_KEYS: dict[str, str] = {
+    "order": "order_id",
+    "menu": "menu_id",
+    "store": "store_id",
+    "day": "business_date",
+    "load": "load_id",
+}
+
+Id = Annotated[pd.ArrowDtype, pa.int64()]
+Count = Annotated[pd.ArrowDtype, pa.int64()]
+Text = Annotated[pd.ArrowDtype, pa.string()]
+Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
+Instant = Annotated[pd.ArrowDtype, pa.timestamp("us", tz="UTC")]
+LocalTime = Annotated[pd.ArrowDtype, pa.timestamp("us")]
+Day = Annotated[pd.ArrowDtype, pa.date32()]
+Flag = Annotated[pd.ArrowDtype, pa.bool_()]
+Share = Annotated[pd.ArrowDtype, pa.float64()]
+Ids = Annotated[pd.ArrowDtype, pa.list_(pa.int64())]
+Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
+
+_DUCKDB_TYPES: dict[Any, str] = {
+    pa.int64(): "BIGINT",
+    pa.string(): "VARCHAR",
+    pa.decimal128(18, 4): "DECIMAL(18,4)",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.timestamp("us"): "TIMESTAMP",
+    pa.date32(): "DATE",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+    pa.list_(pa.int64()): "BIGINT[]",
+    pa.list_(pa.string()): "VARCHAR[]",
+}
+
+
+def column(meaning: str, *, named: str | None = None, nullable: bool = False, **checks: Any) -> Any:
+    """Declare a column: what it means, whether the interface lets it be null, and Pandera's checks (ge=0, isin=…).
+
+    `named` is for names that start with an underscore, which Pandera does not take for fields.
+    """
+    return pandera.Field(description=meaning, alias=named, nullable=nullable, **checks)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as every reader of a contract wants it: `type` is DuckDB's name of the type."""
+
+    name: str
+    type: str
+    nullable: bool
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Grain:
+    """What a row of the table is: `key` names the columns that tell rows apart, () where nothing does."""
+
+    table: str
+    scope: Scope
+    key: tuple[str, ...]
+
+
+class Contract(pandera.DataFrameModel):
+    """The contract of one table: `class Orders(Contract, table="core.orders", scope="order", key=("order_id",))`."""
+
+    # Pandera takes every name without an underscore for a column.
+    _grain: ClassVar[Grain]
+
+    class Config:
+        """Columns exactly as declared, in that order, never coerced."""
+
+        strict = True
+        ordered = True
+        coerce = False
+
+    def __init_subclass__(cls, *, table: str, scope: Scope, key: tuple[str, ...], **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
+        cls._grain = Grain(table, scope, key)
+
+    @classmethod
+    def grain(cls) -> Grain:
+        """Return the table's name, scope and key."""
+        return cls._grain
+
+    @classmethod
+    def meaning(cls) -> str:
+        """Return the docstring, unwrapped: grain, source, traps."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def columns(cls) -> tuple[Column, ...]:
+        """Return the columns in order."""
+        schema = cls.to_schema()
+        return tuple(
+            Column(
+                name=cast("str", name),
+                type=_DUCKDB_TYPES[each.dtype.type.pyarrow_dtype],
+                nullable=each.nullable,
+                meaning=each.description or "",
+            )
+            for name, each in schema.columns.items()
+        )

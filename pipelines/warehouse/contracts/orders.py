@@ -1,0 +1,122 @@
+"""Contracts of orders, their lines, modifiers and deliveries, as the source says."""
+
+from pipelines.warehouse.contracts.contract import Contract, Count, Flag, Id, Instant, Money, Text, column
+
+_HAS = "Whether the order came with {0}; false for an empty text, null where the source gave null or nothing."
+_OPEN = "Its text, only where [privacy] open_fields names it; else null here and sealed in the vault."
+
+
+class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
+    """One row per order, as its latest version says.
+
+    Source: get order details, every field of the interface that is not personal; raw.latest_orders.
+    Traps: which statuses are sales is not stated: see mart.orders. An order that the service no longer knows stays,
+    with is_gone. No part of the price is filled in: null means that the source gave none.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    store_id: Id = column("The store it belongs to.", nullable=True)
+    customer_key: Text = column(
+        "A random key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
+    )
+    status: Text = column("The order's status, as sent; the set of values is not stated.", nullable=True)
+    platform: Text = column("Where it was placed, as sent (observed: web).", nullable=True)
+    dispatch_method: Text = column("How it is dispatched, as sent (observed: store_delivery).", nullable=True)
+    created_at: Instant = column("When it was created.", nullable=True)
+    requested_time: Instant = column("The time the customer asked for.", nullable=True)
+    promised_delivery_time: Instant = column("The promised delivery time.", nullable=True)
+    promised_pick_up_time: Instant = column("The promised pick-up time; null when not for pick-up.", nullable=True)
+    subtotal_price: Money = column("The sum before delivery, tip and discounts, as sent.", nullable=True)
+    delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
+    tip: Money = column("The tip, as sent.", nullable=True)
+    discount: Money = column("The discount, as sent; subtracted in the observed total.", nullable=True)
+    loyalty_discount: Money = column("The loyalty discount, as sent; subtracted in the observed total.", nullable=True)
+    total_price: Money = column("The final total, as sent; nothing recomputed.", nullable=True)
+    has_user_phone: Flag = column(_HAS.format("a phone number"), nullable=True)
+    has_user_email: Flag = column(_HAS.format("an e-mail address"), nullable=True)
+    has_user_address: Flag = column(_HAS.format("an address"), nullable=True)
+    has_user_name: Flag = column(_HAS.format("a name"), nullable=True)
+    has_apartment_details: Flag = column(_HAS.format("an address complement"), nullable=True)
+    has_user_latitude: Flag = column(_HAS.format("a latitude"), nullable=True)
+    has_user_longitude: Flag = column(_HAS.format("a longitude"), nullable=True)
+    has_dispatch_note: Flag = column(_HAS.format("a note for dispatch"), nullable=True)
+    dispatch_note: Text = column(_OPEN, nullable=True)
+    is_gone: Flag = column(
+        "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the order."
+    )
+    fetched_at: Instant = column(
+        "When this version of the order was first observed; null for an archive of unknown time.",
+        named="_fetched_at",
+        nullable=True,
+    )
+    load_id: Text = column("The load of that observation.", named="_load_id")
+    payload_sha256: Text = column("SHA-256 of the document without personal data.", named="_payload_sha256")
+
+
+class OrderLines(Contract, table="core.order_lines", scope="order", key=("order_id", "line_no")):
+    """One row per order line, in the order of the document.
+
+    Source: items of get order details.
+    Traps: the interface does not say whether price is for one unit or for the line: sum no price times quantity from
+    here. line_id is not promised to be unique. Joined to order_line_modifiers a line multiplies.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    line_no: Count = column("The line's place in the order, from 1.", ge=1)
+    line_id: Id = column("The line, as the service numbers it.", nullable=True)
+    product_id: Id = column("The product sold: a key of the menu's products.", nullable=True)
+    quantity: Count = column("How many of the product.", nullable=True)
+    name: Text = column("The product's name when ordered.", nullable=True)
+    price: Money = column("The price of the line's product, as sent.", nullable=True)
+    has_instructions: Flag = column(
+        "Whether the customer gave instructions; false for an empty text, null where the source gave null or nothing.",
+        nullable=True,
+    )
+    instructions: Text = column(_OPEN, nullable=True)
+    load_id: Text = column("The load of that observation.", named="_load_id")
+
+
+class OrderLineModifiers(
+    Contract, table="core.order_line_modifiers", scope="order", key=("order_id", "line_no", "modifier_no")
+):
+    """One row per modifier of an order line, in the order of the document.
+
+    Source: modifiers of the items of get order details.
+    Traps: the interface does not say whether price counts once, per unit of the modifier or per unit of the line. The
+    same modifier may stand several times in a line.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    line_no: Count = column("The line's place in the order, from 1.", ge=1)
+    modifier_no: Count = column("The modifier's place in the line, from 1.", ge=1)
+    modifier_id: Id = column("The modifier: a key of the menu's modifiers.", nullable=True)
+    name: Text = column("The modifier's name when ordered.", nullable=True)
+    action: Text = column("What is done with it, as sent (observed: add).", nullable=True)
+    quantity: Count = column("How many of the modifier.", nullable=True)
+    price: Money = column("The modifier's price, as sent.", nullable=True)
+    load_id: Text = column("The load of that observation.", named="_load_id")
+
+
+class OrderDeliveries(Contract, table="core.order_deliveries", scope="order", key=("order_id", "delivery_no")):
+    """One row per delivery record of an order, in the order of the document.
+
+    Source: deliveries of get order details.
+    Trap: an order may have none or several; delivery_id is not promised to be unique.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    delivery_no: Count = column("The record's place in the order, from 1.", ge=1)
+    delivery_id: Id = column("The delivery, as the service numbers it.", nullable=True)
+    type: Text = column("Who delivers, as sent (observed: own_delivery).", nullable=True)
+    status: Text = column("The delivery's status, as sent (observed: confirmed).", nullable=True)
+    has_confirmation_code: Flag = column(
+        "Whether there is a confirmation code; false for an empty text, null where the source gave null or nothing.",
+        nullable=True,
+    )
+    confirmation_code: Text = column(_OPEN, nullable=True)
+    has_tracking_url: Flag = column(
+        "Whether there is a tracking address; false for an empty text, null where the source gave null or nothing.",
+        nullable=True,
+    )
+    tracking_url: Text = column(_OPEN, nullable=True)
+    load_id: Text = column("The load of that observation.", named="_load_id")

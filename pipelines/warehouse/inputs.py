@@ -1,0 +1,239 @@
+"""The inputs that a build gives to sql/: schema `raw`, its columns, and how documents are typed.
+
+| table | rows |
+|---|---|
+| raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
+| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
+| raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
+| raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
+| raw.refusals | every quarantined verdict ever |
+| raw.settings | one row: what the settings file answers |
+| raw.findings | the violations of the warning checks |
+
+A document's type names each field of the interface; a field that a document lacks is null. Money is DECIMAL(18,4)
+out of JSON strings, exact. Knows nothing of files or of how touched rows are found.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_MODIFIER = {"id": "BIGINT", "name": "VARCHAR", "price": "DECIMAL(18,4)", "action": "VARCHAR", "quantity": "BIGINT"}
+_ITEM = {
+    "id": "BIGINT",
+    "product_id": "BIGINT",
+    "quantity": "BIGINT",
+    "name": "VARCHAR",
+    "has_instructions": "BOOLEAN",
+    "instructions": "VARCHAR",
+    "price": "DECIMAL(18,4)",
+    "modifiers": [_MODIFIER],
+}
+_DELIVERY = {
+    "id": "BIGINT",
+    "type": "VARCHAR",
+    "has_confirmation_code": "BOOLEAN",
+    "confirmation_code": "VARCHAR",
+    "status": "VARCHAR",
+    "has_tracking_url": "BOOLEAN",
+    "tracking_url": "VARCHAR",
+}
+# Times stay text here: sql/ casts them, and a cast that fails says so, which from_json does not.
+_ORDER = {
+    "id": "BIGINT",
+    "has_user_phone": "BOOLEAN",
+    "has_user_email": "BOOLEAN",
+    "has_user_address": "BOOLEAN",
+    "has_user_name": "BOOLEAN",
+    "has_apartment_details": "BOOLEAN",
+    "has_user_latitude": "BOOLEAN",
+    "has_user_longitude": "BOOLEAN",
+    "has_dispatch_note": "BOOLEAN",
+    "dispatch_note": "VARCHAR",
+    "dispatch_method": "VARCHAR",
+    "store_id": "BIGINT",
+    "status": "VARCHAR",
+    "platform": "VARCHAR",
+    "requested_time": "VARCHAR",
+    "promised_delivery_time": "VARCHAR",
+    "promised_pick_up_time": "VARCHAR",
+    "created_at": "VARCHAR",
+    "subtotal_price": "DECIMAL(18,4)",
+    "delivery_price": "DECIMAL(18,4)",
+    "tip": "DECIMAL(18,4)",
+    "discount": "DECIMAL(18,4)",
+    "loyalty_discount": "DECIMAL(18,4)",
+    "total_price": "DECIMAL(18,4)",
+    "items": [_ITEM],
+    "deliveries": [_DELIVERY],
+}
+_PRICE = {
+    "price_id": "BIGINT",
+    "product_id": "BIGINT",
+    "position": "BIGINT",
+    "channel": "VARCHAR",
+    "price": "DECIMAL(18,4)",
+    "delivery_price": "DECIMAL(18,4)",
+}
+_REFERENCE = {"modifier_id": "BIGINT", "position": "BIGINT", "price": "DECIMAL(18,4)"}
+_MENU = {
+    "menu": {
+        "id": "BIGINT",
+        "name": "VARCHAR",
+        "price_groups": [{"id": "BIGINT", "name": "VARCHAR", "position": "BIGINT", "prices": [_PRICE]}],
+    },
+    "products": {
+        "*": {
+            "name": "VARCHAR",
+            "description": "VARCHAR",
+            "dispatch_method": "VARCHAR",
+            "modifiers": [_REFERENCE],
+        }
+    },
+    "modifiers": {"*": {"name": "VARCHAR", "description": "VARCHAR", "children": [_REFERENCE]}},
+}
+_STORE = {
+    "id": "BIGINT",
+    "name": "VARCHAR",
+    "timezone": "VARCHAR",
+    "currency": "VARCHAR",
+    "menu_ids": ["BIGINT"],
+    "attributes": "VARCHAR",
+}
+_OPEN = {"_unknown": {"*": "VARCHAR"}, "_kept": "VARCHAR"}
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "stores": _STORE | _OPEN,
+    "menus": _MENU | _OPEN,
+    "orders": _ORDER | _OPEN,
+}
+ENTITY = {"stores": "store_id", "menus": "menu_id", "orders": "order_id"}
+
+
+def sql_type(shape: Any) -> str:
+    """Return DuckDB's type of a document's shape: `[…]` is a list, `{"*": …}` a map, another dict a struct."""
+    if isinstance(shape, list):
+        return f"{sql_type(shape[0])}[]"
+    if isinstance(shape, dict) and "*" in shape:
+        return f"MAP(VARCHAR, {sql_type(shape['*'])})"
+    if isinstance(shape, dict):
+        return "STRUCT(" + ", ".join(f'"{name}" {sql_type(each)}' for name, each in shape.items()) + ")"
+    return str(shape)
+
+
+def structure(shape: Any) -> str:
+    """Return the same shape as the second argument of `from_json`."""
+    return json.dumps(_structure(shape))
+
+
+def _structure(shape: Any) -> Any:
+    if isinstance(shape, list):
+        return [_structure(shape[0])]
+    if isinstance(shape, dict) and "*" in shape:
+        return f"MAP(VARCHAR, {sql_type(shape['*'])})"
+    if isinstance(shape, dict):
+        return {name: _structure(each) for name, each in shape.items()}
+    return shape
+
+
+_LINEAGE = {
+    "is_gone": "BOOLEAN",
+    "_fetched_at": "TIMESTAMP WITH TIME ZONE",
+    "_load_id": "VARCHAR",
+    "_payload_sha256": "VARCHAR",
+}
+_NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
+# What the gate counted and added up by itself, from the JSON text.
+GATE: dict[str, dict[str, str]] = {
+    "stores": {"gate_menu_ids": "BIGINT"},
+    "menus": {
+        "gate_price_groups": "BIGINT",
+        "gate_prices": "BIGINT",
+        "gate_products": "BIGINT",
+        "gate_product_references": "BIGINT",
+        "gate_modifiers": "BIGINT",
+        "gate_child_references": "BIGINT",
+        "gate_price_money": "DECIMAL(38,4)",
+        "gate_delivery_price_money": "DECIMAL(38,4)",
+        "gate_reference_money": "DECIMAL(38,4)",
+    },
+    "orders": {
+        "gate_lines": "BIGINT",
+        "gate_modifiers": "BIGINT",
+        "gate_deliveries": "BIGINT",
+        "gate_order_money": "DECIMAL(38,4)",
+        "gate_line_money": "DECIMAL(38,4)",
+        "gate_modifier_money": "DECIMAL(38,4)",
+    },
+}
+OBSERVATION = {
+    "kind": "VARCHAR",
+    "id": "BIGINT",
+    "seq": "BIGINT",
+    "observed_at": "TIMESTAMP WITH TIME ZONE",
+    "source": "VARCHAR",
+    "verdict": "VARCHAR",
+    "sha256": "VARCHAR",
+    "http_status": "BIGINT",
+    "load_id": "VARCHAR",
+    "reason": "VARCHAR",
+    "pointer": "VARCHAR",
+    "customer_key": "VARCHAR",
+    "changed_personal": "VARCHAR[]",
+}
+_CHECKS = {"last_checked_at": "TIMESTAMP WITH TIME ZONE", "last_verdict": "VARCHAR", "misses": "BIGINT"}
+
+RAW: dict[str, dict[str, str]] = {
+    "raw.latest_orders": {
+        "order_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["orders"]),
+        "customer_key": "VARCHAR",
+        **_LINEAGE,
+        **_NOTES,
+        **GATE["orders"],
+    },
+    "raw.latest_menus": {
+        "menu_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["menus"]),
+        **_LINEAGE,
+        **_NOTES,
+        **GATE["menus"],
+    },
+    "raw.latest_stores": {
+        "store_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["stores"]),
+        **_LINEAGE,
+        **_NOTES,
+        **GATE["stores"],
+    },
+    "raw.order_checks": {"order_id": "BIGINT", **_CHECKS},
+    "raw.menu_checks": {"menu_id": "BIGINT", **_CHECKS},
+    "raw.store_checks": {"store_id": "BIGINT", **_CHECKS},
+    "raw.states": {
+        "kind": "VARCHAR",
+        "id": "BIGINT",
+        "customer_key": "VARCHAR",
+        "last_good_at": "TIMESTAMP WITH TIME ZONE",
+        **_LINEAGE,
+        **_CHECKS,
+    },
+    "raw.observations": OBSERVATION,
+    "raw.refusals": OBSERVATION,
+    "raw.settings": {
+        "business_day_time": "VARCHAR",
+        "business_day_timezone": "VARCHAR",
+        "business_day_start": "VARCHAR",
+        "sales_counted": "VARCHAR[]",
+        "sales_excluded": "VARCHAR[]",
+        "menus_product_ids": "VARCHAR",
+        "open_fields": "VARCHAR[]",
+    },
+    "raw.findings": {
+        "check_name": "VARCHAR",
+        "table_name": "VARCHAR",
+        "entity_id": "BIGINT",
+        "place": "VARCHAR",
+        "residual": "DECIMAL(18,4)",
+        "detail": "VARCHAR",
+    },
+}

@@ -1,0 +1,9 @@
+-- One row per violation of a check that warns.
+select
+    check_name,
+    table_name,
+    entity_id,
+    place,
+    residual,
+    detail,
+from raw.findings

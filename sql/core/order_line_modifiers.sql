@@ -1,0 +1,41 @@
+-- One row per modifier of an order line, in the order of the document.
+with
+
+latest as (
+    select order_id, document.items as items, _load_id, from raw.latest_orders
+),
+
+lines as (
+    select
+        order_id,
+        generate_subscripts(items, 1) as line_no,
+        unnest(items) as item,
+        _load_id,
+    from latest
+),
+
+modifiers as (
+    select
+        order_id,
+        line_no,
+        generate_subscripts(item.modifiers, 1) as modifier_no,
+        unnest(item.modifiers) as modifier,
+        _load_id,
+    from lines
+)
+
+select
+    -- keys
+    order_id,
+    line_no,
+    modifier_no,
+    modifier.id as modifier_id,
+    -- what was chosen
+    modifier.name as name,
+    modifier.action as action,
+    modifier.quantity as quantity,
+    -- money
+    modifier.price as price,
+    -- lineage
+    _load_id,
+from modifiers

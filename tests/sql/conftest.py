@@ -1,0 +1,108 @@
+"""Run one SQL file of sql/ on given rows, in a real DuckDB, and hold its result to its contract."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from pipelines.warehouse import catalogue, inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Row = dict[str, Any]
+Given = dict[str, list[Row]]
+
+SETTINGS: Row = {
+    "business_day_time": "created_at",
+    "business_day_timezone": "UTC",
+    "business_day_start": "00:00",
+    "sales_counted": [],
+    "sales_excluded": [],
+    "menus_product_ids": "global",
+    "open_fields": [],
+}
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the schemas of a build, in UTC."""
+    with duckdb.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        for schema in ("raw", *catalogue.SCHEMAS):
+            connection.execute(f"create schema if not exists {schema}")
+        yield connection
+
+
+@pytest.fixture
+def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row]]:
+    """Give `run_table("core.orders", {"raw.latest_orders": [{…}]})`: the rows, sorted by the table's key.
+
+    A given row may leave out columns: they are null. A document is a dict in the canonical form. raw.settings has the
+    defaults unless given. The result has been held to the contract: names, types, order, nullability and checks.
+    """
+
+    def run(name: str, given: Given) -> list[Row]:
+        table = catalogue.table(name)
+        _fill(con, table.depends_on, given)
+        relation = con.sql(table.sql)
+        columns = table.contract.columns()
+        assert list(zip(relation.columns, map(str, relation.types), strict=True)) == [
+            (column.name, column.type) for column in columns
+        ]
+        frame = relation.to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+        table.contract.validate(frame, lazy=True)
+        rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+        key = table.key or relation.columns
+        keys = [tuple(row[part] for part in key) for row in rows]
+        if table.key:
+            assert len({repr(each) for each in keys}) == len(keys), "key is not unique"
+        return sorted(rows, key=lambda row: tuple((row[part] is None, row[part]) for part in key))
+
+    return run
+
+
+@pytest.fixture
+def run_check(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row]]:
+    """Give `run_check("core.order_lines__belong_to_an_order", {…})`: the violations, sorted."""
+
+    def run(name: str, given: Given) -> list[Row]:
+        check = catalogue.check(name)
+        _fill(con, check.depends_on, given)
+        relation = con.sql(check.sql)
+        rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+        return sorted(rows, key=repr)
+
+    return run
+
+
+def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) -> None:
+    if unread := given.keys() - set(names):
+        raise KeyError(f"the select does not read {sorted(unread)}")
+    for name in names:
+        columns = inputs.RAW.get(name) or {
+            column.name: column.type for column in catalogue.table(name).contract.columns()
+        }
+        spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+        con.execute(f"create or replace table {name} ({spelled})")
+        rows = given.get(name, [{}] if name == "raw.settings" else [])
+        for row in rows:
+            _insert(con, name, (SETTINGS | row) if name == "raw.settings" else row)
+
+
+def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
+    marks, values = [], []
+    for column, value in row.items():
+        if column == "document":
+            kind = name.removeprefix("raw.latest_")
+            marks.append(f"from_json(?, '{inputs.structure(inputs.DOCUMENTS[kind])}')")
+            values.append(json.dumps(value))
+        else:
+            marks.append("?")
+            values.append(value)
+    names = ", ".join(f'"{column}"' for column in row)
+    con.execute(f"insert into {name} ({names}) values ({', '.join(marks)})", values)
