@@ -1,0 +1,115 @@
+"""Execute the nightly job in this process, and say how it went.
+
+The exit codes of `ordermart run` are decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from pipelines.assets.home import dagster_home
+from pipelines.assets.lock import run_lock
+from pipelines.report.summary import Night
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+
+class Exit(enum.IntEnum):
+    """What the exit code of a run means."""
+
+    PUBLISHED = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    LOCKED = 4
+
+
+def run_night(
+    settings: Settings,
+    job: dg.JobDefinition,
+    *,
+    order_ids: Path | None = None,
+    order_id_range: str = "",
+    menu_ids: Path | None = None,
+) -> Night:
+    """Execute the job on the instance below the data folder and return what it did.
+
+    Raise RunLockedError at once when another run holds the lock. A failed job raises nothing: its errors are told.
+    """
+    with run_lock(settings.data_dir, "ordermart run"):
+        dagster_home(settings.data_dir)
+        with dg.DagsterInstance.get() as instance:
+            result = job.execute_in_process(
+                instance=instance,
+                raise_on_error=False,
+                run_config={
+                    "ops": {
+                        "raw__menus": {"config": {"menu_ids": str(menu_ids.resolve()) if menu_ids else ""}},
+                        "raw__orders": {
+                            "config": {
+                                "order_ids": str(order_ids.resolve()) if order_ids else "",
+                                "order_id_range": order_id_range,
+                            }
+                        },
+                    },
+                    # Dagster's own records keep everything; the terminal gets our summary.
+                    "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                },
+            )
+    evaluations = result.get_asset_check_evaluations()
+    return Night(
+        published=result.success,
+        run_id=result.run_id,
+        landed=_landed(result),
+        errors=tuple(_errors(result)),
+        failing=tuple(
+            (e.asset_key.to_user_string().replace("/", "."), e.check_name, _number(e.metadata["violations"]))
+            for e in evaluations
+            if not e.passed
+        ),
+        checks=len(evaluations),
+    )
+
+
+def exit_code(night: Night, *, new_refusals: bool) -> Exit:
+    """Return what `ordermart run` ends with."""
+    if not night.published:
+        return Exit.FAILED
+    return Exit.REFUSED if new_refusals else Exit.PUBLISHED
+
+
+def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
+    landed: dict[str, dict[str, int]] = {}
+    for event in result.get_asset_materialization_events():
+        key = event.asset_key
+        if key is not None and key.path[0] == "raw":
+            metadata = event.materialization.metadata
+            landed[key.path[1]] = {
+                name: _number(value) for name, value in metadata.items() if not name.startswith("dagster/")
+            }
+    return landed
+
+
+def _number(value: Any) -> int:
+    return int(value.value)
+
+
+def _errors(result: dg.ExecuteInProcessResult) -> list[str]:
+    sentences = []
+    for event in result.all_events:
+        if not event.is_step_failure:
+            continue
+        data = event.step_failure_data
+        said = data.user_failure_data.description if data.user_failure_data else None
+        if not said and data.error is not None:
+            cause = data.error.cause or data.error
+            said = cause.message.strip()
+        step = event.step_key or "the job"
+        sentences.append(f"{step.replace('__', '/')}: {said or 'failed'}")
+    return sentences

@@ -1,0 +1,92 @@
+"""The warehouse as one step with a spec per table, and the release.
+
+One step, because a step per table would commit bad rows before a check could stop them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from pipelines.warehouse import BuildBlocked, build, publish, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.warehouse import CheckResult, Table
+
+_NEEDS = {"settings", "progress", "run_lock"}
+
+
+def warehouse_assets() -> list[dg.AssetsDefinition]:
+    """Return the multi-asset of all tables, and the release that follows it."""
+    catalogue = list(tables())
+    checks = [
+        dg.AssetCheckSpec(
+            check.name, asset=_key(table), blocking=check.severity == "blocking", description=check.claim
+        )
+        for table in catalogue
+        for check in table.checks
+    ]
+
+    @dg.multi_asset(
+        name="warehouse",
+        specs=[_spec(table) for table in catalogue],
+        check_specs=checks,
+        required_resource_keys=_NEEDS,
+    )
+    def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            result = build(context.resources.settings, progress=context.resources.progress)
+        except BuildBlocked as blocked:
+            yield from (_evaluation(check) for check in blocked.checks)
+            raise dg.Failure(description=str(blocked), allow_retries=False) from None
+        context.log.info("build: %s", result.why)
+        context.resources.results["build"] = result
+        for table in catalogue:
+            yield dg.MaterializeResult(
+                asset_key=_key(table), metadata={"dagster/row_count": result.rows.get(table.name, 0)}
+            )
+        yield from (_evaluation(check) for check in result.checks)
+
+    @dg.asset(
+        key="release",
+        deps=[_key(table) for table in catalogue],
+        group_name="release",
+        required_resource_keys=_NEEDS | {"results"},
+        description="What readers open: one DuckDB file, Parquet and a manifest, switched in one rename.",
+    )
+    def release(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        release = publish(context.resources.settings, context.resources.results["build"])
+        return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path)})
+
+    return [warehouse, release]
+
+
+def _key(table: Table) -> dg.AssetKey:
+    return dg.AssetKey(table.name.split("."))
+
+
+def _spec(table: Table) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        _key(table),
+        deps=[dg.AssetKey(name.split(".")) for name in table.depends_on],
+        group_name=table.name.split(".")[0],
+        description=table.description,
+        metadata={
+            "dagster/column_schema": dg.TableSchema(
+                [dg.TableColumn(c.name, c.type, description=c.description) for c in table.columns]
+            )
+        },
+    )
+
+
+def _evaluation(check: CheckResult) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=dg.AssetKey(check.table.split(".")),
+        check_name=check.name,
+        passed=check.violations == 0,
+        severity=dg.AssetCheckSeverity.ERROR if check.severity == "blocking" else dg.AssetCheckSeverity.WARN,
+        metadata={"violations": check.violations, "first": dg.MetadataValue.json(check.sample)},
+    )

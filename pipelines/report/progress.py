@@ -1,0 +1,44 @@
+"""Show progress of long work on a terminal, and nothing in a log.
+
+Knows only (what, done, total).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_EVERY = 0.1
+
+
+@contextmanager
+def terminal_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function of (what, done, total) that keeps one line of standard error up to date, when it is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _total: None
+        return
+    started = time.monotonic()
+    last = ("", 0.0)
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if what == last[0] and now - last[1] < _EVERY and done < total:
+            return
+        if last[0] and what != last[0]:
+            sys.stderr.write("\n")
+        last = (what, now)
+        share = f"{done:,} of {total:,}" if total else f"{done:,}"
+        sys.stderr.write(f"\r\033[K{now - started:6.1f} s  {what}: {share}")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if last[0]:
+            sys.stderr.write("\n")

@@ -1,0 +1,140 @@
+"""Say in a few lines what a run, a load or a build did.
+
+Reads the release that readers see; prints no personal data, because a release holds none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pipelines.landing import LoadSummary
+    from pipelines.settings import Settings
+    from pipelines.warehouse import BuildResult, Release
+
+_TRY = (
+    "select store_name, sum(total_price) as money from mart.orders group by store_name order by money desc limit 5",
+    "select * from mart.daily_store_sales where business_date is not null order by business_date desc, store_id limit 5",
+    "select check_name, count(*) as violations from audit.findings group by check_name order by violations desc",
+)
+
+
+@dataclass(frozen=True)
+class Night:
+    """What one run of the job did.
+
+    `landed` is kind → verdict → bodies, `failing` is (table, check, violations), `errors` are sentences.
+    """
+
+    published: bool
+    run_id: str
+    landed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    failing: tuple[tuple[str, str, int], ...] = ()
+    checks: int = 0
+    errors: tuple[str, ...] = ()
+
+
+def current_release(settings: Settings) -> Path | None:
+    """Return the folder of the release that readers see, resolved once, or None before the first."""
+    current = settings.data_dir / "published" / "current"
+    return current.resolve() if current.exists() else None
+
+
+def refused(settings: Settings) -> set[tuple[Any, ...]]:
+    """Return (kind, id) of what the current release lists as refused or failed; without an id, the load and place too."""
+    release = current_release(settings)
+    if release is None:
+        return set()
+    with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+        return set(
+            db.execute(
+                "select kind, id, iif(id is null, load_id || ' ' || seq, null) from audit.quarantine where is_open"
+            ).fetchall()
+        )
+
+
+def summary(settings: Settings, night: Night) -> str:
+    """Return the lines that tell what a run did, what it did not, and what to look at next."""
+    return "\n".join(_summary(settings, night))
+
+
+def _summary(settings: Settings, night: Night) -> Iterator[str]:
+    release = current_release(settings)
+    yield ""
+    if night.published:
+        yield f"Published {release}"
+    else:
+        yield "FAILED. Nothing was published; " + (
+            f"the last release stands: {release}" if release else "there is no release yet."
+        )
+        for error in night.errors:
+            yield f"  {error}"
+    for kind, verdicts in night.landed.items():
+        counts = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.items() if number)
+        yield f"  {kind + ':':8} {counts or 'nothing was due'}"
+    for table, check, violations in night.failing:
+        yield f"  check {table} {check}: {violations:,} rows"
+    if night.published and release is not None:
+        yield from _contents(release, night)
+
+
+def _contents(release: Path, night: Night) -> Iterator[str]:
+    file = release / "ordermart.duckdb"
+    with duckdb.connect(str(file), read_only=True) as db:
+        tables = db.execute(
+            "select schema_name || '.' || table_name, estimated_size from duckdb_tables() order by all"
+        ).fetchall()
+        yield "Rows"
+        for schema in ("core", "mart", "audit"):
+            rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
+            yield f"  {schema + ':':6} " + ", ".join(rows)
+        open_refusals = db.execute(
+            "select kind, reason, count(*), min(id) from audit.quarantine where is_open group by all order by all"
+        ).fetchall()
+        yield f"Refused or failed: {sum(row[2] for row in open_refusals):,} (all in audit.quarantine)"
+        for kind, reason, number, first in open_refusals:
+            yield f"  {kind} {reason}: {number:,}" + (f", such as {first}" if first is not None else "")
+        yield "Money published (sum of total_price, by whether the status counts as a sale)"
+        money = db.execute(
+            "select coalesce(currency, 'no currency'), sale_class, count(*), sum(total_price) "
+            "from mart.orders group by all order by all"
+        ).fetchall()
+        for currency, sale_class, number, total in money:
+            amount = f"{total:,.2f}" if total is not None else "unknown"
+            yield f"  {sale_class} {amount} {currency} in {number:,} orders"
+        findings = db.execute("select count(*) from audit.findings").fetchone()
+        warned = findings[0] if findings else 0
+    yield f"Checks: {night.checks - len(night.failing)} passed, {len(night.failing)} warn ({warned:,} rows in audit.findings)"
+    yield "Try next: open the file with DuckDB, read-only"
+    yield f"  duckdb -readonly {file}"
+    for query in _TRY:
+        yield f"  {query};"
+
+
+def landed(summary: LoadSummary) -> str:
+    """Return the lines that tell what became of a load from files."""
+    counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(summary.counts.items()) if number)
+    lines = [f"{summary.kind}: {counts or 'nothing found'} (load {summary.load_id})"]
+    lines += [
+        f"  refused {'without id' if refusal.id is None else refusal.id}: {refusal.reason} {refusal.pointer or ''}".rstrip()
+        for refusal in summary.quarantined[:20]
+    ]
+    if len(summary.quarantined) > 20:  # noqa: PLR2004 -- a screenful
+        lines.append(f"  and {len(summary.quarantined) - 20:,} more, all in audit.quarantine after the next build")
+    return "\n".join(lines)
+
+
+def built(result: BuildResult, release: Release) -> str:
+    """Return the lines that tell what a build made and where the release is."""
+    rows = ", ".join(f"{table} {number:,}" for table, number in sorted(result.rows.items()))
+    failing = [check for check in result.checks if check.violations]
+    lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn"]
+    lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]
+    lines.append(f"Release: {release.path}")
+    return "\n".join(lines)
