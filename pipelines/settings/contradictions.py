@@ -1,0 +1,141 @@
+"""Say which settings cannot hold, each by its own type but not by its value or beside another.
+
+Knows neither the file nor the environment: it judges settings that are made.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zoneinfo
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings.tables import Settings
+
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is ours: every element of an array
+_CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
+_SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
+
+
+def contradictions(settings: Settings) -> Iterator[str]:
+    """Give one sentence for each thing that cannot hold; it names the key."""
+    yield from _sales(settings)
+    yield from _times(settings)
+    yield from _address(settings)
+    yield from _numbers(settings)
+    yield from _pointers(settings)
+    yield from _paths(settings)
+    if not settings.data.dir:
+        yield "[data] dir: must name a folder"
+    if not _SIZE.fullmatch(settings.warehouse.memory_limit):
+        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is no size like 1GB"
+
+
+def _sales(settings: Settings) -> Iterator[str]:
+    both = sorted(set(settings.sales.counted) & set(settings.sales.excluded))
+    if both:
+        yield f"[sales] counted and [sales] excluded both hold {both[0]!r}: a status is in one of them or in none"
+
+
+def _times(settings: Settings) -> Iterator[str]:
+    for key, name in (
+        ("[business_day] timezone", settings.business_day.timezone),
+        ("[schedule] timezone", settings.schedule.timezone),
+    ):
+        try:
+            zoneinfo.ZoneInfo(name)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            yield f"{key}: {name!r} is no timezone of the IANA database"
+    start = settings.business_day.day_start
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
+        yield f"[business_day] day_start: {start!r} is no local time like 04:00"
+    if not _CRON.fullmatch(settings.schedule.cron):
+        yield f"[schedule] cron: {settings.schedule.cron!r} is no line of five fields like 15 3 * * *"
+
+
+def _address(settings: Settings) -> Iterator[str]:
+    try:
+        url = urlsplit(settings.partner.base_url)
+        host, _ = url.hostname, url.port
+    except ValueError:
+        yield "[partner] base_url: is no address like https://partner.example"
+        return
+    if url.scheme not in {"http", "https"}:
+        yield "[partner] base_url: must start with http:// or https://"
+    elif not host:
+        yield "[partner] base_url: names no host"
+    elif url.username or url.password:
+        # Named in errors and remembered beside the data: nothing secret may stand in it.
+        yield "[partner] base_url: may hold no name or password; credentials have settings of their own"
+    elif url.query or url.fragment:
+        yield "[partner] base_url: may hold neither ? nor #; paths are put behind it"
+
+
+def _numbers(settings: Settings) -> Iterator[str]:
+    partner, landing, warehouse = settings.partner, settings.landing, settings.warehouse
+    positive = {
+        "[partner] timeout_seconds": partner.timeout_seconds,
+        "[partner] connect_timeout_seconds": partner.connect_timeout_seconds,
+        "[partner] max_in_flight": partner.max_in_flight,
+        "[partner] max_tries": partner.max_tries,
+        "[landing] max_bytes": landing.max_bytes,
+        "[landing] max_depth": landing.max_depth,
+        "[vault] refused_days": settings.vault.refused_days,
+        "[warehouse] keep_releases": warehouse.keep_releases,
+    }
+    for key, number in positive.items():
+        if not (math.isfinite(number) and number > 0):
+            yield f"{key}: must be above zero"
+    not_negative = {
+        "[partner] retry_after_cap_seconds": partner.retry_after_cap_seconds,
+        "[warehouse] buckets": warehouse.buckets,
+        "[warehouse] threads": warehouse.threads,
+    }
+    for key, number in not_negative.items():
+        if not (math.isfinite(number) and number >= 0):
+            yield f"{key}: must be zero or above"
+
+
+def _pointers(settings: Settings) -> Iterator[str]:
+    authenticate, listing = settings.partner.authenticate, settings.partner.list_stores
+    store, landing = settings.partner.store, settings.landing
+    pointers = {
+        "[partner.authenticate] token_pointer": (authenticate.token_pointer,),
+        "[partner.authenticate] expires_in_pointer": (authenticate.expires_in_pointer,),
+        "[partner.list_stores] items_pointer": (listing.items_pointer,),
+        "[partner.list_stores] cursor_pointer": (listing.cursor_pointer,),
+        "[partner.store] id_pointer": (store.id_pointer,),
+        "[partner.store] name_pointer": (store.name_pointer,),
+        "[partner.store] timezone_pointer": (store.timezone_pointer,),
+        "[partner.store] currency_pointer": (store.currency_pointer,),
+        "[partner.store] menu_id_pointers": store.menu_id_pointers,
+        "[partner.store] keep_pointers": store.keep_pointers,
+        "[landing] keep_pointers": landing.keep_pointers,
+    }
+    for key, texts in pointers.items():
+        for text in texts:
+            if not _POINTER.fullmatch(text):
+                yield f"{key}: {text!r} is no JSON pointer like /data/0/id"
+    if listing.pagination == "cursor" and not listing.cursor_pointer:
+        yield '[partner.list_stores] cursor_pointer: pagination = "cursor" needs it'
+    if listing.pagination in {"cursor", "page"} and not listing.cursor_parameter:
+        yield f'[partner.list_stores] cursor_parameter: pagination = "{listing.pagination}" needs it'
+
+
+def _paths(settings: Settings) -> Iterator[str]:
+    partner = settings.partner
+    for key, path, part in (
+        ("[partner.authenticate] path", partner.authenticate.path, ""),
+        ("[partner.list_stores] path", partner.list_stores.path, ""),
+        ("[partner.store] path", partner.store.path, "{store_id}"),
+        ("[partner.menu] path", partner.menu.path, "{menu_id}"),
+        ("[partner.order] path", partner.order.path, "{id}"),
+    ):
+        if not path.startswith("/"):
+            yield f"{key}: must start with /"
+        if part not in path:
+            yield f"{key}: must hold {part}"

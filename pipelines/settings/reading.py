@@ -1,0 +1,196 @@
+"""Read the settings file, lay the environment over it, and make typed settings of both.
+
+Knows nothing of single keys: what there is to set says `tables.py`, what cannot hold together `contradictions.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from pipelines.settings.contradictions import contradictions
+from pipelines.settings.tables import Secret, Settings, SettingsError, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PREFIX = "ORDERMART_"
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_FILE = ROOT / "ordermart.toml"
+
+
+def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read settings from the defaults, then `file`, then the environment.
+
+    A file may leave out any key: the default of `ordermart.toml` in the checkout holds.
+    Raise SettingsError, naming the key, for an unknown key, a wrong type or a value that cannot hold.
+    """
+    environ = os.environ if environ is None else environ
+    named = file or environ.get(PREFIX + "CONFIG") or DEFAULT_FILE
+    path = Path(named).expanduser().resolve()
+    tree = _read(DEFAULT_FILE)
+    if path != DEFAULT_FILE:
+        _merge(tree, _read(path))
+    if "file" in tree:  # a field of Settings, but no setting
+        raise SettingsError(f"file: no such setting (in {path.name})")
+    for (table, key), variable in _secrets():
+        if isinstance(tree.get(table), dict) and key in tree[table]:
+            raise SettingsError(
+                f"[{table}] {key} is a secret and may not stand in {path.name}: set {variable} or {variable}_FILE"
+            )
+    _override(tree, environ)
+    tree["file"] = path
+    try:
+        settings = msgspec.convert(tree, Settings, dec_hook=_decode, strict=True)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{_place(error)}: {_complaint(error)} (in {path.name} or the environment)") from None
+    for complaint in contradictions(settings):
+        raise SettingsError(complaint)
+    return settings
+
+
+def settings_hash(settings: Settings, *tables: str) -> str:
+    """Return the SHA-256 of the named tables of settings (all without names), secrets left out."""
+    plain = _plain(settings)
+    chosen = {name: plain[name] for name in tables} if tables else plain
+    return hashlib.sha256(msgspec.json.encode(chosen, order="deterministic")).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        return {k: _plain(v) for k, v in fields if not isinstance(v, Secret | Path)}
+    return value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"no settings file {path}: name another with --config") from None
+    except OSError as error:
+        raise SettingsError(f"the settings file {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from None
+
+
+def _merge(tree: dict[str, Any], other: dict[str, Any]) -> None:
+    for key, value in other.items():
+        # A body's keys are the service's own names: a file's body replaces the default's.
+        if isinstance(value, dict) and isinstance(tree.get(key), dict) and key != "body":
+            _merge(tree[key], value)
+        else:
+            tree[key] = value
+
+
+def _keys(table: type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give every key with its type; the places of tables are in the path."""
+    for name, kind in get_type_hints(table).items():
+        if isinstance(kind, type) and issubclass(kind, Table):
+            yield from _keys(kind, (*path, name))
+        elif kind is not Path:
+            yield (*path, name), kind
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    return PREFIX + "__".join(path).upper()
+
+
+def _secrets() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Give the keys that only the environment may set, each with its variable."""
+    return ((path, _variable(path)) for path, kind in _keys(Settings) if kind is Secret)
+
+
+def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
+    """Lay ORDERMART_TABLE__KEY over the tree; ORDERMART_TABLE__KEY_FILE names a file that holds a secret."""
+    known = {_variable(path): (path, kind) for path, kind in _keys(Settings)}
+    in_files = {f"{variable}_FILE": variable for _, variable in _secrets()}
+    for variable in sorted(environ):
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        name = in_files.get(variable, variable)
+        if name not in known:
+            raise SettingsError(f"{variable} sets no setting that exists: see ordermart.toml")
+        if name != variable and name in environ:
+            raise SettingsError(f"{name} and {variable} are both set: leave one of them out")
+        path, kind = known[name]
+        value = environ[variable] if name == variable else _read_secret(variable, environ[variable])
+        table: Any = tree
+        for part in path[:-1]:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                break  # the file has a value where a table belongs: that is said when types are checked
+        else:
+            table[path[-1]] = _typed(variable, value, kind)
+
+
+def _read_secret(variable: str, file: str) -> str:
+    try:
+        return Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SettingsError(f"{variable} names a file that cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{variable} names a file that is not text in UTF-8") from None
+
+
+def _typed(variable: str, value: str, kind: Any) -> Any:
+    if kind in {str, Secret} or get_origin(kind) is Literal:
+        return value
+    try:
+        read = tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        read = {}
+    if read.keys() != {"value"}:  # a line break in the value would make further keys
+        raise SettingsError(f"{variable}: write {_example(kind)}")
+    return read["value"]
+
+
+def _example(kind: Any) -> str:
+    """Say how a value of this type is written."""
+    if kind is int:
+        return "a whole number, such as 4"
+    if kind is float:
+        return "a number, such as 2.5"
+    if get_origin(kind) is tuple:
+        return 'a list as in TOML, such as ["a", "b"]'
+    return 'a table as in TOML, such as {key = "value"}'
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Secret and isinstance(value, str):
+        return Secret(value)
+    if kind is Path:
+        return value
+    raise NotImplementedError
+
+
+def _pointer(error: msgspec.ValidationError) -> str:
+    """Return where msgspec met the error, like partner.store.menu_id_pointers[0]; "" is the file as a whole."""
+    text = str(error)
+    pointer = text.rsplit(" - at `$", 1)[1].rstrip("`").lstrip(".") if " - at `$" in text else ""
+    if "unknown field" in text or "missing required field" in text:
+        pointer = ".".join(part for part in (pointer, text.split("`")[1]) if part)
+    return pointer
+
+
+def _place(error: msgspec.ValidationError) -> str:
+    *tables, key = _pointer(error).split(".")
+    return f"[{'.'.join(tables)}] {key}" if tables else f"[{key}]"
+
+
+def _complaint(error: msgspec.ValidationError) -> str:
+    text = str(error).rsplit(" - at `$", 1)[0]
+    if "unknown field" in text:
+        return "no such setting"
+    if "enum value" in text:
+        path = tuple(re.sub(r"\[.*", "", _pointer(error)).split("."))
+        kind = dict(_keys(Settings))[path]
+        kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
+        return f"must be one of {', '.join(get_args(kind))}"
+    return text[0].lower() + text[1:].replace("`object`", "a table").replace("`array`", "a list")

@@ -1,0 +1,186 @@
+"""What can be set: every table and key of ordermart.toml, with its type.
+
+Knows neither the file nor the environment, and nothing of what the settings are for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
+from typing import Literal
+
+import msgspec
+
+OPEN_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
+
+
+class SettingsError(Exception):
+    """A setting is missing, unknown or wrong; the message names its key."""
+
+
+class Secret:
+    """A value that shows itself only when asked: not in a repr, a log or an error."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the secret itself."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of the settings file."""
+
+
+class Authenticate(Table, frozen=True):
+    """How a token is obtained and sent: interface section 5 does not show it."""
+
+    path: str
+    encoding: Literal["json", "form", "basic"]
+    body: dict[str, str]
+    token_pointer: str
+    expires_in_pointer: str
+    header: str
+    scheme: str
+
+
+class ListStores(Table, frozen=True):
+    """How stores are listed: interface section 4.2 does not show it."""
+
+    path: str
+    items_pointer: str
+    pagination: Literal["none", "link", "cursor", "page"]
+    cursor_pointer: str
+    cursor_parameter: str
+
+
+class StoreRecord(Table, frozen=True):
+    """Where a store record keeps what we need: interface section 2.3 does not show it."""
+
+    path: str
+    id_pointer: str
+    name_pointer: str
+    timezone_pointer: str
+    currency_pointer: str
+    menu_id_pointers: tuple[str, ...]
+    keep_pointers: tuple[str, ...]
+
+
+class Endpoint(Table, frozen=True):
+    """The path of one operation."""
+
+    path: str
+
+
+class Partner(Table, frozen=True):
+    """The partner service: where it is and how patiently it is asked."""
+
+    base_url: str
+    timeout_seconds: float
+    connect_timeout_seconds: float
+    max_in_flight: int
+    max_tries: int
+    retry_after_cap_seconds: float
+    authenticate: Authenticate
+    list_stores: ListStores
+    store: StoreRecord
+    menu: Endpoint
+    order: Endpoint
+    client_id: Secret = Secret("")
+    client_secret: Secret = Secret("")
+
+
+class Landing(Table, frozen=True):
+    """What the gate lets through."""
+
+    max_bytes: int
+    max_depth: int
+    excess_decimals: Literal["quarantine", "round"]
+    keep_pointers: tuple[str, ...]
+
+
+class Privacy(Table, frozen=True):
+    """Which free texts and links are declared free of personal data."""
+
+    open_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
+
+
+class VaultSettings(Table, frozen=True):
+    """Keys of the vault, and how long it keeps refused bodies."""
+
+    refused_days: int
+    key_file: str
+    master_key: Secret = Secret("")
+    lookup_secret: Secret = Secret("")
+
+
+class BusinessDay(Table, frozen=True):
+    """Which time of an order decides its business day, and where a day begins."""
+
+    time: Literal["created_at", "requested_time", "promised_delivery_time"]
+    timezone: str
+    day_start: str
+
+
+class Sales(Table, frozen=True):
+    """Which statuses count as a sale: interface section 3 does not show it."""
+
+    counted: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+
+class Menus(Table, frozen=True):
+    """What a product id means across menus."""
+
+    product_ids: Literal["global", "per_menu"]
+
+
+class Data(Table, frozen=True):
+    """Where everything is written."""
+
+    dir: str
+
+
+class Warehouse(Table, frozen=True):
+    """Resources of the build, and how many releases stay."""
+
+    buckets: int
+    memory_limit: str
+    threads: int
+    keep_releases: int
+
+
+class Schedule(Table, frozen=True):
+    """When the nightly job runs."""
+
+    cron: str
+    timezone: str
+
+
+class Settings(Table, frozen=True):
+    """All settings; `data_dir` is where everything is written."""
+
+    partner: Partner
+    landing: Landing
+    privacy: Privacy
+    vault: VaultSettings
+    business_day: BusinessDay
+    sales: Sales
+    menus: Menus
+    data: Data
+    warehouse: Warehouse
+    schedule: Schedule
+    file: Path
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder that holds everything ordermart writes, absolute."""
+        return (self.file.parent / self.data.dir).resolve()
