@@ -3,7 +3,7 @@
 | table | rows |
 |---|---|
 | raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
-| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
+| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came; apart, because a document that did not change is not read again, so a table that shows last_checked_at joins these |
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
@@ -222,7 +222,7 @@ RAW: dict[str, dict[str, str]] = {
     "raw.settings": {
         "business_day_time": "VARCHAR",
         "business_day_timezone": "VARCHAR",
-        "business_day_start": "VARCHAR",
+        "business_day_start": "INTERVAL",
         "sales_counted": "VARCHAR[]",
         "sales_excluded": "VARCHAR[]",
         "menus_product_ids": "VARCHAR",
@@ -233,7 +233,7 @@ RAW: dict[str, dict[str, str]] = {
         "table_name": "VARCHAR",
         "entity_id": "BIGINT",
         "place": "VARCHAR",
-        "residual": "DECIMAL(18,4)",
+        "residual": "DECIMAL(38,4)",
         "detail": "VARCHAR",
     },
 }

@@ -31,6 +31,12 @@ Id = Annotated[pd.ArrowDtype, pa.int64()]
 Count = Annotated[pd.ArrowDtype, pa.int64()]
 Text = Annotated[pd.ArrowDtype, pa.string()]
 Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
+# Sums and differences are wider than what they are made of: one hostile amount must not stop a night.
+Amount = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
+Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
+# Sums of money and of quantities: wider than any one of them.
+Total = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
+Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
 Instant = Annotated[pd.ArrowDtype, pa.timestamp("us", tz="UTC")]
 LocalTime = Annotated[pd.ArrowDtype, pa.timestamp("us")]
 Day = Annotated[pd.ArrowDtype, pa.date32()]
@@ -43,6 +49,10 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.int64(): "BIGINT",
     pa.string(): "VARCHAR",
     pa.decimal128(18, 4): "DECIMAL(18,4)",
+    pa.decimal128(38, 4): "DECIMAL(38,4)",
+    pa.decimal128(38, 0): "DECIMAL(38,0)",
+    pa.decimal128(38, 4): "DECIMAL(38,4)",
+    pa.decimal128(38, 0): "DECIMAL(38,0)",
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
     pa.timestamp("us"): "TIMESTAMP",
     pa.date32(): "DATE",

@@ -1,6 +1,6 @@
 """Contract of the violations of warning checks, row by row."""
 
-from pipelines.warehouse.contracts.contract import Contract, Id, Money, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Id, Text, column
 
 
 class Findings(Contract, table="audit.findings", scope="check", key=()):
@@ -18,5 +18,5 @@ class Findings(Contract, table="audit.findings", scope="check", key=()):
         nullable=True,
     )
     place: Text = column("Where in that entity, such as 'line 2, modifier 1'.", nullable=True)
-    residual: Money = column("By how much an amount is off; null where no amount is.", nullable=True)
+    residual: Amount = column("By how much an amount is off; null where no amount is.", nullable=True)
     detail: Text = column("Codes and ids that help to find the cause.", nullable=True)
