@@ -3,12 +3,15 @@
 | table | rows |
 |---|---|
 | raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
-| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came; apart, because a document that did not change is not read again, so a table that shows last_checked_at joins these |
+| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
 | raw.findings | the violations of the warning checks |
+
+The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at joins
+them. One select reads documents or checks of a kind, not both.
 
 A document's type names each field of the interface; a field that a document lacks is null. Money is DECIMAL(18,4)
 out of JSON strings, exact. Knows nothing of files or of how touched rows are found.
