@@ -1,0 +1,4 @@
+"""A stand-in partner service: a seeded world of restaurants, served over HTTP, with known truth.
+
+Knows the partner's interface and nothing of the pipeline that reads it.
+"""

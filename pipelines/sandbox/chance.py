@@ -1,0 +1,58 @@
+"""Draw the same numbers on every machine and Python version.
+
+Uses nothing of `random.Random` but `seed` and `random`, the two that Python promises to keep. Knows nothing of
+what is drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+
+class Chance:
+    """A stream of draws that its seed text alone decides."""
+
+    __slots__ = ("random",)
+
+    def __init__(self, *seed: object) -> None:
+        # One stream per thing drawn: a thing stays the same when others are added, and can be drawn again alone.
+        self.random = random.Random("/".join(map(str, seed))).random  # noqa: S311 - a made-up world, no secret
+
+    def below(self, limit: int) -> int:
+        """Return an integer from 0 up to, not including, `limit`."""
+        return int(self.random() * limit)
+
+    def between(self, low: int, high: int) -> int:
+        """Return an integer from `low` to `high`, both included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def often(self, share: float) -> bool:
+        """Return true in this share of draws."""
+        return self.random() < share
+
+    def pick(self, things: Sequence[T]) -> T:
+        """Return one of the things, each as likely as another."""
+        return things[int(self.random() * len(things))]
+
+    def weighted(self, things: Sequence[tuple[float, T]]) -> T:
+        """Return one of the (weight, thing) pairs' things, by weight."""
+        left = self.random() * sum(weight for weight, _ in things)
+        for weight, thing in things:
+            left -= weight
+            if left < 0:
+                return thing
+        return things[-1][1]
+
+    def shuffled(self, things: Sequence[T]) -> list[T]:
+        """Return the things in another order."""
+        mixed = list(things)
+        for last in range(len(mixed) - 1, 0, -1):
+            other = self.below(last + 1)
+            mixed[last], mixed[other] = mixed[other], mixed[last]
+        return mixed

@@ -1,0 +1,296 @@
+"""Make up orders, and show an order as it stood at a moment.
+
+Knows nothing of faults, bytes or HTTP.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Any
+
+from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.lifecycle import HOUR, MINUTE, Amendment, Course, course, current
+from pipelines.sandbox.menus import at
+from pipelines.sandbox.people import WISHES, Customer
+from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipelines.sandbox.menus import Menu, Price, Product, Reference
+    from pipelines.sandbox.stores import Store
+
+PLATFORMS = ((46, "web"), (27, "ios"), (22, "android"), (5, "phone"))
+METHODS = ((62, "store_delivery"), (10, "partner_delivery"), (28, "pick_up"))
+QUANTITIES = ((80, 1), (13, 2), (4, 3), (2, 4), (1, 6))
+LINES = ((22, 1), (24, 2), (19, 3), (13, 4), (9, 5), (6, 6), (4, 7), (3, 9))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An order that will be: who sells it and when it is placed; `planted` names its fault."""
+
+    order_id: int
+    store: Store
+    created: int
+    planted: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LineModifier:
+    """A modifier chosen for a line."""
+
+    modifier_id: int
+    name: str
+    price: Decimal
+    action: str
+    quantity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, and what it adds to the subtotal."""
+
+    product_id: int
+    quantity: int
+    name: str
+    instructions: str
+    price: Decimal
+    modifiers: tuple[LineModifier, ...]
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order with its whole course."""
+
+    placed: Placed
+    customer: Customer
+    note: str
+    method: str
+    platform: str
+    rule: PriceRule
+    lines: tuple[Line, ...]
+    delivery_price: Decimal
+    tip: Decimal
+    discount: Decimal
+    loyalty: Decimal
+    course: Course
+    amendments: tuple[Amendment, ...]
+
+    @property
+    def settled(self) -> int:
+        """The moment from which nothing changes any more."""
+        return max(self.course.ended, *(amendment.moment for amendment in self.amendments), 0)
+
+    def document(self, moment: int) -> dict[str, Any]:
+        """Return the order as the interface shows it, as it stood at the moment."""
+        gone = {a.removed_line for a in self.amendments if a.moment <= moment}
+        tips = [a.tip for a in self.amendments if a.moment <= moment and a.tip is not None]
+        tip = tips[-1] if tips else self.tip
+        order_id = self.placed.order_id
+        kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
+        subtotal = self.rule.subtotal([line.amount for _, line in kept], self.discount)
+        total = self.rule.total(subtotal, self.delivery_price, tip, self.discount, self.loyalty)
+        customer, away = self.customer, self.method != "pick_up"
+        promised = _stamp(self.course.promised)
+        return {
+            "id": order_id,
+            "user_phone": customer.phone,
+            "user_email": customer.email,
+            "user_address": customer.address if away else "",
+            "user_name": customer.name,
+            "apartment_details": customer.apartment if away else "",
+            "user_latitude": customer.latitude,
+            "user_longitude": customer.longitude,
+            "dispatch_note": self.note,
+            "dispatch_method": self.method,
+            "store_id": self.placed.store.store_id,
+            "status": current(self.course.steps, moment),
+            "platform": self.platform,
+            "requested_time": _stamp(self.course.requested),
+            "promised_delivery_time": promised,
+            "promised_pick_up_time": None if away else promised,
+            "created_at": _stamp(self.placed.created),
+            "subtotal_price": shortest(subtotal),
+            "delivery_price": self.delivery_price,
+            "tip": tip,
+            "discount": self.discount,
+            "loyalty_discount": self.loyalty,
+            "total_price": shortest(total),
+            "items": [_item(order_id * 20 + number, line) for number, line in kept],
+            "deliveries": [
+                {
+                    "id": order_id * 3 + number,
+                    "type": delivery.type,
+                    "confirmation_code": delivery.confirmation_code,
+                    "status": current(delivery.steps, moment),
+                    "tracking_url": delivery.tracking_url,
+                }
+                for number, delivery in enumerate(self.course.deliveries)
+                if delivery.steps[0][0] <= moment
+            ],
+        }
+
+
+def _stamp(moment: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+def _item(line_id: int, line: Line) -> dict[str, Any]:
+    return {
+        "id": line_id,
+        "product_id": line.product_id,
+        "quantity": line.quantity,
+        "name": line.name,
+        "instructions": line.instructions,
+        "price": line.price,
+        "modifiers": [
+            {"id": m.modifier_id, "name": m.name, "price": m.price, "action": m.action, "quantity": m.quantity}
+            for m in line.modifiers
+        ],
+    }
+
+
+class Composer:
+    """Makes up orders, each from its own stream of chance: the same order comes again, whatever came before."""
+
+    def __init__(
+        self, seed: int, rule_of: Callable[[str], PriceRule], customer_of: Callable[[Chance, Store], Customer]
+    ) -> None:
+        self._seed = seed
+        self._rule_of = rule_of
+        self._customer_of = customer_of
+        self._offers: dict[tuple[int, str], list[Price]] = {}
+
+    def compose(self, placed: Placed) -> Order:
+        """Return the order."""
+        chance = Chance(self._seed, "order", placed.order_id)
+        method, platform = chance.weighted(METHODS), chance.weighted(PLATFORMS)
+        rule = self._rule_of(platform)
+        customer = self._customer_of(chance, placed.store)
+        menu = chance.pick(placed.store.menus)
+        offers = self._offered(menu, method)
+        lines = tuple(
+            _line(chance, menu, offers, placed.created, method != "pick_up", rule)
+            for _ in range(chance.weighted(LINES))
+        )
+        if placed.planted is not None and not lines[0].modifiers:
+            # A fault may sit in a modifier, so a faulted order has one to hold it.
+            lines = (_line_with_modifier(chance, menu, offers, placed.created, method != "pick_up", rule), *lines[1:])
+        worth = sum((line.amount for line in lines), ZERO)
+        discount = _discount(chance, worth)
+        loyalty = min(chance.pick((2, 5)) * Decimal(1), worth // 3) if chance.often(0.08) else ZERO
+        events = course(chance, placed.created, method)
+        tip = _tip(chance, worth) if chance.often(0.42 if method != "pick_up" else 0.12) else ZERO
+        return Order(
+            placed=placed,
+            customer=customer,
+            note=chance.pick(customer.notes) if method != "pick_up" and chance.often(0.3) else "",
+            method=method,
+            platform=platform,
+            rule=rule,
+            lines=lines,
+            delivery_price=shortest(chance.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
+            tip=tip,
+            discount=discount,
+            loyalty=loyalty,
+            course=events,
+            amendments=_amendments(chance, events.ended, lines, discount + loyalty, placed.planted is not None),
+        )
+
+    def _offered(self, menu: Menu, method: str) -> list[Price]:
+        key = (menu.menu_id, "pick_up" if method == "pick_up" else "delivery")
+        if key not in self._offers:
+            self._offers[key] = [
+                price for group in menu.groups for price in group.prices if price.channel in ("both", key[1])
+            ]
+        return self._offers[key]
+
+
+def _line(chance: Chance, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule) -> Line:
+    # The first ones of each section sell better than the last.
+    offer = offers[min(chance.below(len(offers)), chance.below(len(offers)))]
+    return _line_of(chance, menu, offer, created, delivered, rule)
+
+
+def _line_with_modifier(
+    chance: Chance, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule
+) -> Line:
+    rich = [offer for offer in offers if menu.products[offer.product_id].choices]
+    while True:
+        line = _line_of(chance, menu, chance.pick(rich), created, delivered, rule)
+        if line.modifiers:
+            return line
+
+
+def _line_of(chance: Chance, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
+    product: Product = menu.products[offer.product_id]
+    unit = at(offer.prices, created)[1 if delivered else 0]
+    quantity = chance.weighted(QUANTITIES)
+    modifiers: list[LineModifier] = []
+    for reference in product.choices:
+        _choose(chance, menu, reference, created, modifiers)
+    counted = [(modifier.price, modifier.quantity) for modifier in modifiers]
+    price = rule.shown_price(unit, quantity, counted)
+    return Line(
+        product_id=product.product_id,
+        quantity=quantity,
+        name=product.name,
+        instructions=chance.pick(WISHES) if chance.often(0.12) else "",
+        price=shortest(price),
+        modifiers=tuple(modifiers),
+        amount=rule.line_amount(price, quantity, counted),
+    )
+
+
+def _choose(chance: Chance, menu: Menu, group: Reference, created: int, chosen: list[LineModifier]) -> None:
+    """Choose among a group's options, and among what those open."""
+    modifier = menu.modifiers[group.modifier_id]
+    often, times = {"one": (0.62, 1), "some": (0.3, 2), "without": (0.14, 1)}[modifier.kind or "one"]
+    if not chance.often(often):
+        return
+    for _ in range(chance.between(1, times)):
+        reference = chance.pick(modifier.children)
+        option = menu.modifiers[reference.modifier_id]
+        chosen.append(
+            LineModifier(
+                modifier_id=option.modifier_id,
+                name=option.name,
+                price=at(reference.prices, created),
+                action="remove" if modifier.kind == "without" else "add",
+                quantity=chance.between(2, 3) if modifier.kind == "some" and chance.often(0.12) else 1,
+            )
+        )
+        for inner in option.children:
+            _choose(chance, menu, inner, created, chosen)
+
+
+def _discount(chance: Chance, worth: Decimal) -> Decimal:
+    drawn = chance.random()
+    if drawn < 0.09:
+        percent = chance.pick((10, 15, 20)) * CENT
+        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
+    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
+
+
+def _tip(chance: Chance, worth: Decimal) -> Decimal:
+    if chance.often(0.5):
+        return Decimal(chance.pick((1, 2, 2, 3, 5)))
+    return shortest((worth * chance.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
+
+
+def _amendments(
+    chance: Chance, ended: int, lines: tuple[Line, ...], taken_off: Decimal, faulted: bool
+) -> tuple[Amendment, ...]:
+    amendments = []
+    if chance.often(0.025):
+        amendments.append(Amendment(ended + chance.between(5 * MINUTE, 20 * HOUR), tip=Decimal(chance.between(0, 6))))
+    if len(lines) > 1 and chance.often(0.02) and not faulted:
+        number = chance.below(len(lines))
+        rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
+        if rest >= taken_off:
+            amendments.append(Amendment(ended + chance.between(10 * MINUTE, 45 * HOUR), removed_line=number))
+    return tuple(amendments)

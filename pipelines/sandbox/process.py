@@ -1,0 +1,110 @@
+"""The stand-in as a process of its own, for tests and the demo: started, ready, and stopped for sure.
+
+Knows nothing of what is served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_ROOT = Path(__file__).resolve().parents[2]
+_READY = "ready on "
+
+
+class SandboxError(Exception):
+    """The stand-in did not start; the message ends with what it said."""
+
+
+class Sandbox:
+    """A running stand-in: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
+
+    Keywords are those of `serve`; the port is a free one unless named. The child watches a pipe whose other end only
+    this process holds: it ends with this process, however that dies.
+    """
+
+    def __init__(self, *, start_seconds: float = 120.0, **flags: object) -> None:
+        self._flags = {"port": 0, **flags}
+        self._start_seconds = start_seconds
+        self._process: subprocess.Popen[str] | None = None
+        self.base_url = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process id; SandboxError when it is not running."""
+        if self._process is None:
+            raise SandboxError("the stand-in is not running")
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the process and wait until it accepts connections."""
+        command = [sys.executable, "-m", "pipelines.sandbox", "--watch-stdin"]
+        for name, value in self._flags.items():
+            flag = f"--{name.replace('_', '-')}"
+            if isinstance(value, list | tuple):
+                command += [f"{flag.removesuffix('s')}={each}" for each in value]
+            elif value is not None:
+                command.append(f"{flag}={value}")
+        paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
+        self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        )
+        try:
+            self.base_url = self._await_ready(self._process)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the process; kill it if it does not go."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(OSError):
+            process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _await_ready(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        deadline = time.monotonic() + self._start_seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                line = process.stdout.readline()
+                if line.startswith(_READY):
+                    return line.removeprefix(_READY).strip()
+                if not line:
+                    _, said = process.communicate(timeout=10)
+                    raise SandboxError(f"the stand-in ended with exit code {process.returncode}: {said[-2000:]}")
+        raise SandboxError(f"the stand-in was not ready within {self._start_seconds:g} s")

@@ -1,0 +1,136 @@
+"""Serve a world over HTTP on loopback until told to stop.
+
+Knows how a server is started and stopped; what it says is in `app`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
+
+from pipelines.sandbox.app import Service, make_app
+from pipelines.sandbox.truth import write_ids, write_truth
+from pipelines.sandbox.world import Config, World
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+
+DEFAULTS = Config()
+# A client that keeps its connection open does not hold up the end for longer than this.
+_PATIENCE_SECONDS = 1.0
+
+
+class ServeError(Exception):
+    """The stand-in cannot be started; the message says why."""
+
+
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8600,
+    seed: int = DEFAULTS.seed,
+    stores: int = DEFAULTS.stores,
+    orders: int = DEFAULTS.orders,
+    days: int = DEFAULTS.days,
+    until: dt.date = DEFAULTS.until,
+    faults: float = DEFAULTS.faults,
+    truth: Path | None = None,
+    ids: Path | None = None,
+    client_id: str = "sandbox",
+    client_secret: str = "sandbox",  # noqa: S107 - a stand-in's, not a secret
+    token_life_seconds: int = 3600,
+    menu_faults: float | None = None,
+    fault_kinds: Sequence[str] = (),
+    watch_stdin: bool = False,
+) -> None:
+    """Make the world of these figures and serve it, until SIGTERM or SIGINT; print one line when ready.
+
+    `truth` and `ids` name files written before that line: the planted faults as JSON lines, and every order id, one
+    a line. Port 0 takes a free one. With `watch_stdin` the end of standard input stops the server too: a parent that
+    holds the other end of the pipe cannot leave it behind, however it dies.
+    """
+    if watch_stdin:
+        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
+    _claim(host, port)
+    config = Config(
+        seed=seed,
+        stores=stores,
+        orders=orders,
+        days=days,
+        until=until,
+        faults=faults,
+        menu_faults=menu_faults,
+        fault_kinds=tuple(fault_kinds),
+    )
+    world = World(config)
+    service = Service(world, client_id=client_id, client_secret=client_secret, token_life_seconds=token_life_seconds)
+    if truth is not None:
+        write_truth(world, truth)
+    if ids is not None:
+        write_ids(world, ids)
+    run(make_app(service), host=host, port=port)
+
+
+def run(app: Starlette, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    """Serve an application until SIGTERM or SIGINT, after printing where it is."""
+    asyncio.run(_run(app, host, port or free_port(host)))
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+async def _run(app: Starlette, host: str, port: int) -> None:
+    server = Server(
+        app, address=host, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, backlog=1024,
+        log_enabled=False, websockets=False,
+    )  # fmt: skip
+    server.workers_kill_timeout = _PATIENCE_SECONDS
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, server.stop)
+    serving = asyncio.create_task(server.serve())
+    while not serving.done():
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            sys.stdout.write(f"ready on http://{host}:{port}\n")
+            sys.stdout.flush()
+            break
+    await serving
+
+
+def _claim(host: str, port: int) -> None:
+    """Refuse a port that is taken: the server itself would share it without a word."""
+    if port:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+
+
+def _stop_at_end_of_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

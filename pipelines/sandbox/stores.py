@@ -1,0 +1,244 @@
+"""Found the world's stores: brands with menus, branches in towns, opening hours.
+
+Knows nothing of orders, faults or HTTP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.dishes import CHOICES, CUISINES, Cuisine
+from pipelines.sandbox.menus import History, Menu, Modifier, Price, PriceGroup, Product, Reference, at
+from pipelines.sandbox.places import TOWNS, Town
+from pipelines.sandbox.prices import CENT, shortest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_CHANGE = 0
+_CHANNELS = {"both": "both", "pick_up": "pick_up", "store_delivery": "delivery"}
+_DESCRIPTIONS = (
+    "", "Made fresh every day.", "Our guests' favourite.", "Contains gluten and milk.", "With love from our kitchen.",
+    "Vegetarian.", "Vegan on request.", "Award-winning since 1998 – try it!", "New recipe.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A restaurant; `menus` are its brand's, `weight` its share of orders, `late` whether it is open past midnight."""
+
+    store_id: int
+    names: History[str]
+    town: Town
+    address: str
+    phone: str
+    currency: str
+    menus: tuple[Menu, ...]
+    weight: float
+    late: bool
+
+    def record(self, moment: int) -> dict[str, Any]:
+        """Return the store record as it stood at the moment: its shape is not in the interface."""
+        return {
+            "id": self.store_id,
+            "name": at(self.names, moment),
+            "timezone": self.town.timezone,
+            "currency": self.currency,
+            "menu_ids": [menu.menu_id for menu in self.menus],
+            "phone": self.phone,
+            "address": {"street": self.address, "city": self.town.name},
+            "latitude": self.town.latitude,
+            "longitude": self.town.longitude,
+            "accepts_pick_up": True,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Brand:
+    name: str
+    menus: tuple[Menu, ...]
+
+
+def found_stores(
+    *, seed: int, stores: int, changes: Sequence[int], currencies: Sequence[str], price_decimals: int
+) -> list[Store]:
+    """Return the stores of a world; menus and names change at some of the moments `changes`."""
+    chance = Chance(seed, "stores")
+    brands: list[_Brand] = []
+    founded = []
+    for number in range(stores):
+        town = TOWNS[number % len(TOWNS)]
+        if number == 0 or chance.often(0.55):
+            brands.append(_Founder(seed, len(brands), changes, price_decimals).brand())
+            brand = brands[-1]
+        else:
+            brand = chance.pick(brands)
+        street = chance.pick(town.streets)
+        name = f"{brand.name} {street}"
+        names: History[str] = ((NO_CHANGE, name),)
+        # A store that gets another name keeps its identity.
+        if changes and (number == 0 or chance.often(0.08)):
+            names = (*names, (chance.pick(changes), f"{brand.name} {town.name}"))
+        founded.append(
+            Store(
+                store_id=101 + 7 * number + chance.below(5),
+                names=names,
+                town=town,
+                address=f"{street} {chance.between(1, 140)}",
+                phone=f"{town.phone} 555 9{number:04d}",
+                currency=currencies[number % len(currencies)],
+                menus=brand.menus,
+                weight=0.4 + 1.6 * chance.random(),
+                late=chance.often(0.3),
+            )
+        )
+    return founded
+
+
+class _Founder:
+    """Makes up one brand: identifiers are its number's own range, so brands do not disturb each other."""
+
+    def __init__(self, seed: int, number: int, changes: Sequence[int], price_decimals: int) -> None:
+        self.number = number
+        self.chance = Chance(seed, "brand", number)
+        self.price_decimals = price_decimals
+        self.changes = [moment for moment in changes if self.chance.often(0.4)] or list(changes[:1])
+        self.moments: set[int] = set()
+        self.modifiers: dict[int, Modifier] = {}
+        self.by_name: dict[str, int] = {}
+        self.next_id = 50_000 + 1_000 * number
+
+    def brand(self) -> _Brand:
+        cuisine = CUISINES[self.number % len(CUISINES)]
+        name = cuisine.names[self.number // len(CUISINES) % len(cuisine.names)]
+        first_product = 10_000 + 100 * self.number
+        sections = self._products(cuisine, first_product)
+        main = self._menu(0, "All day", [*sections.items(), ("Popular", self._popular(sections))], Decimal(0))
+        menus = [main]
+        if self.number == 0 or self.chance.often(0.6):
+            few = {title: dishes[: 1 + len(dishes) // 2] for title, dishes in sections.items()}
+            menus.append(self._menu(1, "Lunch", list(few.items()), Decimal("-1.10")))
+        rounds = self.number // (len(CUISINES) * len(cuisine.names))
+        return _Brand(f"{name} {rounds + 1}" if rounds else name, tuple(menus))
+
+    def _popular(self, sections: dict[str, list[tuple[Product, Decimal]]]) -> list[tuple[Product, Decimal]]:
+        every = [dish for dishes in sections.values() for dish in dishes]
+        return self.chance.shuffled(every)[: max(2, len(every) // 6)]
+
+    def _products(self, cuisine: Cuisine, first: int) -> dict[str, list[tuple[Product, Decimal]]]:
+        sections: dict[str, list[tuple[Product, Decimal]]] = {}
+        for title, dishes in cuisine.sections.items():
+            for name, price, choices in dishes:
+                descriptions: History[str] = ((NO_CHANGE, self.chance.pick(_DESCRIPTIONS)),)
+                if self.changes and self.chance.often(0.08):
+                    descriptions = (*descriptions, (self._moment(), f"{name}: new recipe, same price."))
+                product = Product(
+                    product_id=first,
+                    name=name,
+                    descriptions=descriptions,
+                    dispatch_method=self.chance.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")]),
+                    choices=tuple(
+                        Reference(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
+                        for position, choice in enumerate(choices, 1)
+                    ),
+                )
+                sections.setdefault(title, []).append((product, Decimal(price)))
+                first += 1 + self.chance.below(2)
+        return sections
+
+    def _modifier(self, choice_name: str) -> int:
+        """Return the id of a group of options, which is made once however many products share it."""
+        if choice_name in self.by_name:
+            return self.by_name[choice_name]
+        choice = CHOICES[choice_name]
+        group_id = self.by_name[choice_name] = self._new_id()
+        children = []
+        for position, (name, price, opens) in enumerate(choice.options, 1):
+            option_id = self._new_id()
+            below = tuple(
+                Reference(self._modifier(inner), place, ((NO_CHANGE, Decimal(0)),))
+                for place, inner in enumerate(opens, 1)
+            )
+            self.modifiers[option_id] = Modifier(option_id, name, "", None, below)
+            children.append(Reference(option_id, position, self._modifier_prices(Decimal(price))))
+        text = {"one": "Choose one.", "some": "As many as you like.", "without": ""}[choice.kind]
+        self.modifiers[group_id] = Modifier(group_id, choice.name, text, choice.kind, tuple(children))
+        return group_id
+
+    def _new_id(self) -> int:
+        self.next_id += 1 + self.chance.below(3)
+        return self.next_id
+
+    def _moment(self) -> int:
+        moment = self.chance.pick(self.changes)
+        self.moments.add(moment)
+        return moment
+
+    def _fine(self, price: Decimal) -> Decimal:
+        """Give the price more decimals where the world has them."""
+        more = self.price_decimals - 2
+        if more > 0 and price > 0:
+            price += Decimal(self.chance.below(10**more)).scaleb(-self.price_decimals)
+        return shortest(price)
+
+    def _modifier_prices(self, price: Decimal) -> History[Decimal]:
+        prices: History[Decimal] = ((NO_CHANGE, self._fine(price)),)
+        if self.changes and price > 0 and self.chance.often(0.1):
+            prices = (*prices, (self._moment(), self._fine(price + 10 * CENT)))
+        return prices
+
+    def _menu(
+        self, number: int, name: str, sections: Sequence[tuple[str, Sequence[tuple[Product, Decimal]]]], change: Decimal
+    ) -> Menu:
+        menu_id = 500 + 10 * self.number + number
+        groups = []
+        price_id = 100 * menu_id * 10
+        for position, (title, dishes) in enumerate(sections, 1):
+            prices = []
+            for place, (product, price) in enumerate(dishes, 1):
+                price_id += 1
+                now = max(price + change, Decimal(1))
+                prices.append(
+                    Price(
+                        price_id=price_id,
+                        product_id=product.product_id,
+                        position=place,
+                        channel=_CHANNELS[product.dispatch_method],
+                        prices=self._prices(now),
+                    )
+                )
+            groups.append(PriceGroup(menu_id * 100 + position, title, position, tuple(prices)))
+        products = {product.product_id: product for _, dishes in sections for product, _ in dishes}
+        return Menu(
+            menu_id=menu_id,
+            name=name,
+            groups=tuple(groups),
+            products=dict(sorted(products.items())),
+            modifiers=_reachable(products.values(), self.modifiers),
+            changes=tuple(sorted(self.moments)),
+        )
+
+    def _prices(self, price: Decimal) -> History[tuple[Decimal, Decimal]]:
+        dearer = self.chance.pick((0, 0, 30, 50, 90)) * CENT
+        prices: History[tuple[Decimal, Decimal]] = ((NO_CHANGE, (self._fine(price), self._fine(price + dearer))),)
+        for moment in self.changes:
+            if self.chance.often(0.12):
+                self.moments.add(moment)
+                price += self.chance.pick((20, 30, 50, 50, 80, -20)) * CENT
+                prices = (*prices, (moment, (self._fine(price), self._fine(price + dearer))))
+        return prices
+
+
+def _reachable(products: Sequence[Product] | Any, modifiers: dict[int, Modifier]) -> dict[int, Modifier]:
+    """Return the modifiers that these products open, directly or not."""
+    found: dict[int, Modifier] = {}
+    waiting = [reference.modifier_id for product in products for reference in product.choices]
+    while waiting:
+        modifier_id = waiting.pop()
+        if modifier_id not in found:
+            found[modifier_id] = modifiers[modifier_id]
+            waiting.extend(reference.modifier_id for reference in modifiers[modifier_id].children)
+    return dict(sorted(found.items()))

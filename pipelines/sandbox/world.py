@@ -1,0 +1,229 @@
+"""A seeded world of stores, menus and orders: the same bytes for the same configuration.
+
+Holds plans, not documents: each is made, as it stood at a moment, when it is asked for. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+import itertools
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.faults import MENU_FAULTS, ORDER_FAULTS, Fault, plant_in_menu, plant_in_order, plan_faults
+from pipelines.sandbox.lifecycle import LONGEST
+from pipelines.sandbox.orders import Composer, Order, Placed
+from pipelines.sandbox.people import Customer, meet
+from pipelines.sandbox.places import TOWNS
+from pipelines.sandbox.prices import PriceRules
+from pipelines.sandbox.stores import Store, found_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DAY = 86_400
+# Orders of the last day may still change for a while; then the world ends, and everything is settled.
+AFTERMATH_DAYS = 4
+# Decimals become JSON numbers of their own text: no float on the way.
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+_WEEKDAYS = (8, 9, 10, 11, 16, 17, 14)  # Monday is quiet, Friday and Saturday are not
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What a world is made from.
+
+    `until` is the last local day with orders, `faults` the share of orders, and of menus unless `menu_faults` says
+    otherwise, with one planted fault of `fault_kinds` (all, if empty). `price_decimals` above 2 makes menu prices
+    finer than a cent. `currencies` go round the stores.
+    """
+
+    seed: int = 1
+    stores: int = 30
+    orders: int = 5000
+    days: int = 28
+    until: dt.date = dt.date(2026, 10, 31)
+    faults: float = 0.0
+    menu_faults: float | None = None
+    fault_kinds: tuple[str, ...] = ()
+    rules: PriceRules = field(default_factory=PriceRules)
+    price_decimals: int = 2
+    currencies: tuple[str, ...] = ("EUR",)
+
+
+class World:
+    """The world of a configuration. Moments are aware datetimes; None is the end, when everything is settled."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config = config or Config()
+        if config.stores < 1 or config.days < 1 or config.orders < 0:
+            raise ValueError("a world needs a store and a day, and no fewer than no orders")
+        first = config.until - dt.timedelta(days=config.days - 1)
+        self._first_day = first
+        self.start = dt.datetime(first.year, first.month, first.day, tzinfo=dt.UTC) - dt.timedelta(days=1)
+        last = config.until + dt.timedelta(days=AFTERMATH_DAYS)
+        self.end = dt.datetime(last.year, last.month, last.day, tzinfo=dt.UTC)
+        # Menus and store names change in the early morning of some of the days.
+        dawn = int(self.start.timestamp()) + 4 * 3600
+        self.stores: list[Store] = found_stores(
+            seed=config.seed,
+            stores=config.stores,
+            changes=[dawn + DAY * (2 + day) for day in range(config.days - 1)],
+            currencies=config.currencies,
+            price_decimals=config.price_decimals,
+        )
+        self._stores = {store.store_id: store for store in self.stores}
+        self.menus = {menu.menu_id: menu for store in self.stores for menu in store.menus}
+        self._customers: dict[int, Customer] = {}
+        self._composer = Composer(config.seed, config.rules.of, self._customer)
+        kinds = config.fault_kinds
+        share = config.faults if config.menu_faults is None else config.menu_faults
+        self._menu_faults = plan_faults(
+            config.seed, "menus", list(self.menus), share, [k for k in MENU_FAULTS if not kinds or k in kinds]
+        )
+        self._placed = self._place([k for k in ORDER_FAULTS if not kinds or k in kinds])
+
+    @cached_property
+    def order_ids(self) -> list[int]:
+        """The ids of all orders, in the order of their creation."""
+        return list(self._placed)
+
+    @property
+    def store_ids(self) -> list[int]:
+        """The ids of all stores."""
+        return list(self._stores)
+
+    @property
+    def menu_ids(self) -> list[int]:
+        """The ids of all menus."""
+        return list(self.menus)
+
+    def store(self, store_id: int, at: dt.datetime | None = None) -> bytes | None:
+        """Return the record of a store; None if there is no such store."""
+        store = self._stores.get(store_id)
+        return None if store is None else _ENCODER.encode(store.record(self._moment(at)))
+
+    def store_list(self, at: dt.datetime | None = None) -> bytes:
+        """Return the records of all stores as an array."""
+        moment = self._moment(at)
+        return _ENCODER.encode([store.record(moment) for store in self.stores])
+
+    def menu(self, menu_id: int, at: dt.datetime | None = None) -> bytes | None:
+        """Return a menu as it stood; None if there is no such menu."""
+        menu = self.menus.get(menu_id)
+        if menu is None:
+            return None
+        document = menu.document(self._moment(at))
+        kind = self._menu_faults.get(menu_id)
+        return self._encode("menus", menu_id, kind, document)[0]
+
+    def order(self, order_id: int, at: dt.datetime | None = None) -> bytes | None:
+        """Return an order as it stood; None if there is no such order yet."""
+        placed, moment = self._placed.get(order_id), self._moment(at)
+        if placed is None or placed.created > moment:
+            return None
+        return self.show(self._composer.compose(placed), moment)
+
+    def orders(self, at: dt.datetime | None = None) -> Iterator[tuple[int, int, bytes]]:
+        """Yield (id, moment from which it stays as it is, bytes) of each order that is there, by id."""
+        moment = self._moment(at)
+        for order_id, placed in self._placed.items():
+            if placed.created <= moment:
+                order = self._composer.compose(placed)
+                yield order_id, order.settled, self.show(order, moment)
+
+    def created(self, order_id: int) -> dt.datetime:
+        """Return when an order is placed; KeyError if it never is."""
+        return dt.datetime.fromtimestamp(self._placed[order_id].created, dt.UTC)
+
+    def plan(self, order_id: int) -> Order:
+        """Return the whole course of an order, without its fault; KeyError if there is none."""
+        return self._composer.compose(self._placed[order_id])
+
+    def show(self, order: Order, moment: int) -> bytes:
+        """Return the bytes of an order at a moment in seconds, its fault included."""
+        return self._encode("orders", order.placed.order_id, order.placed.planted, order.document(moment))[0]
+
+    def truth(self) -> list[Fault]:
+        """Return every planted fault, menus first, by id."""
+        end = self._moment(None)
+        found = []
+        for menu_id, kind in sorted(self._menu_faults.items()):
+            found.append(self._encode("menus", menu_id, kind, self.menus[menu_id].document(end))[1])
+        for order_id, placed in self._placed.items():
+            if placed.planted is not None:
+                document = self._composer.compose(placed).document(end)
+                found.append(self._encode("orders", order_id, placed.planted, document)[1])
+        return [fault for fault in found if fault is not None]
+
+    def _encode(
+        self, kind: str, document_id: int, fault: str | None, document: dict[str, Any]
+    ) -> tuple[bytes, Fault | None]:
+        if fault is None:
+            return _ENCODER.encode(document), None
+        plant = plant_in_order if kind == "orders" else plant_in_menu
+        chance = Chance(self.config.seed, "fault", kind, document_id)
+        pointer, spoil = plant(chance, fault, document)
+        return spoil(_ENCODER.encode(document)), Fault(kind, document_id, fault, pointer)
+
+    def _moment(self, at: dt.datetime | None) -> int:
+        return int((self.end if at is None else at).timestamp())
+
+    def _customer(self, chance: Chance, store: Store) -> Customer:
+        """Draw who orders: people of the store's town, some of them much more often than others."""
+        towns = min(len(TOWNS), len(self.stores))
+        people = max(1, self.config.orders // 4 // towns)
+        number = TOWNS.index(store.town) + towns * int(people * chance.random() * chance.random())
+        if number not in self._customers:
+            self._customers[number] = meet(self.config.seed, number, store.town)
+        return self._customers[number]
+
+    def _place(self, kinds: Sequence[str]) -> dict[int, Placed]:
+        """Draw when and where orders are placed; ids grow with time and leave gaps."""
+        chance = Chance(self.config.seed, "plan")
+        stores = list(itertools.accumulate(store.weight for store in self.stores))
+        dates = [self._first_day + dt.timedelta(days=day) for day in range(self.config.days)]
+        days = list(itertools.accumulate(_WEEKDAYS[date.weekday()] for date in dates))
+        zones = [ZoneInfo(store.town.timezone) for store in self.stores]
+        drawn: list[tuple[int, int]] = []
+        for _ in range(self.config.orders):
+            number = bisect.bisect(stores, chance.random() * stores[-1])
+            date = dates[bisect.bisect(days, chance.random() * days[-1])]
+            local = dt.datetime(date.year, date.month, date.day) + dt.timedelta(  # noqa: DTZ001 - local on purpose
+                seconds=_second_of_day(chance, self.stores[number].late)
+            )
+            # An hour that comes twice is meant once as the first, once as the second.
+            local = local.replace(tzinfo=zones[number], fold=chance.below(2))
+            drawn.append((int(local.timestamp()), number))
+        drawn.sort()
+        order_id = 200_000 + chance.below(50_000)
+        ids = []
+        for _ in drawn:
+            order_id += 1 if chance.often(0.9) else chance.between(2, 7)
+            ids.append(order_id)
+        planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, kinds)
+        return {
+            order_id: Placed(order_id, self.stores[number], created, planted.get(order_id))
+            for order_id, (created, number) in zip(ids, drawn, strict=True)
+        }
+
+
+def _second_of_day(chance: Chance, late: bool) -> int:
+    """Draw a local time: lunch, dinner, between, or after midnight where a store is open late."""
+    drawn, peak = chance.random(), (chance.random() + chance.random()) / 2
+    if late and drawn < 0.06:
+        return int((23 + 4.25 * chance.random()) * 3600)
+    if drawn < 0.38:
+        return int((11.25 + 3.25 * peak) * 3600)
+    if drawn < 0.88:
+        return int((17.5 + 4.75 * peak) * 3600)
+    return int((10 + 13 * chance.random()) * 3600)
+
+
+assert LONGEST < AFTERMATH_DAYS * DAY  # noqa: S101 - two constants of two files that must fit
