@@ -36,7 +36,7 @@ walk as (
         product_id,
         [edge_no] as path,
         [modifier_id] as modifier_ids,
-        1 as depth,
+        cast(1 as bigint) as depth,
         modifier_id,
         price,
         false as is_cycle,
@@ -93,7 +93,7 @@ walk as (
             parent.depth + 1 as depth,
             edge.modifier_id,
             edge.price,
-            list_contains(parent.modifier_ids, edge.modifier_id) as is_cycle,
+            coalesce(list_contains(parent.modifier_ids, edge.modifier_id), false) as is_cycle,
             parent.product_paths + count(*) over (
                 partition by parent.menu_id, parent.product_id
             ) as product_paths,

@@ -7,6 +7,7 @@ select
     document.timezone as timezone,
     document.currency as currency,
     document.attributes as attributes,
+    is_gone,
     -- lineage
     _fetched_at,
     _load_id,

@@ -49,7 +49,8 @@ class MenuPrices(Contract, table="core.menu_prices", scope="menu", key=("menu_id
 
     Source: prices of the price groups of get menu details.
     Traps: a product may have several prices: in several groups, for several channels, under several menus. Joined to
-    order lines by product_id alone this table multiplies them. Price and delivery_price are alternatives: never add them.
+    order lines by product_id alone this table multiplies them. Price and delivery_price are alternatives: never add
+    them.
     """
 
     menu_id: Id = column(_MENU)
@@ -72,8 +73,9 @@ class Products(Contract, table="core.products", scope="menu", key=("menu_id", "p
     """One row per product in a menu's products dictionary.
 
     Source: products of get menu details.
-    Trap: the same product_id may stand in several menus, under other names; whether it is the same product is the setting
-    [menus] product_ids. Join by menu_id and product_id; from an order, which names no menu, use mart.store_products.
+    Trap: the same product_id may stand in several menus, under other names; whether it is the same product is the
+    setting [menus] product_ids. Join by menu_id and product_id; from an order, which names no menu, use
+    mart.store_products.
     """
 
     menu_id: Id = column(_MENU)
@@ -105,8 +107,8 @@ class ModifierEdges(
     """One row per modifier reference in a menu: below a product, or below a modifier as its child.
 
     Source: modifiers of a product and children of a modifier of get menu details.
-    Traps: a modifier that several products share has one row under each of them, but its children only once. Product and
-    modifier ids are separate numbers: a join by parent_id needs parent_type too.
+    Traps: a modifier that several products share has one row under each of them, but its children only once. Product
+    and modifier ids are separate numbers: a join by parent_id needs parent_type too.
     """
 
     menu_id: Id = column(_MENU)
@@ -114,8 +116,8 @@ class ModifierEdges(
     parent_id: Id = column("The product or modifier that holds the reference.")
     edge_no: Count = column("The reference's place in its parent, from 1.", ge=1)
     modifier_id: Id = column(
-        "The modifier referred to: by rule a key of the same menu's modifiers, listed in audit.findings where it is not. "
-        "Null only where the document has a null in place of a reference.",
+        "The modifier referred to: by rule a key of the same menu's modifiers, listed in audit.findings where it is "
+        "not. Null only where the document has a null in place of a reference.",
         nullable=True,
     )
     position: Count = column(_POSITION, nullable=True)
@@ -127,10 +129,10 @@ class ModifierPaths(Contract, table="core.modifier_paths", scope="menu", key=("m
     """One row per path from a product down its modifiers, in one menu: the tree below each product, written out.
 
     Source: core.modifier_edges, walked level by level.
-    Traps: do not sum price over paths: groups and options stand beside each other, and a shared modifier stands once in
-    every place. A modifier may be reached by several paths, so joined to order modifiers by modifier_id rows multiply. The
-    walk stops at a repeated modifier, 32 modifiers deep, at 10,000 paths a product and 500,000 a menu; what is cut is
-    listed in audit.findings.
+    Traps: do not sum price over paths: groups and options stand beside each other, and a shared modifier stands once
+    in every place. A modifier may be reached by several paths, so joined to order modifiers by modifier_id rows
+    multiply. The walk stops at a repeated modifier, 32 modifiers deep, at 10,000 paths a product and 500,000 a menu;
+    what is cut is listed in audit.findings.
     """
 
     menu_id: Id = column(_MENU)

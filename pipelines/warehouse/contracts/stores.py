@@ -43,8 +43,8 @@ class StoreMenus(Contract, table="core.store_menus", scope="store", key=("store_
     """One row per store and menu that the store's record names.
 
     Source: the places of the store record that [partner.store] menu_id_pointers names.
-    Traps: a store may have several menus and a menu several stores: joined to orders by store_id it multiplies them. The
-    menu need not have been fetched.
+    Traps: a store may have several menus and a menu several stores: joined to orders by store_id it multiplies them.
+    The menu need not have been fetched.
     """
 
     store_id: Id = column("The store, as the service numbers it.")

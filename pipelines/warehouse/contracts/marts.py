@@ -1,0 +1,183 @@
+"""Contracts of the marts: what people ask of orders, day by day and store by store."""
+
+from pipelines.warehouse.contracts.contract import (
+    Amount,
+    Contract,
+    Count,
+    Day,
+    Flag,
+    Id,
+    Instant,
+    LocalTime,
+    Money,
+    Text,
+    Texts,
+    Units,
+    column,
+)
+
+SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
+
+_ORDER = "The order, as the service numbers it."
+_STORE = "The store, as the service numbers it; null for orders that name none."
+_BUSINESS_DATE = (
+    "The business day by the store's clock: [business_day] time, in the store's timezone, less [business_day] "
+    "day_start. Null for orders without that time: they are counted under no day, not dropped."
+)
+_SALE_CLASS = (
+    "counted or excluded by [sales], unmapped where the status is in neither list or null, gone where the service no "
+    "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
+)
+_CURRENCY = "What the amounts are in, from the store's record; null where it names none. Do not add across currencies."
+_LOCAL = " by the store's clock, a wall time without zone; in the hour that autumn repeats two instants read alike."
+_SUM = "Sum of {0} of the orders that state one; null where none does."
+
+
+class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)):
+    """One row per order that was ever observed, as last observed: the table to start from.
+
+    Source: core.orders, core.order_lines, core.stores and the settings [business_day] and [sales].
+    Traps: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to lines
+    or deliveries an order's money multiplies. total_price is what the service stated: see mart.order_reconciliation.
+    """
+
+    order_id: Id = column(_ORDER)
+    store_id: Id = column("The store it belongs to.", nullable=True)
+    customer_key: Text = column(
+        "A random key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
+    )
+    store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
+    timezone: Text = column("The timezone that the local times and the business day are in.")
+    timezone_source: Text = column(
+        "store: from its record. setting: [business_day] timezone, as the record has none, or none that exists.",
+        isin=("store", "setting"),
+    )
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    status: Text = column("The order's status, as sent; the set of values is not stated.", nullable=True)
+    platform: Text = column("Where it was placed, as sent (observed: web).", nullable=True)
+    dispatch_method: Text = column("How it is dispatched, as sent (observed: store_delivery).", nullable=True)
+    is_gone: Flag = column(
+        "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the order."
+    )
+    created_at: Instant = column("When it was created.", nullable=True)
+    created_at_local: LocalTime = column("When it was created," + _LOCAL, nullable=True)
+    requested_time_local: LocalTime = column("The time the customer asked for," + _LOCAL, nullable=True)
+    promised_delivery_time_local: LocalTime = column("The promised delivery time," + _LOCAL, nullable=True)
+    promised_pick_up_time_local: LocalTime = column(
+        "The promised pick-up time," + _LOCAL + " Null when not for pick-up.", nullable=True
+    )
+    lines: Count = column("How many lines it has.", ge=0)
+    units: Units = column(
+        "Sum of its lines' quantities; 0 without lines, null where there are lines and none states a quantity.",
+        nullable=True,
+    )
+    currency: Text = column(_CURRENCY, nullable=True)
+    subtotal_price: Money = column("The sum before delivery, tip and discounts, as sent.", nullable=True)
+    delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
+    tip: Money = column("The tip, as sent.", nullable=True)
+    discount: Money = column("The discount, as sent; subtracted in the observed total.", nullable=True)
+    loyalty_discount: Money = column("The loyalty discount, as sent; subtracted in the observed total.", nullable=True)
+    total_price: Money = column("The final total, as sent; nothing recomputed.", nullable=True)
+    last_checked_at: Instant = column(
+        "When the service was last asked for the order, whatever it answered; null for an archive of unknown time.",
+        nullable=True,
+    )
+    load_id: Text = column("The load that brought this version.", named="_load_id")
+
+
+class DailyStoreSales(
+    Contract, table="mart.daily_store_sales", scope="day", key=("store_id", "business_date", "sale_class")
+):
+    """One row per store, business day and sale class.
+
+    Source: mart.orders; ties to it in counts and money, or nothing is published.
+    Traps: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
+    store's, so one currency's: add stores only within a currency. An order without a part adds nothing to that part.
+    """
+
+    store_id: Id = column(_STORE, nullable=True)
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
+    currency: Text = column(_CURRENCY, nullable=True)
+    orders: Count = column("How many orders.", ge=1)
+    orders_lacking_a_part: Count = column("How many of them do not state all six price fields.", ge=0)
+    lines: Count = column("How many order lines.", ge=0)
+    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
+    delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
+    tip: Amount = column(_SUM.format("tip"), nullable=True)
+    discount: Amount = column(_SUM.format("discount"), nullable=True)
+    loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
+    total_price: Amount = column(_SUM.format("total_price"), nullable=True)
+
+
+class ProductMix(
+    Contract, table="mart.product_mix", scope="day", key=("store_id", "business_date", "sale_class", "product_id")
+):
+    """One row per store, business day, sale class and product sold.
+
+    Source: core.order_lines and mart.orders; lines and units tie to them, or nothing is published.
+    Traps: no money: the interface does not say whether a line's price is for one unit or for the line. An order with
+    the product in two lines counts once in orders, so orders do not add up over products. Join names from menus through
+    mart.store_products, never core.products, which may hold the product once per menu.
+    """
+
+    store_id: Id = column(_STORE, nullable=True)
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    product_id: Id = column("The product; null for lines that name none.", nullable=True)
+    name_when_ordered: Text = column(
+        "The product's name on the order lines of that day, the last line's where they differ; see names.",
+        nullable=True,
+    )
+    names: Count = column(
+        "How many different names those lines give it; above 1 it was renamed, or the id means several products.", ge=0
+    )
+    orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
+    lines: Count = column("How many order lines.", ge=1)
+    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+
+
+class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
+    """One row per store and product that the store sold or that its menus hold, with its name on the menus.
+
+    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus] product_ids:
+    global, every menu's; per_menu, only those of the store.
+    Trap: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and the
+    menu with the lowest menu_id is taken, the store's own before others.
+    """
+
+    store_id: Id = column("The store, as the service numbers it.")
+    product_id: Id = column("The product: a key of the products of some menu, or of an order line.")
+    product_name: Text = column("The product's name; null where no menu that may name it does.", nullable=True)
+    is_on_menu: Flag = column("Whether a menu of this store holds the product now.")
+    menus: Count = column("How many menus that may name it hold it.", ge=0)
+    names: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)
+
+
+class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="order", key=("order_id",)):
+    """One row per order: the total that the service states beside the total by the formula.
+
+    Source: mart.orders. The formula is the one of the observed order: subtotal + delivery + tip - discount - loyalty
+    discount. The interface does not state it as a rule: a residual is a question to the partner, not an error.
+    Trap: a part that is null is not nothing: the verdict is cannot_tell and missing_parts names it.
+    """
+
+    order_id: Id = column(_ORDER)
+    store_id: Id = column("The store it belongs to.", nullable=True)
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    currency: Text = column(_CURRENCY, nullable=True)
+    total_price: Money = column("The final total, as sent.", nullable=True)
+    formula_total: Amount = column("The total by the formula; null where a part is missing.", nullable=True)
+    total_residual: Amount = column(
+        "total_price less formula_total, exact: above zero the customer paid more than the parts add up to.",
+        nullable=True,
+    )
+    missing_parts: Texts = column("The price fields that the order does not state; empty where all are there.")
+    verdict: Text = column(
+        "balanced: the residual is exactly zero. total_off: it is not. cannot_tell: a price field is missing.",
+        isin=("balanced", "total_off", "cannot_tell"),
+    )

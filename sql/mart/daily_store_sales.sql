@@ -1,0 +1,31 @@
+-- One row per store, business day and sale class.
+select
+    -- keys
+    store_id,
+    business_date,
+    sale_class,
+    -- the store
+    store_name,
+    currency,
+    -- how much
+    count(*) as orders,
+    count(*) filter (
+        where subtotal_price is null
+        or delivery_price is null
+        or tip is null
+        or discount is null
+        or loyalty_discount is null
+        or total_price is null
+    ) as orders_lacking_a_part,
+    cast(sum(lines) as bigint) as lines,
+    cast(sum(units) as decimal(38, 0)) as units,
+    -- money
+    sum(subtotal_price) as subtotal_price,
+    sum(delivery_price) as delivery_price,
+    sum(tip) as tip,
+    sum(discount) as discount,
+    sum(loyalty_discount) as loyalty_discount,
+    sum(total_price) as total_price,
+from mart.orders
+-- a store has one name and one currency: they add no rows
+group by store_id, business_date, sale_class, store_name, currency

@@ -1,0 +1,64 @@
+-- One row per store and product that the store sold or that its menus hold.
+with
+
+offered as (
+    select
+        store_menus.store_id,
+        products.product_id,
+        products.menu_id,
+        products.name,
+    from core.store_menus as store_menus
+    inner join core.products as products on store_menus.menu_id = products.menu_id
+),
+
+own as (
+    select
+        store_id,
+        product_id,
+        arg_min(name, menu_id) as name, -- of the menus that name it
+        count(*) as menus,
+        count(distinct name) as names,
+    from offered
+    group by store_id, product_id
+),
+
+anywhere as (
+    select
+        product_id,
+        arg_min(name, menu_id) as name, -- of the menus that name it
+        count(*) as menus,
+        count(distinct name) as names,
+    from core.products
+    group by product_id
+),
+
+known as (
+    select store_id, product_id from own
+    union
+    select store_id, product_id
+    from mart.product_mix
+    where store_id is not null and product_id is not null
+)
+
+select
+    -- keys
+    known.store_id,
+    known.product_id,
+    -- what it is
+    coalesce(
+        own.name,
+        if(settings.menus_product_ids = 'global', anywhere.name, null)
+    ) as product_name,
+    own.store_id is not null as is_on_menu,
+    coalesce(
+        if(settings.menus_product_ids = 'global', anywhere.menus, own.menus), 0
+    ) as menus,
+    coalesce(
+        if(settings.menus_product_ids = 'global', anywhere.names, own.names), 0
+    ) as names,
+from known
+cross join raw.settings as settings
+left join own
+    on known.store_id = own.store_id
+    and known.product_id = own.product_id
+left join anywhere on known.product_id = anywhere.product_id
