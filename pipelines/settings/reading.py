@@ -111,9 +111,14 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
     """Lay ORDERMART_TABLE__KEY over the tree; ORDERMART_TABLE__KEY_FILE names a file that holds a secret."""
     known = {_variable(path): (path, kind) for path, kind in _keys(Settings)}
     in_files = {f"{variable}_FILE": variable for _, variable in _secrets()}
+    meant = {variable.replace("_", ""): variable for variable in (*known, *in_files)}
     for variable in sorted(environ):
-        if not variable.startswith(PREFIX) or "__" not in variable:
+        if not variable.startswith(PREFIX):
             continue
+        if variable not in meant.values() and variable.replace("_", "") in meant:
+            raise SettingsError(f"{variable} sets nothing: write {meant[variable.replace('_', '')]}")
+        if "__" not in variable:
+            continue  # ORDERMART_CONFIG, and what is no setting
         name = in_files.get(variable, variable)
         if name not in known:
             raise SettingsError(f"{variable} sets no setting that exists: see ordermart.toml")
@@ -174,6 +179,7 @@ def _pointer(error: msgspec.ValidationError) -> str:
     """Return where msgspec met the error, like partner.store.menu_id_pointers[0]; "" is the file as a whole."""
     text = str(error)
     pointer = text.rsplit(" - at `$", 1)[1].rstrip("`").lstrip(".") if " - at `$" in text else ""
+    pointer = pointer.replace("[...]", "")  # any value of a table whose keys are free
     if "unknown field" in text or "missing required field" in text:
         pointer = ".".join(part for part in (pointer, text.split("`")[1]) if part)
     return pointer

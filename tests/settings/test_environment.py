@@ -1,0 +1,131 @@
+"""Every setting can be given by an environment variable, and a variable that sets nothing is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from pipelines.settings import PREFIX, Secret, Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+# Values that differ from the defaults and may stand with the other defaults; the rest follows from the type.
+OTHERS: dict[str, tuple[str, object]] = {
+    "partner.base_url": ("https://partner.test:1/stage", "https://partner.test:1/stage"),
+    "partner.authenticate.path": ("/token", "/token"),
+    "partner.authenticate.encoding": ("form", "form"),
+    "partner.list_stores.path": ("/stores", "/stores"),
+    "partner.list_stores.pagination": ("link", "link"),
+    "partner.store.path": ("/s/{store_id}", "/s/{store_id}"),
+    "partner.menu.path": ("/m/{menu_id}", "/m/{menu_id}"),
+    "partner.order.path": ("/o/{id}", "/o/{id}"),
+    "landing.excess_decimals": ("round", "round"),
+    "privacy.open_fields": ('["instructions"]', ("instructions",)),
+    "business_day.time": ("requested_time", "requested_time"),
+    "business_day.timezone": ("America/Sao_Paulo", "America/Sao_Paulo"),
+    "business_day.day_start": ("04:30", "04:30"),
+    "menus.product_ids": ("per_menu", "per_menu"),
+    "warehouse.memory_limit": ("512MB", "512MB"),
+    "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),
+    "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
+}
+
+
+def settings_with_paths(struct: msgspec.Struct, path: str = "") -> Iterator[tuple[str, object]]:
+    """Give every setting, secrets too, with its default."""
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, msgspec.Struct):
+            yield from settings_with_paths(value, f"{path}{name}.")
+        elif path + name != "file":
+            yield path + name, value
+
+
+def another(key: str, default: object) -> tuple[str, object]:
+    """Give a text for the variable, and the value that it stands for."""
+    if key in OTHERS:
+        return OTHERS[key]
+    by_type: dict[type, tuple[str, object]] = {
+        int: ("11", 11),
+        float: ("7.5", 7.5),
+        bool: ("true", True) if default is False else ("false", False),
+        str: ("/another", "/another"),
+        tuple: ('["/a", "/b"]', ("/a", "/b")),
+        dict: ('{ key = "{client_id}" }', {"key": "{client_id}"}),
+        Secret: ("a secret", "a secret"),
+    }
+    return by_type[type(default)]
+
+
+def at(settings: Settings, key: str) -> Any:
+    """Return the value of a key; a secret is opened."""
+    value: Any = settings
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+@pytest.mark.parametrize(
+    ("key", "default"), list(settings_with_paths(load_settings(environ={}))), ids=lambda x: str(x)[:40]
+)
+def test_every_setting_has_a_variable(read: Callable[..., Settings], key: str, default: object) -> None:
+    """ORDERMART_TABLE__KEY sets the key and wins over the file."""
+    text, value = another(key, default)
+    settings = read("", **{PREFIX + key.replace(".", "__").upper(): text})
+    assert at(settings, key) == value
+    assert value != default
+
+
+def test_a_variable_wins_over_the_file(read: Callable[..., Settings]) -> None:
+    """A file's value gives way to the environment's."""
+    assert read("[landing]\nmax_depth = 8", ORDERMART_LANDING__MAX_DEPTH="9").landing.max_depth == 9
+
+
+def test_a_text_is_taken_as_it_is(read: Callable[..., Settings]) -> None:
+    """A text needs no quotes in a variable, and those it has are its own."""
+    assert read(ORDERMART_PARTNER__AUTHENTICATE__SCHEME='"Token"').partner.authenticate.scheme == '"Token"'
+
+
+def test_the_file_may_be_named_by_a_variable(tmp_path: Path) -> None:
+    """ORDERMART_CONFIG names the file; an empty one names none."""
+    file = tmp_path / "other.toml"
+    file.write_text("[landing]\nmax_depth = 8", encoding="utf-8")
+    assert load_settings(environ={"ORDERMART_CONFIG": str(file)}).landing.max_depth == 8
+    assert load_settings(environ={"ORDERMART_CONFIG": ""}).landing.max_depth == 64
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "said"),
+    [
+        ("ORDERMART_PARTNER__BASE_URI", "x", "ORDERMART_PARTNER__BASE_URI sets no setting that exists"),
+        ("ORDERMART_FILE__", "x", "ORDERMART_FILE__ sets no setting that exists"),
+        ("ORDERMART_DATA__DIR_FILE", "x", "ORDERMART_DATA__DIR_FILE sets no setting that exists"),
+        ("ORDERMART_PARTNER_BASE_URL", "x", "sets nothing: write ORDERMART_PARTNER__BASE_URL"),
+        ("ORDERMART_PARTNER__BASEURL", "x", "sets nothing: write ORDERMART_PARTNER__BASE_URL"),
+        ("ORDERMART_VAULT_MASTER_KEY_FILE", "x", "sets nothing: write ORDERMART_VAULT__MASTER_KEY_FILE"),
+        ("ORDERMART_LANDING__MAX_DEPTH", "deep", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
+        ("ORDERMART_LANDING__MAX_DEPTH", "", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
+        ("ORDERMART_LANDING__MAX_DEPTH", "8\nother = 9", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
+        ("ORDERMART_LANDING__MAX_DEPTH", "1.5", "[landing] max_depth: expected `int`"),
+        ("ORDERMART_PARTNER__TIMEOUT_SECONDS", "long", "ORDERMART_PARTNER__TIMEOUT_SECONDS: write a number"),
+        ("ORDERMART_SALES__COUNTED", "done", "ORDERMART_SALES__COUNTED: write a list"),
+        ("ORDERMART_SALES__COUNTED", '"done"', "[sales] counted: expected a list"),
+        ("ORDERMART_PARTNER__AUTHENTICATE__BODY", "id=1", "ORDERMART_PARTNER__AUTHENTICATE__BODY: write a table"),
+        ("ORDERMART_MENUS__PRODUCT_IDS", "both", "[menus] product_ids: must be one of global, per_menu"),
+    ],
+)
+def test_a_variable_that_sets_nothing_or_no_such_value_is_named(
+    refusal: Callable[..., str], variable: str, text: str, said: str
+) -> None:
+    """A misspelt variable and one with a value of another type are refused by name."""
+    assert said in refusal("", **{variable: text})
+
+
+def test_other_programs_variables_are_left_alone(read: Callable[..., Settings]) -> None:
+    """A variable that looks like no setting of ours is not looked at."""
+    assert read(ORDERMART_RELEASE_NOTES="x", HOME="/", PARTNER__BASE_URL="x").partner.max_tries == 5
