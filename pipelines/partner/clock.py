@@ -1,0 +1,33 @@
+"""Time and chance, as values: a test gives its own.
+
+Knows nothing of what waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where the client takes time, sleep and chance from.
+
+    `monotonic` is in seconds, `now` is aware and in UTC, `random` is in [0, 1).
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], datetime] = _utc_now
+    random: Callable[[], float] = random.SystemRandom().random

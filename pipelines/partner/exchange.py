@@ -1,0 +1,178 @@
+"""Send one request and say how it went: an Answer or a Trouble, never an exception.
+
+What httpx and aiohttp raise holds request headers, and so the token: none of it leaves this
+file, neither as a cause nor as a frame of a traceback. Knows nothing of retries or tokens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import aiohttp
+import httpx
+import msgspec
+
+from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.body import BodyError, read_body
+from pipelines.partner.retry import seconds_to_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipelines.partner.clock import Clock
+
+KEPT_HEADERS = ("content-type", "etag", "last-modified", "date")
+_OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
+_REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
+_REDIRECTS = range(300, 400)
+_SERVER_ERRORS = range(500, 600)
+_DRAIN = 65_536  # of an answer whose body nobody wants, so that the connection can be kept
+
+# What went wrong below, by the exception that says it: the first that fits names it.
+_FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
+    (aiohttp.ServerTimeoutError, "timeout", "no bytes came in time"),
+    (httpx.ReadTimeout, "timeout", "no bytes came in time"),
+    (TimeoutError, "timeout", "the whole answer did not come in time"),
+    (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
+    (httpx.ConnectError, "connect", "no connection could be made"),
+    (aiohttp.ClientPayloadError, "truncated", "the body ended before its stated end"),
+    (aiohttp.ServerDisconnectedError, "reset", "the connection was closed without an answer"),
+    (aiohttp.ClientOSError, "reset", "the connection was reset"),
+    (ConnectionError, "reset", "the connection was reset"),
+    (httpx.ConnectTimeout, "connect", "no connection could be made in time"),
+    (httpx.TimeoutException, "timeout", "the answer did not come in time"),
+    (httpx.ReadError, "truncated", "the body ended before its stated end"),
+    (aiohttp.ClientResponseError, "protocol", "the answer is not HTTP"),
+    (httpx.ProtocolError, "protocol", "the answer is not HTTP"),
+)
+
+
+async def exchange(
+    http: httpx.AsyncClient, request: httpx.Request, *, limit: int, seconds: float, clock: Clock
+) -> Answer | Trouble:
+    """Send `request`, read at most just over `limit` bytes, all within `seconds`.
+
+    Only cancellation is raised, and with nothing of the request behind it.
+    """
+    began = clock.monotonic()
+    outcome: Answer | Trouble | None = None
+    fault: tuple[str, str] | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            outcome = await _send(http, request, limit, clock, began)
+    except asyncio.CancelledError:
+        fault = None
+    except BodyError as error:
+        fault = (error.code, str(error))
+    except Exception as error:  # noqa: BLE001  third parties' errors hold the token: none gets out
+        fault = _named(error)
+    if outcome is not None:
+        return outcome
+    if fault is None:
+        # Raised anew, here: the one that was caught carries frames that hold the headers.
+        raise asyncio.CancelledError
+    code, reason = fault
+    return Trouble(code=code, reason=reason, status=None, ms=_since(clock, began))
+
+
+async def _send(
+    http: httpx.AsyncClient, request: httpx.Request, limit: int, clock: Clock, began: float
+) -> Answer | Trouble:
+    response = await http.send(request, stream=True, follow_redirects=False)
+    try:
+        status = response.status_code
+        if status not in (_OK, _CREATED):
+            return await _not_ok(response, clock, began)
+        if not _is_json(response.headers.get("content-type")):
+            reason = "the content type is not JSON"
+            ms = _since(clock, began)
+            return Trouble(code="content_type", reason=reason, status=status, ms=ms)
+        body, oversize = await read_body(response, limit)
+        ms = _since(clock, began)
+        if not oversize and not _parses(body):
+            framed = "content-length" in response.headers or "transfer-encoding" in response.headers
+            return Trouble(
+                code="not_json",
+                reason="the body is not JSON" if framed else "the body ended before its end",
+                status=status,
+                ms=ms,
+                bytes=len(body),
+                service=False,
+                # Without framing nobody can tell a lost connection from the body's end.
+                body=body if framed else None,
+            )
+        return Answer(
+            status=status,
+            body=body,
+            ms=ms,
+            oversize=oversize,
+            headers=_kept(response.headers),
+            links=tuple(response.headers.get_list("link")) if "link" in response.headers else (),
+        )
+    finally:
+        await response.aclose()
+
+
+async def _not_ok(response: httpx.Response, clock: Clock, began: float) -> Answer | Trouble:
+    status = response.status_code
+    retry_after = seconds_to_wait(response.headers.get("retry-after"), clock.now())
+    # The status is what counts here, not how its body ended.
+    with contextlib.suppress(BodyError, httpx.HTTPError):
+        await read_body(response, _DRAIN)
+    ms = _since(clock, began)
+    if status in (_UNAUTHORIZED, _NOT_FOUND):
+        return Answer(status=status, body=b"", ms=ms, headers=_kept(response.headers))
+    if status in _REDIRECTS:
+        code, reason = "redirect", f"the service redirects ({status}): set the final address"
+    elif status == _TOO_MANY:
+        code, reason = "rate_limited", "the service asks for fewer requests (429)"
+    elif status in _SERVER_ERRORS:
+        code, reason = "server_error", f"the service failed ({status})"
+    else:
+        code, reason = f"status_{status}", f"the service answers {status}"
+    failing = status in _SERVER_ERRORS or status == _REQUEST_TIMEOUT
+    return Trouble(
+        code=code,
+        reason=reason,
+        status=status,
+        ms=ms,
+        transient=failing or status in (_TOO_MANY, _TOO_EARLY),
+        service=failing,
+        overload=failing or status == _TOO_MANY,
+        retry_after=retry_after,
+    )
+
+
+def _named(error: Exception) -> tuple[str, str]:
+    # The transport maps aiohttp's errors to httpx's, some to misleading ones: the cause knows best.
+    for told in (error.__cause__, error):
+        for kind, code, reason in _FAULTS:
+            if isinstance(told, kind):
+                return code, reason
+    return "transport", f"the transport failed ({type(error).__name__})"
+
+
+def _parses(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_json(content_type: str | None) -> bool:
+    # None at all is let through: RFC 9110 section 8.3 leaves it to the reader, and the body is read.
+    if content_type is None:
+        return True
+    media = content_type.partition(";")[0].strip().lower()
+    return media in {"application/json", "text/json"} or media.endswith("+json")
+
+
+def _kept(headers: httpx.Headers) -> Mapping[str, str]:
+    return {name: headers[name] for name in KEPT_HEADERS if name in headers}
+
+
+def _since(clock: Clock, began: float) -> float:
+    return (clock.monotonic() - began) * 1000.0

@@ -1,0 +1,172 @@
+"""One access token for all requests, obtained and renewed once for everybody who waits.
+
+Knows nothing of stores, menus or orders. Token and credentials are Secrets: they are revealed
+only where the request is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pipelines.partner import pointer
+from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped
+from pipelines.settings import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import httpx
+
+    from pipelines.partner.clock import Clock
+    from pipelines.settings import Partner
+
+_PLACE = re.compile(r"\{(client_id|client_secret)\}")
+# A token goes into a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
+_TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
+_JWT_PARTS = 3
+_EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, and when it was obtained and expires on the monotonic clock (None: not said)."""
+
+    header_value: Secret
+    obtained_at: float
+    expires_at: float | None = field(default=None)
+
+
+class Tokens:
+    """Hands out the current token; of any number that wait for a new one, one asks."""
+
+    def __init__(self, partner: Partner, clock: Clock, ask: Callable[[], Awaitable[bytes]]) -> None:
+        self._partner = partner
+        self._clock = clock
+        self._ask = ask
+        self._token: Token | None = None
+        self._lock = asyncio.Lock()
+        self._failed: RunStopped | None = None
+
+    async def current(self) -> Token:
+        """Return a token that has not expired, as far as is known."""
+        token = self._token
+        if token is not None and not self._expired(token):
+            return token
+        async with self._lock:
+            if self._failed is not None:
+                raise type(self._failed)(str(self._failed))
+            token = self._token
+            if token is None or self._expired(token):
+                try:
+                    token = self._token = await self._obtain()
+                except RunStopped as error:
+                    self._failed = error  # whoever waits hears the same, and nobody asks again
+                    raise
+            return token
+
+    async def _obtain(self) -> Token:
+        began = self._clock.monotonic()
+        token = read_token(self._partner, await self._ask(), self._clock, began)
+        if token is None:
+            how = self._partner.authenticate
+            raise AuthenticationFailed(
+                f"the answer to {how.path} has no token at {how.token_pointer!r}: "
+                "is [partner.authenticate] token_pointer right?"
+            )
+        return token
+
+    def refused(self, token: Token) -> None:
+        """Forget `token`, unless another has taken its place already."""
+        if self._token is token:
+            self._token = None
+
+    def _expired(self, token: Token) -> bool:
+        return token.expires_at is not None and self._clock.monotonic() >= token.expires_at
+
+
+def authenticate_request(http: httpx.AsyncClient, partner: Partner) -> httpx.Request:
+    """Return the request of interface section 4.1, as [partner.authenticate] describes it."""
+    how = partner.authenticate
+    needed = set(_PLACE.findall(" ".join(how.body.values())))
+    if how.encoding == "basic":
+        needed = {"client_id", "client_secret"}
+    for name in sorted(needed):
+        if not getattr(partner, name):
+            raise PartnerMisconfigured(f"[partner] {name} is not set: set ORDERMART_PARTNER__{name.upper()}")
+    url = partner.base_url.rstrip("/") + how.path
+    if how.encoding == "json":
+        return http.build_request("POST", url, json=_filled(partner))
+    if how.encoding == "form":
+        return http.build_request("POST", url, data=_filled(partner))
+    return http.build_request("POST", url, data=_filled(partner), headers={"Authorization": _basic(partner)})
+
+
+def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Token | None:
+    """Return the token in the answer to the request sent at `began`; None where there is none.
+
+    It expires as the answer says, else as the JWT says, else never until refused; a tenth of its
+    life (at most 30 s) early, so that it does not expire on the way. Raises nothing: a traceback
+    from here would hold the answer.
+    """
+    how = partner.authenticate
+    try:
+        answer = msgspec.json.decode(body)
+        text = pointer.get(answer, how.token_pointer)
+    except (msgspec.MsgspecError, ValueError, pointer.PointerError):
+        return None
+    if not isinstance(text, str) or not _TOKEN.fullmatch(text):
+        return None
+    life = _stated_life(answer, how.expires_in_pointer)
+    if life is None:
+        life = _jwt_life(text, clock.now().timestamp())
+    expires_at = None
+    if life is not None:
+        expires_at = began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE)
+    value = f"{how.scheme} {text}" if how.scheme else text
+    return Token(Secret(value), clock.monotonic(), expires_at)
+
+
+def _filled(partner: Partner) -> dict[str, str]:
+    def reveal(match: re.Match[str]) -> str:
+        secret: Secret = getattr(partner, match[1])
+        return secret.reveal()
+
+    return {key: _PLACE.sub(reveal, value) for key, value in partner.authenticate.body.items()}
+
+
+def _basic(partner: Partner) -> str:
+    pair = f"{partner.client_id.reveal()}:{partner.client_secret.reveal()}"
+    return "Basic " + base64.b64encode(pair.encode()).decode("ascii")
+
+
+def _stated_life(answer: Any, where: str) -> float | None:
+    if not where:
+        return None
+    try:
+        # Some services write the number as a string.
+        return _positive(float(pointer.get(answer, where)))
+    except (pointer.PointerError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _jwt_life(token: str, now: float) -> float | None:
+    parts = token.split(".")
+    if len(parts) != _JWT_PARTS:
+        return None
+    try:
+        # RFC 7519 section 4.1.4; the signature is the service's business.
+        padded = parts[1] + "=" * (-len(parts[1]) % 4)
+        return _positive(float(msgspec.json.decode(base64.urlsafe_b64decode(padded))["exp"]) - now)
+    except (msgspec.MsgspecError, TypeError, ValueError, KeyError, OverflowError):
+        return None
+
+
+def _positive(seconds: float) -> float | None:
+    return seconds if 0.0 < seconds < math.inf else None
