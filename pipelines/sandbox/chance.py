@@ -22,7 +22,7 @@ class Chance:
 
     def __init__(self, *seed: object) -> None:
         # One stream per thing drawn: a thing stays the same when others are added, and can be drawn again alone.
-        self.random = random.Random("/".join(map(str, seed))).random  # noqa: S311 - a made-up world, no secret
+        self.random = random.Random("/".join(map(str, seed))).random
 
     def below(self, limit: int) -> int:
         """Return an integer from 0 up to, not including, `limit`."""
@@ -40,8 +40,11 @@ class Chance:
         """Return one of the things, each as likely as another."""
         return things[int(self.random() * len(things))]
 
-    def weighted(self, things: Sequence[tuple[float, T]]) -> T:
-        """Return one of the (weight, thing) pairs' things, by weight."""
+    def weighted(self, things: Sequence[tuple[int, T]]) -> T:
+        """Return one of the (weight, thing) pairs' things, by weight.
+
+        Weights are integers: how `sum` adds floats differs between Python versions.
+        """
         left = self.random() * sum(weight for weight, _ in things)
         for weight, thing in things:
             left -= weight

@@ -7,7 +7,7 @@ lines or menus.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -79,7 +79,7 @@ def current(steps: Steps, moment: int) -> str | None:
     return status
 
 
-def course(chance: Chance, created: int, method: Literal["store_delivery", "partner_delivery", "pick_up"]) -> Course:
+def course(chance: Chance, created: int, method: str) -> Course:
     """Draw the course of an order placed at `created`."""
     # One in ten is placed hours ahead.
     ahead = chance.between(2 * HOUR, 8 * HOUR) // 300 * 300 if chance.often(0.1) else 0

@@ -51,7 +51,7 @@ NOTES: dict[str, tuple[str, ...]] = {
 WISHES: tuple[str, ...] = (
     "no onions please", "extra napkins", "well done", "allergic to nuts!", "sauce on the side", "ohne Zwiebeln",
     "sem coentros", "sin cebolla, gracias", "bien cuit", "ei sipulia", "birthday – a candle? 🎂", "cut in 8",
-    "\"medium\", not rare", "half & half <if possible>", "not spicy\n(really not)",
+    '"medium", not rare', "half & half <if possible>", "not spicy\n(really not)",
 )  # fmt: skip
 _APARTMENTS = ("", "", "Apt {n}", "Apt {n}, floor 2", "{n}B", "c/o {last}", "floor {n}")
 _MAILS = (

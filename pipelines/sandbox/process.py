@@ -10,9 +10,10 @@ import os
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -36,6 +37,8 @@ class Sandbox:
         self._flags = {"port": 0, **flags}
         self._start_seconds = start_seconds
         self._process: subprocess.Popen[str] | None = None
+        # A file, not a pipe: nobody reads while the process lives.
+        self._said: IO[bytes] | None = None
         self.base_url = ""
 
     def __enter__(self) -> Self:
@@ -64,11 +67,12 @@ class Sandbox:
             elif value is not None:
                 command.append(f"{flag}={value}")
         paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
         self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
@@ -90,7 +94,7 @@ class Sandbox:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
+        for pipe in (process.stdin, process.stdout, self._said):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
@@ -105,6 +109,11 @@ class Sandbox:
                 if line.startswith(_READY):
                     return line.removeprefix(_READY).strip()
                 if not line:
-                    _, said = process.communicate(timeout=10)
-                    raise SandboxError(f"the stand-in ended with exit code {process.returncode}: {said[-2000:]}")
+                    process.wait(10)
+                    raise SandboxError(f"the stand-in ended with exit code {process.returncode}: {self._last_words()}")
         raise SandboxError(f"the stand-in was not ready within {self._start_seconds:g} s")
+
+    def _last_words(self) -> str:
+        assert self._said is not None  # noqa: S101 - opened with the process
+        self._said.seek(0)
+        return self._said.read()[-2000:].decode(errors="replace").strip()

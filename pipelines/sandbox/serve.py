@@ -6,7 +6,6 @@ Knows how a server is started and stopped; what it says is in `app`.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import os
 import signal
 import socket
@@ -22,15 +21,15 @@ from pipelines.sandbox.truth import write_ids, write_truth
 from pipelines.sandbox.world import Config, World
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Sequence
     from pathlib import Path
 
     from starlette.applications import Starlette
-    from starlette.middleware import Middleware
 
 DEFAULTS = Config()
 # A client that keeps its connection open does not hold up the end for longer than this.
-_PATIENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 1
 
 
 class ServeError(Exception):
@@ -62,6 +61,8 @@ def serve(
     a line. Port 0 takes a free one. With `watch_stdin` the end of standard input stops the server too: a parent that
     holds the other end of the pipe cannot leave it behind, however it dies.
     """
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
     if watch_stdin:
         threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     _claim(host, port)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_truth(world: World, path: Path) -> None:
-    """Write each planted fault as a line {"document", "id", "fault", "pointer"}."""
+    """Write each planted fault as a line {"kind", "id", "fault", "pointer"}."""
     lines = (msgspec.json.encode(fault) + b"\n" for fault in world.truth())
     path.write_bytes(b"".join(lines))
 

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from pipelines.sandbox.chance import Chance
-from pipelines.sandbox.faults import MENU_FAULTS, ORDER_FAULTS, Fault, plant_in_menu, plant_in_order, plan_faults
+from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.lifecycle import LONGEST
 from pipelines.sandbox.orders import Composer, Order, Placed
 from pipelines.sandbox.people import Customer, meet
@@ -25,7 +25,7 @@ from pipelines.sandbox.prices import PriceRules
 from pipelines.sandbox.stores import Store, found_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 DAY = 86_400
 # Orders of the last day may still change for a while; then the world ends, and everything is settled.
@@ -82,12 +82,9 @@ class World:
         self.menus = {menu.menu_id: menu for store in self.stores for menu in store.menus}
         self._customers: dict[int, Customer] = {}
         self._composer = Composer(config.seed, config.rules.of, self._customer)
-        kinds = config.fault_kinds
         share = config.faults if config.menu_faults is None else config.menu_faults
-        self._menu_faults = plan_faults(
-            config.seed, "menus", list(self.menus), share, [k for k in MENU_FAULTS if not kinds or k in kinds]
-        )
-        self._placed = self._place([k for k in ORDER_FAULTS if not kinds or k in kinds])
+        self._menu_faults = plan_faults(config.seed, "menus", list(self.menus), share, config.fault_kinds)
+        self._placed = self._place()
 
     @cached_property
     def order_ids(self) -> list[int]:
@@ -167,10 +164,8 @@ class World:
     ) -> tuple[bytes, Fault | None]:
         if fault is None:
             return _ENCODER.encode(document), None
-        plant = plant_in_order if kind == "orders" else plant_in_menu
-        chance = Chance(self.config.seed, "fault", kind, document_id)
-        pointer, spoil = plant(chance, fault, document)
-        return spoil(_ENCODER.encode(document)), Fault(kind, document_id, fault, pointer)
+        planted, spoil = plant(self.config.seed, kind, document_id, fault, document)
+        return spoil(_ENCODER.encode(document)), planted
 
     def _moment(self, at: dt.datetime | None) -> int:
         return int((self.end if at is None else at).timestamp())
@@ -184,7 +179,7 @@ class World:
             self._customers[number] = meet(self.config.seed, number, store.town)
         return self._customers[number]
 
-    def _place(self, kinds: Sequence[str]) -> dict[int, Placed]:
+    def _place(self) -> dict[int, Placed]:
         """Draw when and where orders are placed; ids grow with time and leave gaps."""
         chance = Chance(self.config.seed, "plan")
         stores = list(itertools.accumulate(store.weight for store in self.stores))
@@ -207,7 +202,7 @@ class World:
         for _ in drawn:
             order_id += 1 if chance.often(0.9) else chance.between(2, 7)
             ids.append(order_id)
-        planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, kinds)
+        planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, self.config.fault_kinds)
         return {
             order_id: Placed(order_id, self.stores[number], created, planted.get(order_id))
             for order_id, (created, number) in zip(ids, drawn, strict=True)
