@@ -1,0 +1,28 @@
+"""core.menus: one row per menu, as last observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+@pytest.mark.duckdb2
+def test_one_row_a_menu(run_table: Run) -> None:
+    """A menu is a row, also one without a name or anything in it."""
+    lineage = {"_load_id": "L1", "_payload_sha256": "aa"}
+    rows = run_table(
+        "core.menus",
+        {
+            "raw.latest_menus": [
+                {"menu_id": 10, "document": {"menu": {"id": 10, "name": "Lunch"}}, "is_gone": False, **lineage},
+                {"menu_id": 11, "document": {"menu": {"id": 11}}, "is_gone": True, **lineage},
+            ]
+        },
+    )
+    assert [(row["menu_id"], row["name"], row["is_gone"]) for row in rows] == [(10, "Lunch", False), (11, None, True)]

@@ -1,0 +1,44 @@
+"""core.stores: one row per store, as its record was last observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+LINEAGE: dict[str, Any] = {"is_gone": False, "_load_id": "L1", "_payload_sha256": "aa"}
+
+
+@pytest.mark.duckdb2
+def test_record_becomes_columns(run_table: Run) -> None:
+    """A record's name, timezone and currency are taken as they are, a timezone that does not exist too."""
+    rows = run_table(
+        "core.stores",
+        {
+            "raw.latest_stores": [
+                {"store_id": 1, "document": {"name": "Nord", "timezone": "Mars/Base", "currency": "EUR"}, **LINEAGE},
+                {
+                    "store_id": 2,
+                    "document": {"name": "", "attributes": '{"/city": "Oslo"}'},
+                    **LINEAGE,
+                    "is_gone": True,
+                },
+            ]
+        },
+    )
+    got = [(r["store_id"], r["name"], r["timezone"], r["currency"], r["attributes"], r["is_gone"]) for r in rows]
+    assert got == [
+        (1, "Nord", "Mars/Base", "EUR", None, False),
+        (2, "", None, None, '{"/city": "Oslo"}', True),
+    ]
+
+
+def test_absent_is_null(run_table: Run) -> None:
+    """A record that gives nothing but its id is a row."""
+    rows = run_table("core.stores", {"raw.latest_stores": [{"store_id": 3, "document": {"id": 3}, **LINEAGE}]})
+    assert {name for name, value in rows[0].items() if value is not None} == {"store_id", *LINEAGE}
