@@ -173,9 +173,7 @@ def sandbox_serve(
     stores: Annotated[int, typer.Option(min=1, help="How many stores.")] = 30,
     orders: Annotated[int, typer.Option(min=0, help="How many orders.")] = 5000,
     days: Annotated[int, typer.Option(min=1, help="Over how many days.")] = 28,
-    faults: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of orders and menus with a planted fault.")
-    ] = 0.0,
+    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of orders and menus with a planted fault.")] = 0.0,
     truth: Annotated[Path | None, typer.Option(help="Write each planted fault here, as JSON lists.")] = None,
     ids: Annotated[Path | None, typer.Option(help="Write all order ids here, one a line.")] = None,
 ) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -21,7 +20,7 @@ from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
-    from pipelines.settings import Settings
+    from pathlib import Path
 
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) -> int:

@@ -6,10 +6,15 @@ Refuses to know assets or jobs.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.settings import ROOT
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pipelines.settings import Settings
 
 _INSTANCE = """\
 # Written by ordermart. Dagster keeps its runs, events and schedules in this folder.
@@ -27,3 +32,14 @@ def dagster_home(data_dir: Path) -> Path:
         instance.write_text(_INSTANCE, encoding="utf-8")
     os.environ["DAGSTER_HOME"] = str(home)
     return home
+
+
+def dagster_dev(settings: Settings) -> int:
+    """Run Dagster's own pages and daemon on this instance until stopped; return their exit code."""
+    environ = {
+        **os.environ,
+        "DAGSTER_HOME": str(dagster_home(settings.data_dir)),
+        "ORDERMART_CONFIG": str(settings.file),
+    }
+    command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(ROOT / "workspace.yaml")]
+    return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command

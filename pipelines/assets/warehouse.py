@@ -23,9 +23,7 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
     """Return the multi-asset of all tables, and the release that follows it."""
     catalogue = list(tables())
     checks = [
-        dg.AssetCheckSpec(
-            check.name, asset=_key(table), blocking=check.severity == "blocking", description=check.claim
-        )
+        dg.AssetCheckSpec(check.name, asset=_key(table), blocking=check.severity == "blocking", description=check.claim)
         for table in catalogue
         for check in table.checks
     ]

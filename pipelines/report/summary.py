@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
 
+_SHOWN = 20  # refusals in a terminal; all are in audit.quarantine
 _TRY = (
     "select store_name, sum(total_price) as money from mart.orders group by store_name order by money desc limit 5",
-    "select * from mart.daily_store_sales where business_date is not null order by business_date desc, store_id limit 5",
+    "from mart.daily_store_sales where business_date is not null order by business_date desc, store_id limit 5",
     "select check_name, count(*) as violations from audit.findings group by check_name order by violations desc",
 )
 
@@ -47,7 +48,7 @@ def current_release(settings: Settings) -> Path | None:
 
 
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
-    """Return (kind, id) of what the current release lists as refused or failed; without an id, the load and place too."""
+    """Return what the current release lists as refused or failed: kind and id, or the place in its load."""
     release = current_release(settings)
     if release is None:
         return set()
@@ -110,7 +111,8 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
-    yield f"Checks: {night.checks - len(night.failing)} passed, {len(night.failing)} warn ({warned:,} rows in audit.findings)"
+    failing = len(night.failing)
+    yield f"Checks: {night.checks - failing} passed, {failing} warn ({warned:,} rows in audit.findings)"
     yield "Try next: open the file with DuckDB, read-only"
     yield f"  duckdb -readonly {file}"
     for query in _TRY:
@@ -121,12 +123,11 @@ def landed(summary: LoadSummary) -> str:
     """Return the lines that tell what became of a load from files."""
     counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(summary.counts.items()) if number)
     lines = [f"{summary.kind}: {counts or 'nothing found'} (load {summary.load_id})"]
-    lines += [
-        f"  refused {'without id' if refusal.id is None else refusal.id}: {refusal.reason} {refusal.pointer or ''}".rstrip()
-        for refusal in summary.quarantined[:20]
-    ]
-    if len(summary.quarantined) > 20:  # noqa: PLR2004 -- a screenful
-        lines.append(f"  and {len(summary.quarantined) - 20:,} more, all in audit.quarantine after the next build")
+    for refusal in summary.quarantined[:_SHOWN]:
+        which = "without id" if refusal.id is None else str(refusal.id)
+        lines.append(f"  refused {which}: {refusal.reason} {refusal.pointer or ''}".rstrip())
+    if len(summary.quarantined) > _SHOWN:
+        lines.append(f"  and {len(summary.quarantined) - _SHOWN:,} more, all in audit.quarantine after the next build")
     return "\n".join(lines)
 
 
