@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 # A 404 may only be early: asked again after these, each from the 404 before it, then given up.
 MISSING_AGAIN = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
 
-_CHUNK = 1_000  # ids a transaction: the receiver waits for the lock no longer than this takes
+_ADDED = 5_000  # ids a transaction: other writers, the webhook receiver above all, wait no longer than that takes
+_CHANGED = 1_000
 _SORTED = 1_000_000  # ids held at once
 _BREATH = 0.001  # between transactions, so that a waiting writer gets its turn
 
@@ -91,7 +92,7 @@ class WorkList:
                 given += len(part)
             return given
         statement = UPSERT.format(ids=FROM_JSON)
-        for chunk in _chunks(ids):
+        for chunk in _chunks(ids, _ADDED):
             self._write(statement, {**values, "ids": msgspec.json.encode(chunk).decode()})
             given += len(chunk)
         return given
@@ -227,7 +228,7 @@ class WorkList:
             "at": micros(at or self._clock()),
             **more,
         }
-        for chunk in _chunks(ids):
+        for chunk in _chunks(ids, _CHANGED):
             self._write(
                 f"{update} kind = :kind and id in ({FROM_JSON})",
                 {**values, "ids": msgspec.json.encode(chunk).decode()},
@@ -248,20 +249,20 @@ def _known(kind: Kind) -> Kind:
     return kind
 
 
-def _chunks(ids: Iterable[int]) -> Iterator[list[int]]:
+def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:
     # Sorted by the million: neighbours share pages of the file, and a list of any length fits in memory.
     given = iter(ids)
     while taken := list(islice(given, _SORTED)):
         if any(type(id_) is not int or id_ not in INT64 for id_ in taken):
             raise ValueError("an id is no 64-bit integer")
         taken.sort()
-        for first in range(0, len(taken), _CHUNK):
-            yield taken[first : first + _CHUNK]
-            if len(taken) > _CHUNK:
+        for first in range(0, len(taken), size):
+            yield taken[first : first + size]
+            if len(taken) > size:
                 time.sleep(_BREATH)
 
 
 def _parts(ids: range) -> Iterator[range]:
-    for first in range(0, len(ids), _CHUNK):
-        yield ids[first : first + _CHUNK]
+    for first in range(0, len(ids), _ADDED):
+        yield ids[first : first + _ADDED]
         time.sleep(_BREATH)
