@@ -1,0 +1,71 @@
+"""Every command and every option says what it is for, and the README names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def root() -> Any:
+    """Return the command tree of `ordermart`."""
+    main = pytest.importorskip("typer.main", reason="typer is not installed")
+    cli = pytest.importorskip("pipelines.cli", reason="pipelines/cli.py is not there", exc_type=ModuleNotFoundError)
+    return main.get_command(cli.app)
+
+
+def commands(command: Any, path: str = "ordermart") -> Iterator[tuple[str, Any]]:
+    """Give a command and all commands below it, with their words."""
+    yield path, command
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        yield from commands(inner, f"{path} {name}")
+
+
+def silent(command: Any) -> list[str]:
+    """Return the commands and options that say nothing of themselves."""
+    found = []
+    for path, inner in commands(command):
+        if not (inner.help or "").strip():
+            found.append(path)
+        # An argument is explained by its command's help when it has none of its own.
+        options = (parameter for parameter in inner.params if parameter.param_type_name == "option")
+        found.extend(f"{path} {option.opts[0]}" for option in options if not (option.help or "").strip())
+    return found
+
+
+def test_every_command_says_what_it_is_for(root: Any) -> None:
+    """No command and no option is without a help text."""
+    assert silent(root) == []
+
+
+def test_a_silent_command_is_found() -> None:
+    """A command and an option without a text are both named."""
+    typer = pytest.importorskip("typer")
+    app = typer.Typer(help="An app.")
+
+    @app.command()
+    def mute(*, loud: bool = False) -> None: ...
+
+    @app.command()
+    def told() -> None:
+        """Say it."""
+
+    found = silent(typer.main.get_command(app))
+    assert "ordermart mute" in found
+    assert "ordermart mute --loud" in found
+    assert "ordermart told" not in found
+
+
+def test_the_readme_names_every_command(root: Any, project: Path) -> None:
+    """A command that the README does not name is not there for a reader."""
+    readme = project / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not there")
+    text = readme.read_text(encoding="utf-8")
+    leaves = [path for path, command in commands(root) if not getattr(command, "commands", None)]
+    assert [path for path in leaves if path not in text] == []

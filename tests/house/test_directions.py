@@ -1,0 +1,157 @@
+"""A room imports only rooms upstream of it; Dagster is known to the wiring alone."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Upstream first. A room may import itself and what stands before it.
+ROOMS = "settings vault partner inbox landing ledger warehouse finance report assets definitions".split()
+# Beside the stream: what each of them may import, at any place.
+BESIDE = {"sandbox": {"settings"}, "engines": {"settings"}}
+# Entrances may import every room, and nothing but the command imports them; the command answers `--help` at once, so
+# at the top of its file it imports only this.
+ENTRANCES = {"cli", "demo"}
+AT_ONCE = {"cli": {"settings"}}
+MAY_KNOW_DAGSTER = {"assets", "definitions"}
+
+
+def imports(source: str, package: str) -> Iterator[tuple[int, str, bool]]:
+    """Give each import of a module: line, full name of what is imported, and whether it happens at import.
+
+    `package` is the dotted package that the module stands in, for relative imports.
+    """
+    tree = ast.parse(source)
+    late = set(after_import(tree))
+    for node in ast.walk(tree):
+        yield from ((node.lineno, name, node not in late) for name in names(node, package.split(".")))
+
+
+def names(node: ast.AST, package: list[str]) -> Iterator[str]:
+    """Give the full names that a statement or call imports."""
+    if isinstance(node, ast.Import):
+        yield from (name.name for name in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        above = package[: len(package) - node.level + 1] if node.level else []
+        origin = ".".join([*above, *([node.module] if node.module else [])])
+        yield from (f"{origin}.{name.name}" for name in node.names)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        first = node.args[0] if node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            yield first.value
+
+
+def after_import(tree: ast.Module) -> Iterator[ast.AST]:
+    """Give what does not run when the module is imported: bodies of functions, and what only type checkers read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from ast.walk(node)
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            yield from (inner for statement in node.body for inner in ast.walk(statement))
+
+
+def complaint(room: str, wanted: str, *, at_import: bool) -> str:
+    """Say why `room` may not import `wanted`, a room too; "" when it may."""
+    if room == wanted:
+        return ""
+    if room in ENTRANCES:
+        wrong = at_import and wanted not in AT_ONCE.get(room, {wanted})
+        return "may be imported only inside the function that needs it" if wrong else ""
+    if room in BESIDE:
+        return "" if wanted in BESIDE[room] else f"{room} may import only {', '.join(BESIDE[room])}"
+    if wanted in ENTRANCES:
+        return "is an entrance: nothing imports it"
+    if wanted in BESIDE:
+        # The build is given an engine by the wiring; the stand-in is another program.
+        return "" if wanted == "engines" and room in ROOMS[ROOMS.index("warehouse") :] else "stands beside the stream"
+    return "" if ROOMS.index(wanted) < ROOMS.index(room) else "is downstream"
+
+
+def violations(root: Path) -> list[str]:
+    """Return every import below `root`/pipelines that breaks the direction."""
+    known = {*ROOMS, *BESIDE, *ENTRANCES}
+    found = []
+    for file in sorted((root / "pipelines").rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        if parts == ("pipelines", "__init__"):
+            continue
+        room, place = parts[1], file.relative_to(root).as_posix()
+        if room not in known:
+            found.append(f"{place}: {room} is no room that has a place in the direction")
+            continue
+        for line, name, at_import in imports(file.read_text(encoding="utf-8"), ".".join(parts[:-1])):
+            top, _, rest = name.partition(".")
+            if top.startswith("dagster") and room not in MAY_KNOW_DAGSTER:
+                found.append(f"{place}:{line}: imports dagster")
+            elif top == "pipelines" and (wanted := rest.split(".")[0]) in known:
+                said = complaint(room, wanted, at_import=at_import)
+                if said:
+                    found.append(f"{place}:{line}: {wanted} {said}")
+    return found
+
+
+def test_rooms_import_upstream_only(project: Path) -> None:
+    """No file in pipelines/ imports a room downstream of its own, or Dagster where it has no business."""
+    assert violations(project) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "found"),
+    [
+        ("vault/keys.py", "from pipelines.partner import PartnerClient", "partner is downstream"),
+        ("vault/keys.py", "import pipelines.warehouse.build", "warehouse is downstream"),
+        ("vault/keys.py", "from pipelines import landing", "landing is downstream"),
+        ("vault/keys.py", "from .. import landing", "landing is downstream"),
+        ("vault/keys.py", "from ..landing.gate import judge", "landing is downstream"),
+        ("vault/deep/keys.py", "from ...landing import gate", "landing is downstream"),
+        ("vault/keys.py", "def late():\n    from pipelines.landing import gate", "landing is downstream"),
+        ("vault/keys.py", "if TYPE_CHECKING:\n    from pipelines.landing import gate", "landing is downstream"),
+        ("vault/keys.py", "import importlib\nimportlib.import_module('pipelines.landing')", "landing is downstream"),
+        ("settings.py", "from pipelines.vault import open_vault", "vault is downstream"),
+        ("assets/raw.py", "import pipelines.definitions", "definitions is downstream"),
+        ("warehouse/build.py", "import dagster as dg", "imports dagster"),
+        ("warehouse/build.py", "from dagster_shared.record import record", "imports dagster"),
+        ("cli.py", "def run():\n    import dagster", "imports dagster"),
+        ("cli.py", "from pipelines.warehouse import build", "only inside the function that needs it"),
+        ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only settings"),
+        ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
+        ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
+        ("helpers.py", "", "helpers is no room"),
+    ],
+)
+def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, found: str) -> None:
+    """Each way of importing against the direction is seen."""
+    path = tmp_path / "pipelines" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source, encoding="utf-8")
+    (said,) = violations(tmp_path)
+    assert said.startswith(f"pipelines/{file}:")
+    assert found in said
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("vault/keys.py", "from pipelines.settings import Settings\nfrom pipelines.vault import seal"),
+        ("assets/raw.py", "import dagster\nfrom pipelines.report import page"),
+        ("definitions.py", "from pipelines.assets import raw"),
+        ("cli.py", "from pipelines.settings import load_settings\ndef run():\n    from pipelines.assets import night"),
+        ("demo.py", "from pipelines.report import summary\nfrom pipelines.sandbox import process"),
+        ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
+        ("sandbox/app.py", "from pipelines.settings import load_settings"),
+        ("warehouse/build.py", "from pipelines.engines import here"),
+        ("__init__.py", ""),
+    ],
+)
+def test_an_import_upstream_is_none(tmp_path: Path, file: str, source: str) -> None:
+    """What the direction allows is not complained of."""
+    path = tmp_path / "pipelines" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source, encoding="utf-8")
+    assert violations(tmp_path) == []

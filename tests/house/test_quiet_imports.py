@@ -1,0 +1,93 @@
+"""Nothing happens at import: no network, no file, no process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Runs in a fresh interpreter: imports every module below a package and prints what each of them did.
+WATCH = """
+import importlib, json, os, pkgutil, sys
+package, root = sys.argv[1:]
+sys.path.insert(0, root)
+sys.dont_write_bytecode = True
+done, now = [], None
+LOUD = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "subprocess.Popen", "os.system",
+        "os.exec", "os.fork", "os.posix_spawn", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link",
+        "os.symlink", "os.truncate", "shutil.copyfile", "shutil.rmtree", "tempfile.mkstemp", "tempfile.mkdtemp",
+        "sqlite3.connect", "urllib.Request", "webbrowser.open"}
+
+def watch(event, arguments):
+    if now is None:
+        return
+    if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+        path, mode, flags = os.path.abspath(os.fsdecode(arguments[0])), arguments[1], arguments[2]
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not path.startswith("/dev/")
+        # Reading: the code itself may be read, the project's other files (settings, data, SQL, secrets) may not.
+        ours = path.startswith(root + os.sep) and os.sep + ".venv" not in path and not path.endswith((".py", ".pyc"))
+        if writes or (ours and not os.path.isdir(path)):
+            done.append([now, ("writes " if writes else "reads ") + path])
+    elif event in LOUD:
+        done.append([now, event])
+
+sys.addaudithook(watch)
+top = importlib.import_module(package)
+count = 0
+for found in pkgutil.walk_packages(top.__path__, package + "."):
+    if found.name.endswith(".__main__"):
+        continue
+    now = found.name
+    importlib.import_module(found.name)
+    now = None
+    count += 1
+print(json.dumps({"modules": count, "done": done}))
+"""
+
+
+def watched(package: str, root: Path) -> tuple[int, list[list[str]]]:
+    """Import a package's modules in a fresh interpreter; return how many, and [module, deed] for what they did."""
+    said = subprocess.run(
+        [sys.executable, "-c", WATCH, package, str(root)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert said.returncode == 0, said.stderr[-2000:]
+    report = json.loads(said.stdout.splitlines()[-1])
+    return report["modules"], report["done"]
+
+
+def test_importing_a_room_does_nothing(project: Path) -> None:
+    """No module of pipelines/ opens a socket, a database, a process or a file of the project when it is imported."""
+    modules, done = watched("pipelines", project)
+    assert modules >= len(list((project / "pipelines").glob("*/__init__.py")))
+    assert done == []
+
+
+@pytest.mark.parametrize(
+    ("source", "deed"),
+    [
+        ("import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('127.0.0.1', 9))", "socket.connect"),
+        ("open(__file__ + '.log', 'a').close()", "writes "),
+        ("import pathlib\npathlib.Path(__file__).with_name('made').mkdir()", "os.mkdir"),
+        ("import pathlib\npathlib.Path(__file__).with_name('settings.toml').read_text()", "reads "),
+        ("import sqlite3\nsqlite3.connect(':memory:')", "sqlite3.connect"),
+        ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", "subprocess.Popen"),
+    ],
+)
+def test_a_planted_deed_is_seen(tmp_path: Path, source: str, deed: str) -> None:
+    """Each kind of thing that must not happen at import is seen when it does."""
+    package = tmp_path / "loud"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "settings.toml").touch()
+    (package / "room.py").write_text(source, encoding="utf-8")
+    modules, done = watched("loud", tmp_path)
+    assert modules == 1
+    assert done
+    assert done[0][0] == "loud.room"
+    assert done[0][1].startswith(deed)

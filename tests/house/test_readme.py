@@ -1,0 +1,79 @@
+"""The README answers each thing that the interface does not show."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# The keys of these tables are each an answer to a "not shown" of the interface.
+ANSWERS = [
+    "partner.authenticate",
+    "partner.list_stores",
+    "partner.store",
+    "business_day",
+    "sales",
+    "menus",
+]
+# Single keys that are: sizes, patience, and which free texts carry personal data.
+SINGLE = [
+    "partner.base_url",
+    "partner.timeout_seconds",
+    "partner.max_in_flight",
+    "partner.max_tries",
+    "landing.max_bytes",
+    "landing.excess_decimals",
+    "landing.keep_pointers",
+    "privacy.open_fields",
+]
+
+
+def answers(project: Path) -> Iterator[tuple[str, str]]:
+    """Give the settings that answer a "not shown", as (table, key)."""
+    tree = tomllib.loads((project / "ordermart.toml").read_text(encoding="utf-8"))
+    for table in ANSWERS:
+        inner = tree
+        for part in table.split("."):
+            inner = inner[part]
+        yield from ((table, key) for key in inner)
+    yield from ((table, key) for table, _, key in (name.rpartition(".") for name in SINGLE))
+
+
+def assumptions(readme: str) -> list[str]:
+    """Return the rows of the table in the section about assumptions."""
+    sections = re.split(r"^#+ ", readme, flags=re.MULTILINE)
+    section = next((text for text in sections if "ssum" in text.partition("\n")[0]), "")
+    return [line for line in section.splitlines() if line.startswith("|")]
+
+
+def unnamed(rows: list[str], keys: list[tuple[str, str]]) -> list[str]:
+    """Return the keys that no row names together with their table."""
+    return [
+        f"[{table}] {key}"
+        for table, key in keys
+        if not any(f"[{table}]" in row and re.search(rf"\b{key}\b", row) for row in rows)
+    ]
+
+
+def test_the_assumptions_name_every_setting_that_answers_a_question(project: Path) -> None:
+    """Each "not shown" is one setting, and a row in the README's table of assumptions."""
+    readme = project / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not there")
+    rows = assumptions(readme.read_text(encoding="utf-8"))
+    assert unnamed(rows, list(answers(project))) == []
+
+
+def test_a_missing_row_is_found() -> None:
+    """A key that is named only in the text, or beside another table, counts as missing."""
+    rows = assumptions("# x\n## Assumptions\nsales counted\n| which sell | `[sales] counted` | none |\n## y\n| z |")
+    assert unnamed(rows, [("sales", "counted"), ("sales", "excluded"), ("menus", "counted")]) == [
+        "[sales] excluded",
+        "[menus] counted",
+    ]
