@@ -1,0 +1,286 @@
+"""The work list: what is due, why, and what becomes of it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipelines.inbox.worklist import WorkList
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_reasons_are_united(work: WorkList) -> None:
+    """An id named twice is one entry with both reasons."""
+    work.add("orders", [7, 7], "range")
+    work.add("orders", [7], "webhook")
+    entry = work.entry("orders", 7)
+    assert entry is not None
+    assert entry.why == {"range", "webhook"}
+    assert work.due("orders") == [7]
+
+
+def test_kinds_are_apart(work: WorkList) -> None:
+    """A menu and an order of the same id are two entries."""
+    work.add("menus", [7], "store record")
+    assert work.due("orders") == []
+    assert work.due("menus") == [7]
+
+
+def test_longest_due_first(work: WorkList, clock: Any) -> None:
+    """What has been due for longest comes first, then the lower id."""
+    work.add("orders", [9], "range")
+    clock.forward(seconds=1)
+    work.add("orders", [5, 3], "range")
+    assert work.due("orders") == [9, 3, 5]
+    assert work.due("orders", limit=2) == [9, 3]
+
+
+def test_not_due_before_its_time(work: WorkList, clock: Any) -> None:
+    """An entry for later is not due now, and an earlier wish wins."""
+    work.add("orders", [1, 2], "planner", due_at=clock() + timedelta(hours=1))
+    work.add("orders", [2], "webhook")
+    assert work.due("orders") == [2]
+    clock.forward(hours=1)
+    assert work.due("orders") == [2, 1]
+
+
+def test_done_is_done(work: WorkList) -> None:
+    """What was fetched is no longer due, and knows when it was tried."""
+    work.add("orders", [1, 2], "range")
+    work.started("orders", [1, 2])
+    work.done("orders", [1])
+    assert work.due("orders") == [2]
+    entry = work.entry("orders", 1)
+    assert entry is not None
+    assert (entry.state, entry.tries, entry.last_tried_at) == ("done", 1, entry.finished_at)
+
+
+def test_hint_during_a_fetch_leads_to_another(work: WorkList) -> None:
+    """A hint that arrives while its fetch is under way is not covered by it, even in the same microsecond."""
+    work.add("orders", [1], "webhook")
+    work.started("orders", [1])
+    work.add("orders", [1], "webhook")
+    work.done("orders", [1])
+    assert work.due("orders") == [1]
+    work.started("orders", [1])
+    work.done("orders", [1])
+    assert work.due("orders") == []
+
+
+@pytest.mark.parametrize("outcome", ["missing", "failed"])
+def test_hint_during_a_fetch_outlives_its_failure(work: WorkList, outcome: str) -> None:
+    """A hint that arrives during a fetch that fails or finds nothing is due at once."""
+    work.add("orders", [1], "webhook")
+    work.started("orders", [1])
+    work.add("orders", [1], "webhook")
+    if outcome == "missing":
+        work.missing("orders", [1])
+    else:
+        work.failed("orders", 1, "timeout")
+    assert work.due("orders") == [1]
+    assert work.dead_letters() == []
+
+
+def test_without_started_the_time_decides(work: WorkList, clock: Any) -> None:
+    """`done` alone takes its time for the beginning of the fetch: a later hint stays due."""
+    work.add("orders", [1, 2], "webhook")
+    began = clock.forward(seconds=1)
+    clock.forward(seconds=1)
+    work.add("orders", [2], "webhook")
+    work.done("orders", [1, 2], began)
+    assert work.due("orders") == [2]
+
+
+def test_killed_fetch_is_due_again(work: WorkList, inbox_path: Path, clock: Any) -> None:
+    """A fetch that was begun and never reported is due for whoever opens the list next."""
+    work.add("orders", [1], "range")
+    work.started("orders", [1])
+    with WorkList(inbox_path, clock=clock) as after_the_kill:
+        assert after_the_kill.due("orders") == [1]
+
+
+def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
+    """A 404 is due again after 1, 10 and 60 minutes, then given up until a new hint."""
+    work.add("orders", [1], "webhook")
+    for minutes in (1, 10, 60):
+        work.started("orders", [1])
+        work.missing("orders", [1])
+        clock.forward(minutes=minutes, microseconds=-1)
+        assert work.due("orders") == []
+        clock.forward(microseconds=1)
+        assert work.due("orders") == [1]
+    work.started("orders", [1])
+    work.missing("orders", [1])
+    clock.forward(days=30)
+    assert work.due("orders") == []
+    assert work.counts() == {"orders": {"given_up": 1}}
+    work.add("orders", [1], "webhook")
+    assert work.due("orders") == [1]
+    entry = work.entry("orders", 1)
+    assert entry is not None
+    assert entry.misses == 0
+
+
+def test_dead_letter_and_retry(work: WorkList, clock: Any) -> None:
+    """A failed id is a dead letter with its reason; retry puts it back and says why."""
+    work.add("orders", [1, 2], "range")
+    work.add("menus", [3], "store record")
+    work.failed("orders", 1, "truncated body")
+    work.failed("menus", 3, "timeout")
+    assert [(x.kind, x.id, x.reason) for x in work.dead_letters()] == [
+        ("menus", 3, "timeout"),
+        ("orders", 1, "truncated body"),
+    ]
+    assert work.due("orders") == [2]
+    clock.forward(minutes=1)
+    assert work.retry("orders") == 1
+    assert work.due("orders") == [2, 1]
+    assert [x.kind for x in work.dead_letters()] == ["menus"]
+    entry = work.entry("orders", 1)
+    assert entry is not None
+    assert entry.why == {"retry"}
+
+
+def test_the_same_list_again_goes_on(work: WorkList, clock: Any) -> None:
+    """A list given again after a kill leaves alone what was fetched since its first time."""
+    began = clock()
+    work.add("orders", [1, 2, 3], "order-ids file")
+    clock.forward(seconds=1)
+    work.done("orders", [1, 2])
+    work.add("orders", [1, 2, 3, 4], "order-ids file", unless_done_since=began)
+    assert work.due("orders") == [3, 4]
+    work.add("orders", [1], "order-ids file")
+    assert work.due("orders") == [3, 1, 4]
+
+
+def test_only_what_was_done_is_forgotten(work: WorkList, clock: Any) -> None:
+    """Pruning forgets old fetches, never what waits, failed or was given up."""
+    work.add("orders", [1, 2, 3], "range")
+    work.done("orders", [1])
+    work.failed("orders", 2, "timeout")
+    assert work.prune(clock.forward(days=1)) == 1
+    assert work.counts() == {"orders": {"dead": 1, "waiting": 1}}
+
+
+def test_batches_give_each_id_once(work: WorkList) -> None:
+    """Batches cover all that was due, each id once, while results are noted between them."""
+    work.add("orders", range(1, 2_501), "range")
+    seen: list[int] = []
+    for batch in work.due_batches("orders", size=1_000):
+        seen += batch
+        work.started("orders", batch)
+        work.missing("orders", batch[:10])
+        work.done("orders", batch[10:])
+    assert seen == list(range(1, 2_501))
+
+
+def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:
+    """A result for an id that is not on the list makes no entry."""
+    work.done("orders", [1])
+    work.missing("orders", [2])
+    work.failed("orders", 3, "timeout")
+    assert work.counts() == {}
+
+
+@pytest.mark.parametrize("wrong", [[2**63], [-(2**63) - 1], [True], ["7"], [1.0], range(2**63 - 1, 2**63 + 1)])
+def test_only_64_bit_integers(work: WorkList, wrong: Any) -> None:
+    """What is no 64-bit integer is refused before anything is stored."""
+    with pytest.raises(ValueError, match="64-bit"):
+        work.add("orders", wrong, "range")
+    assert work.counts() == {}
+
+
+def test_extreme_ids(work: WorkList) -> None:
+    """The smallest and the largest 64-bit integers are ids like others."""
+    work.add("orders", [-(2**63), 2**63 - 1], "range")
+    assert work.due("orders") == [-(2**63), 2**63 - 1]
+    assert [id_ for batch in work.due_batches("orders", size=1) for id_ in batch] == [-(2**63), 2**63 - 1]
+
+
+def test_reasons_are_categories(work: WorkList) -> None:
+    """A caller that puts texts where a category belongs is told so, and nothing is added."""
+    for n in range(63):
+        work.add("orders", [1], f"reason {n}")
+    with pytest.raises(ValueError, match="category"):
+        work.add("orders", [2], "reason 64")
+    assert work.due("orders") == [1]
+
+
+def test_another_layout_is_refused(inbox_path: Path) -> None:
+    """A file of a later layout is not guessed at."""
+    WorkList(inbox_path).close()
+    connection = sqlite3.connect(inbox_path)
+    connection.execute("pragma user_version = 99")
+    connection.close()
+    with pytest.raises(sqlite3.DatabaseError, match="layout 99"):
+        WorkList(inbox_path)
+
+
+def test_a_million_ids_in_seconds(work: WorkList) -> None:
+    """A range of a million ids is added in seconds (about 2 s on 2 idle cores) and listed by batches."""
+    began = time.monotonic()
+    assert work.add("orders", range(1, 1_000_001), "range") == 1_000_000
+    assert time.monotonic() - began < 20
+    assert sum(map(len, work.due_batches("orders", size=10_000))) == 1_000_000
+
+
+def _add_some(path: Path, first: int) -> None:
+    with WorkList(path) as work:
+        for id_ in range(first, first + 200):
+            work.add("orders", [id_, 0], "webhook")
+
+
+def test_processes_share_the_list(inbox_path: Path) -> None:
+    """Four processes that write at once lose nothing."""
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_add_some, args=(inbox_path, 1 + 200 * n)) for n in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    with WorkList(inbox_path) as work:
+        assert sorted(work.due("orders")) == list(range(801))
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["hint", "start", "done", "missing", "failed", "wait"]), st.integers(1, 3)),
+    max_size=25,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]) -> None:
+    """Whatever happens in between, an id stays due while a hint came after its last fetch began."""
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    uncovered: dict[int, bool] = {}
+    under_way: set[int] = set()
+    with WorkList(tmp_path_factory.mktemp("inbox") / "w.sqlite", clock=lambda: now) as work:
+        for step, id_ in steps:
+            if step == "hint":
+                work.add("orders", [id_], "webhook")
+                uncovered[id_] = True
+            elif step == "wait":
+                now += timedelta(minutes=id_)
+            elif step == "start" and id_ in work.due("orders"):
+                work.started("orders", [id_])
+                under_way.add(id_)
+                uncovered[id_] = False
+            elif id_ in under_way and step in {"done", "missing", "failed"}:
+                under_way.discard(id_)
+                if step == "failed":
+                    work.failed("orders", id_, "timeout")
+                else:
+                    getattr(work, step)("orders", [id_])
+            due = work.due("orders")
+            assert {one for one, open_ in uncovered.items() if open_} <= set(due)
