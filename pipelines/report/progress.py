@@ -18,7 +18,7 @@ _EVERY = 0.1
 
 @contextmanager
 def terminal_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function of (what, done, total) that keeps one line of a terminal up to date, and does nothing in a log."""
+    """Give a function of (what, done, total) that keeps one line of a terminal up to date; a log gets nothing."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None
         return
