@@ -34,7 +34,6 @@ def main() -> int:
     except (ServeError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return 0
 
 
 if __name__ == "__main__":

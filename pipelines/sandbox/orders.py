@@ -249,7 +249,7 @@ def _line_of(chance: Chance, menu: Menu, offer: Price, created: int, delivered: 
 def _choose(chance: Chance, menu: Menu, group: Reference, created: int, chosen: list[LineModifier]) -> None:
     """Choose among a group's options, and among what those open."""
     modifier = menu.modifiers[group.modifier_id]
-    often, times = {"one": (0.62, 1), "some": (0.3, 2), "without": (0.14, 1)}[modifier.kind or "one"]
+    often, times = {"one": (0.8, 1), "some": (0.4, 2), "without": (0.16, 1)}[modifier.kind or "one"]
     if not chance.often(often):
         return
     for _ in range(chance.between(1, times)):

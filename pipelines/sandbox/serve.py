@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
@@ -54,12 +54,13 @@ def serve(
     menu_faults: float | None = None,
     fault_kinds: Sequence[str] = (),
     watch_stdin: bool = False,
-) -> None:
-    """Make the world of these figures and serve it, until SIGTERM or SIGINT; print one line when ready.
+) -> NoReturn:
+    """Make the world of these figures and serve it; print one line when ready; end the process on SIGTERM or SIGINT.
 
     `truth` and `ids` name files written before that line: the planted faults as JSON lines, and every order id, one
     a line. Port 0 takes a free one. With `watch_stdin` the end of standard input stops the server too: a parent that
-    holds the other end of the pipe cannot leave it behind, however it dies.
+    holds the other end of the pipe cannot leave it behind, however it dies. Raise ServeError when the port is taken,
+    ValueError for figures that make no world.
     """
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
@@ -83,6 +84,10 @@ def serve(
     if ids is not None:
         write_ids(world, ids)
     run(make_app(service), host=host, port=port)
+    # Granian's threads may still be closing connections, and crash when Python is taken down under them.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def run(app: Starlette, *, host: str = "127.0.0.1", port: int = 0) -> None:

@@ -174,7 +174,8 @@ class World:
         """Draw who orders: people of the store's town, some of them much more often than others."""
         towns = min(len(TOWNS), len(self.stores))
         people = max(1, self.config.orders // 4 // towns)
-        number = TOWNS.index(store.town) + towns * int(people * chance.random() * chance.random())
+        drawn = chance.random()
+        number = TOWNS.index(store.town) + towns * int(people * drawn * drawn)
         if number not in self._customers:
             self._customers[number] = meet(self.config.seed, number, store.town)
         return self._customers[number]
