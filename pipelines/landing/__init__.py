@@ -1,0 +1,23 @@
+"""The gate: bytes of a store, a menu or an order in, a verdict and raw files without personal data out.
+
+Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault and nowhere else.
+"""
+
+from pipelines.landing.durable import LandingError
+from pipelines.landing.files import land_files
+from pipelines.landing.load import Load, LoadSummary, Refusal, open_load
+from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
+from pipelines.landing.source import guard_source
+
+__all__ = [
+    "LandingError",
+    "Load",
+    "LoadSummary",
+    "RawFile",
+    "RawFiles",
+    "Refusal",
+    "guard_source",
+    "land_files",
+    "open_load",
+    "raw_files",
+]

@@ -1,0 +1,149 @@
+"""Bytes → a JSON tree in which nothing was lost or guessed: numbers keep their own text.
+
+Knows nothing of orders or menus: only JSON (RFC 8259), read strictly, in bounded time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+import msgspec
+
+
+class UnfitError(Exception):
+    """A body cannot be taken: why (a short code) and where (a JSON pointer), never a value."""
+
+    def __init__(self, reason: str, pointer: str | None = None) -> None:
+        super().__init__(reason if pointer is None else f"{reason} at {pointer or 'the whole body'}")
+        self.reason = reason
+        self.pointer = pointer
+
+
+class Whole(str):
+    """The text of a number that is written as an integer."""
+
+    __slots__ = ()
+
+
+class Fraction(str):
+    """The text of a number that has a fraction or an exponent."""
+
+    __slots__ = ()
+
+
+# A string, also an unfinished one, is one token: so each byte is looked at once.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$.:-]{0,63}|0|-?[1-9][0-9]{0,18}", re.ASCII)
+
+
+def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
+    """Return the tree of `body`; raise UnfitError for anything that is not plainly JSON within the limits."""
+    if len(body) > max_bytes:
+        raise UnfitError("too_large", "")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UnfitError("invalid_utf8", "") from None
+    if body.count(b"[") + body.count(b"{") > max_depth:
+        _check_depth(text, max_depth)
+    doubled: list[tuple[dict[str, Any], str]] = []
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        tree = dict(found)
+        if len(tree) != len(found):
+            keys = [key for key, _ in found]
+            doubled.append((tree, next(key for key in keys if keys.count(key) > 1)))
+        return tree
+
+    try:
+        tree = json.loads(
+            text, object_pairs_hook=pairs, parse_int=Whole, parse_float=Fraction, parse_constant=_not_finite
+        )
+    except RecursionError:
+        raise UnfitError("too_deep", "") from None
+    except ValueError:
+        raise UnfitError("not_json", "") from None
+    if doubled:
+        at, key = doubled[0]
+        raise UnfitError("duplicate_key", f"{_place_of(tree, at)}/{shown(key)}")
+    if _SURROGATE.search(text):
+        _check_surrogates(tree)
+    return tree
+
+
+def type_name(value: Any) -> str:
+    """Return JSON's own name of a value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, Whole | Fraction):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def shown(key: str) -> str:
+    """Return a key as it may stand in a pointer or a list: one that does not look like a name is "?"."""
+    return key if _PLAIN_KEY.fullmatch(key) else "?"
+
+
+def escaped(key: str) -> str:
+    """Return a key as a token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def plain(value: Any) -> Any:
+    """Return a tree that encodes to JSON with every number in its own text."""
+    if isinstance(value, Whole | Fraction):
+        return msgspec.Raw(value.encode())
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _not_finite(_: str) -> NoReturn:
+    raise UnfitError("not_finite", "")
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        bracket = token.group()
+        if bracket in {"[", "{"}:
+            depth += 1
+            if depth > max_depth:
+                raise UnfitError("too_deep", "")
+        elif bracket in {"]", "}"}:
+            depth -= 1
+
+
+def _nodes(tree: Any) -> Any:
+    """Yield (pointer, value) of every node, without recursion."""
+    waiting: list[tuple[str, Any]] = [("", tree)]
+    while waiting:
+        pointer, value = waiting.pop()
+        yield pointer, value
+        if isinstance(value, dict):
+            waiting.extend((f"{pointer}/{shown(key)}", each) for key, each in value.items())
+        elif isinstance(value, list):
+            waiting.extend((f"{pointer}/{at}", each) for at, each in enumerate(value))
+
+
+def _place_of(tree: Any, wanted: dict[str, Any]) -> str:
+    # The tree may lack the place: a double within the first of two doubles is gone.
+    return next((str(pointer) for pointer, value in _nodes(tree) if value is wanted), "")
+
+
+def _check_surrogates(tree: Any) -> None:
+    for pointer, value in _nodes(tree):
+        texts = value if isinstance(value, dict) else (value,) if isinstance(value, str) else ()
+        for text in texts:
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise UnfitError("lone_surrogate", pointer) from None

@@ -1,0 +1,146 @@
+"""Which documents are stored, and which is the latest of each id: a cache of the raw files, rebuilt when it is not theirs.
+
+Knows nothing of what documents hold.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow.parquet as pq
+
+from pipelines.landing.raw_files import raw_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_SCHEMA = """
+create table if not exists loads (load_id text primary key) without rowid;
+-- One row per distinct document; where it stands in the order of all observations of its id, the last time it was seen.
+create table if not exists documents (
+    id integer not null, sha256 blob not null,
+    observed_at integer not null, is_live integer not null, load_id text not null, seq integer not null,
+    primary key (id, sha256)
+) without rowid;
+"""
+_UPSERT = """
+insert into documents values (?, ?, ?, ?, ?, ?)
+on conflict (id, sha256) do update set
+    observed_at = excluded.observed_at, is_live = excluded.is_live, load_id = excluded.load_id, seq = excluded.seq
+where (excluded.observed_at, excluded.is_live, excluded.load_id, excluded.seq)
+    > (observed_at, is_live, load_id, seq)
+"""
+_UNKNOWN_TIME = -(2**63)
+_ASKED_AT_ONCE = 500
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Rank(NamedTuple):
+    """A place in the order of all observations of an id."""
+
+    observed_at: int  # microseconds since 1970; of unknown time: before everything
+    is_live: bool
+    load_id: str
+    seq: int
+
+
+class Seen(NamedTuple):
+    """A stored document of an id, and the last place at which it was seen."""
+
+    sha256: bytes
+    rank: Rank
+
+
+def rank(observed_at: dt.datetime | None, source: str, load_id: str, seq: int) -> Rank:
+    """Return the place of an observation; one without a time comes before all others."""
+    at = _UNKNOWN_TIME if observed_at is None else (observed_at - _EPOCH) // _MICROSECOND
+    return Rank(at, source == "live", load_id, seq)
+
+
+class Index:
+    """The index of one kind, in one transaction from opening to `commit`."""
+
+    def __init__(self, data_dir: Path, kind: str) -> None:
+        path = data_dir / "raw" / "index" / f"{kind}.sqlite"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = _opened(path)
+        except sqlite3.DatabaseError:  # not a database any more: it holds nothing that raw does not
+            for left in path.parent.glob(path.name + "*"):
+                left.unlink()
+            self._db = _opened(path)
+        try:
+            self._catch_up(data_dir, kind)
+        except BaseException:
+            self.close()
+            raise
+
+    def latest(self, ids: Iterable[int]) -> dict[int, list[Seen]]:
+        """Return all stored documents of each id, the latest last; ids without any are left out."""
+        found: dict[int, list[Seen]] = {}
+        wanted = sorted(set(ids))
+        for start in range(0, len(wanted), _ASKED_AT_ONCE):
+            part = wanted[start : start + _ASKED_AT_ONCE]
+            query = (
+                "select id, sha256, observed_at, is_live, load_id, seq from documents "
+                f"where id in ({', '.join('?' * len(part))}) order by id, observed_at, is_live, load_id, seq"
+            )
+            for id_, sha256, at, is_live, load_id, seq in self._db.execute(query, part):
+                found.setdefault(id_, []).append(Seen(sha256, Rank(at, bool(is_live), load_id, seq)))
+        return found
+
+    def add(self, rows: Iterable[tuple[int, bytes, int, bool, str, int]]) -> None:
+        """Note where documents were seen: id, sha256, then the parts of a rank; the latest place stays."""
+        self._db.executemany(_UPSERT, rows)
+
+    def commit(self, load_id: str) -> None:
+        """Make what was added permanent, as what the raw files of a load hold."""
+        self._db.execute("insert into loads values (?)", (load_id,))
+        self._db.execute("commit")
+
+    def close(self) -> None:
+        """Close the index; what was not committed is gone."""
+        self._db.close()
+
+    def _catch_up(self, data_dir: Path, kind: str) -> None:
+        self._db.execute("begin immediate")
+        files = raw_files(data_dir, kind).observations
+        here = {load_id for (load_id,) in self._db.execute("select load_id from loads")}
+        there = {load_id for file in files for load_id in file.load_ids}
+        if here - there:  # raw files went: start again from those that are
+            self._db.execute("delete from documents")
+            self._db.execute("delete from loads")
+            here = set()
+        for file in files:
+            new = set(file.load_ids) - here
+            if new:
+                self._read(file.path, new)
+        self._db.execute("commit")
+        self._db.execute("begin immediate")
+
+    def _read(self, path: Path, loads: set[str]) -> None:
+        columns = ["id", "sha256", "observed_at", "source", "load_id", "seq"]
+        for batch in pq.ParquetFile(path).iter_batches(columns=columns):
+            rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            self.add(
+                (id_, bytes.fromhex(sha256), *rank(at, source, load_id, seq))
+                for id_, sha256, at, source, load_id, seq in rows
+                if sha256 is not None and load_id in loads
+            )
+        self._db.executemany("insert into loads values (?)", [(load_id,) for load_id in sorted(loads)])
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    try:
+        db.execute("pragma synchronous = full")
+        db.execute("pragma cache_size = -32768")
+        db.executescript(_SCHEMA)
+    except BaseException:
+        db.close()
+        raise
+    return db

@@ -1,0 +1,100 @@
+"""A body → what is to be landed of it, or UnfitError: the gate's own judgement, one body at a time.
+
+Knows nothing of files, of the index or of the vault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pipelines.landing import leaves
+from pipelines.landing.exact import UnfitError, plain, read
+from pipelines.landing.pattern import Trie, trie
+from pipelines.landing.shape import COUNTS, MENU, ORDER, SUMS
+from pipelines.landing.stores import store_document
+from pipelines.landing.walk import Walk
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+EMPTY = b"{}"
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An accepted document: canonical bytes without personal data, what is to be sealed, what the gate counted."""
+
+    id: int
+    document: bytes
+    sha256: str
+    content: bytes  # JSON object pointer → value, for the vault
+    phone: str | None
+    email: str | None
+    absences: list[str]
+    rounded: int
+    counts: tuple[int, ...]
+    sums: tuple[Decimal, ...]
+
+
+class Gate:
+    """The gate of one kind under given settings."""
+
+    def __init__(self, settings: Settings, kind: str) -> None:
+        self._settings = settings
+        self._kind = kind
+        self._keep: Trie = trie(settings.landing.keep_pointers)
+        self._rounds = settings.landing.excess_decimals == "round"
+
+    def judge(self, body: bytes, asked: int | None = None) -> Judged:
+        """Return what is to be landed of `body`; raise UnfitError with reason and place."""
+        return self.judge_exactly(body, asked)
+
+    def judge_exactly(self, body: bytes, asked: int | None = None) -> Judged:
+        """Judge by the walk that defines what is accepted."""
+        limits = self._settings.landing
+        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+        if not isinstance(tree, dict):
+            raise UnfitError("wrong_type", "")
+        walk = Walk(self._keep, self._settings.privacy.open_fields, rounds=self._rounds)
+        if self._kind == "stores":
+            id_, canonical = store_document(tree, self._settings.partner.store, walk)
+        else:
+            canonical = walk.document(tree, ORDER if self._kind == "orders" else MENU)
+            id_ = canonical["id"] if self._kind == "orders" else canonical["menu"]["id"]
+        if asked is not None and id_ != asked:
+            raise UnfitError("wrong_id", self.id_pointer)
+        document = msgspec.json.encode(canonical)
+        sealed = walk.sealed
+        return Judged(
+            id=id_,
+            document=document,
+            sha256=hashlib.sha256(document).hexdigest(),
+            content=msgspec.json.encode(plain(sealed)) if sealed else EMPTY,
+            phone=sealed.get("/user_phone") if self._kind == "orders" else None,
+            email=sealed.get("/user_email") if self._kind == "orders" else None,
+            absences=sorted(walk.absences),
+            rounded=walk.rounded,
+            counts=tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind]),
+            sums=tuple(walk.sums.get(name, Decimal(0)) for name in SUMS[self._kind]),
+        )
+
+    @property
+    def id_pointer(self) -> str:
+        """Where a document of this kind has its own id."""
+        if self._kind == "stores":
+            return self._settings.partner.store.id_pointer
+        return "/id" if self._kind == "orders" else "/menu/id"
+
+    def own_id(self, body: bytes) -> int | None:
+        """Return the id that a refused body claims, where it is readable and plainly one."""
+        limits = self._settings.landing
+        try:
+            at: Any = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+            for token in self.id_pointer.split("/")[1:]:
+                at = at[token]
+            return leaves.integer(at, "")
+        except (UnfitError, KeyError, TypeError, IndexError):
+            return None

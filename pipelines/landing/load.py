@@ -1,0 +1,275 @@
+"""One load: bodies of one kind in, one pair of raw files out, whole or not at all.
+
+The order of writing is vault, documents, observations (the load counts from here on), index; what a kill leaves
+between any two of them is mended when the next load of the kind opens. Knows nothing of HTTP or of tables.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+from pipelines.landing.durable import LandingError, Lock
+from pipelines.landing.exact import UnfitError
+from pipelines.landing.index import Index, Seen, rank
+from pipelines.landing.judge import Gate, Judged
+from pipelines.landing.raw_files import KINDS, pair, raw_files, sweep
+from pipelines.landing.rows import DocumentRows, ObservationRows
+from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+from pipelines.vault import Sealing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+    from pipelines.vault import Sealed, Vault
+
+Source = Literal["live", "archive"]
+VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered
+FAILED = "failed"  # no answer that could be judged
+_BODIES_AT_ONCE = 1_000
+_BYTES_AT_ONCE = 16 << 20
+
+
+class Refusal(NamedTuple):
+    """A refused body: whose it was, why, and where in it; never a value."""
+
+    id: int | None
+    reason: str
+    pointer: str | None
+
+
+class LoadSummary(NamedTuple):
+    """What became of one load; the counts of verdicts add up to the bodies that came."""
+
+    load_id: str
+    kind: str
+    counts: dict[str, int]
+    quarantined: list[Refusal]
+
+
+class _Waiting(NamedTuple):
+    seq: int
+    body: bytes | None  # None: the service has no such document
+    asked: int | None
+    observed_at: dt.datetime | None
+    source: str
+    http_status: int | None
+    failure: str | None = None
+
+
+def open_load(settings: Settings, vault: Vault, kind: str, source: Source = "live") -> Load:
+    """Begin a load of one kind; use it as a context manager and call `commit` at its end.
+
+    Raise LandingError when another load of the kind is under way.
+    """
+    if kind not in KINDS:
+        raise LandingError(f"{kind!r} is no kind of document: it is one of {', '.join(KINDS)}")
+    return Load(settings, vault, kind, source)
+
+
+class Load:
+    """A load under way. Verdicts are given in batches; nothing of it counts before `commit`."""
+
+    def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source) -> None:
+        self.kind = kind
+        self.load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        self._data_dir = settings.data_dir
+        self._source = source
+        self._vault = vault
+        self._gate = Gate(settings, kind)
+        self._waiting: list[_Waiting] = []
+        self._waiting_bytes = self._seq = 0
+        self._counts = Counter(dict.fromkeys(VERDICTS, 0))
+        self._refusals: list[Refusal] = []
+        self._writers: tuple[TableWriter, TableWriter] | None = None
+        self._lock = Lock(self._data_dir / "raw" / f"{kind}.lock", kind)
+        try:
+            mend(self._data_dir, vault, kind)
+            self._index = Index(self._data_dir, kind)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def judge(
+        self,
+        body: bytes,
+        asked: int | None = None,
+        observed_at: dt.datetime | None = None,
+        http_status: int | None = 200,
+        *,
+        source: Source | None = None,
+    ) -> None:
+        """Take a body that was fetched for the id `asked` (None: nobody asked); its verdict comes with its batch.
+
+        A live body without `observed_at` was observed now; an archive's without it, at an unknown time.
+        """
+        source = source or self._source
+        if observed_at is None and source == "live":
+            observed_at = dt.datetime.now(dt.UTC)
+        self._take(body, asked, observed_at, source, http_status)
+
+    def missing(self, id: int, observed_at: dt.datetime | None = None, http_status: int | None = 404) -> None:  # noqa: A002
+        """Take note that the service has no document of this id."""
+        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status)
+
+    def failed(
+        self,
+        id: int,  # noqa: A002
+        reason: str,
+        observed_at: dt.datetime | None = None,
+        http_status: int | None = None,
+    ) -> None:
+        """Take note that asking for this id gave no answer; `reason` is a short code."""
+        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, reason)
+
+    def commit(self) -> LoadSummary:
+        """Write everything in the order that a kill cannot break, and say what became of it."""
+        self._flush()
+        if self._writers is not None:
+            self._vault.sync()
+            for writer in self._writers:
+                writer.finish()
+            self._writers = None
+            self._index.commit(self.load_id)
+            self._vault.finish(self.load_id)
+        self.abort()
+        return LoadSummary(self.load_id, self.kind, dict(self._counts), self._refusals)
+
+    def abort(self) -> None:
+        """Leave no trace of what was not committed; after `commit` this does nothing."""
+        if self._writers is not None:
+            for writer in self._writers:
+                writer.abandon()
+            self._writers = None
+            documents, observations = pair(self._data_dir, self.kind, self.load_id)
+            if not observations.exists():
+                documents.unlink(missing_ok=True)
+                self._vault.undo(self.load_id)
+        self._index.close()
+        self._lock.release()
+
+    def _take(
+        self,
+        body: bytes | None,
+        asked: int | None,
+        observed_at: dt.datetime | None,
+        source: str,
+        http_status: int | None,
+        failure: str | None = None,
+    ) -> None:
+        waiting = _Waiting(self._seq, body, asked, observed_at, source, http_status, failure)
+        self._waiting.append(waiting)
+        self._seq += 1
+        self._waiting_bytes += len(body) if body is not None else 0
+        if len(self._waiting) >= _BODIES_AT_ONCE or self._waiting_bytes >= _BYTES_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if not batch:
+            return
+        if self._writers is None:
+            self._writers = self._begin()
+        judged, refused = self._judge(batch)
+        sealings = [
+            Sealing(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in judged.items()
+        ]
+        sealed = self._vault.seal(self.kind, self.load_id, sealings)
+        now = dt.datetime.now(dt.UTC)
+        bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
+        refs = self._vault.refuse(self.kind, self.load_id, bodies, now) if bodies else []
+        self._write(
+            batch, judged, dict(zip(judged, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
+        )
+
+    def _begin(self) -> tuple[TableWriter, TableWriter]:
+        self._vault.begin(self.load_id, self.kind)
+        documents, observations = pair(self._data_dir, self.kind, self.load_id)
+        return (
+            TableWriter(documents, documents_schema(self.kind)),
+            TableWriter(observations, OBSERVATIONS),
+        )
+
+    def _judge(self, batch: list[_Waiting]) -> tuple[dict[int, Judged], dict[int, Refusal]]:
+        judged: dict[int, Judged] = {}
+        refused: dict[int, Refusal] = {}
+        judge = self._gate.judge
+        for at, (_, body, asked, *_rest) in enumerate(batch):
+            if body is None:
+                continue
+            try:
+                judged[at] = judge(body, asked)
+            except UnfitError as error:
+                id_ = self._gate.own_id(body) if asked is None else asked
+                refused[at] = Refusal(id_, error.reason, error.pointer)
+        return judged, refused
+
+    def _write(
+        self,
+        batch: list[_Waiting],
+        judged: dict[int, Judged],
+        sealed: dict[int, Sealed],
+        refused: dict[int, Refusal],
+        refs: dict[int, str],
+    ) -> None:
+        assert self._writers is not None  # noqa: S101 -- _flush began it
+        known = self._index.latest(each.id for each in judged.values())
+        documents = DocumentRows(self.load_id)
+        observations = ObservationRows(self.kind, self.load_id)
+        places: list[tuple[int, bytes, int, bool, str, int]] = []
+        for at, item in enumerate(batch):
+            if (document := judged.get(at)) is not None:
+                seen = known.setdefault(document.id, [])
+                own = Seen(bytes.fromhex(document.sha256), rank(item.observed_at, item.source, self.load_id, item.seq))
+                verdict = "unchanged" if seen and seen[-1].sha256 == own.sha256 else "accepted"
+                if all(own.sha256 != each.sha256 for each in seen):
+                    documents.add(document, len(item.body or b""))
+                place(seen, own)
+                places.append((document.id, own.sha256, *own.rank))
+                observations.good(item, document, verdict, sealed[at])
+            elif (refusal := refused.get(at)) is not None:
+                verdict = "quarantined"
+                observations.refused(item, refusal, refs[at])
+                self._refusals.append(refusal)
+            elif item.failure is not None:
+                verdict = FAILED
+                refusal = Refusal(item.asked, item.failure, None)
+                observations.failed(item, refusal)
+                self._refusals.append(refusal)
+            else:
+                verdict = "missing"
+                observations.missing(item)
+            self._counts[verdict] += 1
+        self._writers[0].add(documents.columns())
+        self._writers[1].add(observations.columns())
+        self._index.add(places)
+
+
+def place(seen: list[Seen], own: Seen) -> None:
+    """Put an observation among those of its id, each document once, the latest last."""
+    before = next((each for each in seen if each.sha256 == own.sha256), None)
+    if before is not None:
+        if before.rank >= own.rank:
+            return
+        seen.remove(before)
+    seen.append(own)
+    seen.sort(key=lambda each: each.rank)
+
+
+def mend(data_dir: Path, vault: Vault, kind: str) -> None:
+    """Take back what a killed load of a kind left, in the vault and among the raw files. Needs the kind's lock."""
+    open_loads = vault.open_loads(kind)
+    if open_loads:
+        committed = set(raw_files(data_dir, kind).load_ids)
+        for load_id in open_loads:
+            (vault.finish if load_id in committed else vault.undo)(load_id)
+    sweep(data_dir, kind)

@@ -1,0 +1,66 @@
+"""Sort the parts of a value by pointer patterns: what settings name is kept, everything else is unknown.
+
+A pattern is a JSON pointer in which "*" stands for every element of an array. Knows nothing of what is kept for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.landing.exact import escaped, shown, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Trie = dict[str, Any]
+_END = "\0end"
+
+
+def trie(patterns: Iterable[str]) -> Trie:
+    """Return the patterns as a tree of tokens; the end of one holds the pattern itself."""
+    root: Trie = {}
+    for pattern in patterns:
+        at = root
+        for token in pattern.split("/")[1:]:
+            at = at.setdefault(token, {})
+        at[_END] = pattern
+    return root
+
+
+def within(tree: Trie, *tokens: str) -> Trie:
+    """Return the part of a trie below tokens; empty where no pattern goes."""
+    for token in tokens:
+        tree = tree.get(token, {})
+    return tree
+
+
+class Sorted:
+    """What was found in one document: kept values by pattern, unknown ones by pointer, unknown types by pattern."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, str, Any]] = []  # (pattern, pointer, value)
+        self.sealed: dict[str, Any] = {}  # pointer → value
+        self.unknown: dict[str, set[str]] = {}  # pattern → types
+
+    def add(self, value: Any, pointer: str, pattern: str, named: Trie) -> None:
+        """Sort one value; `named` is what the patterns say from here on."""
+        if _END in named:
+            self.kept.append((named[_END], pointer, value))
+        elif named and isinstance(value, dict):
+            self.members(value, pointer, pattern, named)
+        elif named and isinstance(value, list) and "*" in named:
+            for at, element in enumerate(value):
+                self.add(element, f"{pointer}/{at}", f"{pattern}/*", named["*"])
+        else:
+            self.sealed[pointer] = value
+            self.unknown.setdefault(pattern, set()).add(type_name(value))
+
+    def members(self, value: dict[str, Any], pointer: str, pattern: str, named: Trie) -> None:
+        """Sort the members of an object."""
+        for key, each in value.items():
+            token = escaped(key)
+            self.add(each, f"{pointer}/{token}", f"{pattern}/{escaped(shown(key))}", named.get(token, {}))
+
+    def types(self) -> dict[str, str]:
+        """Return the types of unknown values by pattern, in order; several are joined by "|"."""
+        return {pattern: "|".join(sorted(self.unknown[pattern])) for pattern in sorted(self.unknown)}

@@ -1,0 +1,117 @@
+"""Which raw files hold what is landed: every reader asks here instead of listing folders itself.
+
+A load counts from the moment its observations file has its name. Knows nothing of what the files hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from pipelines.landing.durable import UNFINISHED, write_whole
+
+KINDS = ("stores", "menus", "orders")
+_SUFFIX = ".parquet"
+
+
+class RawFile(NamedTuple):
+    """A Parquet file and the loads whose rows it holds, in order."""
+
+    path: Path
+    load_ids: tuple[str, ...]
+
+
+class RawFiles(NamedTuple):
+    """All raw files of one kind, in the order of their first loads."""
+
+    documents: list[RawFile]
+    observations: list[RawFile]
+
+    @property
+    def load_ids(self) -> list[str]:
+        """All loads of the kind, in order."""
+        return sorted(load_id for file in self.observations for load_id in file.load_ids)
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """A pair of files into which the pairs of several loads were merged."""
+
+    name: str
+    load_ids: tuple[str, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Which merged pairs are in force; a load that is in one is read there, wherever else it still stands."""
+
+    merged: tuple[Merged, ...] = ()
+
+
+def raw_files(data_dir: Path, kind: str) -> RawFiles:
+    """Return the raw files of a kind that are in force, each with the loads it holds."""
+    manifest = read_manifest(data_dir, kind)
+    merged = {load_id for each in manifest.merged for load_id in each.load_ids}
+    single = [name for name in names(data_dir, "observations", kind) if name not in merged]
+    pairs = [(each.name, each.load_ids) for each in manifest.merged if each.load_ids]
+    drafts = {each.name for each in manifest.merged}
+    pairs += [(name, (name,)) for name in single if name not in drafts and not is_merged(name)]
+    pairs.sort(key=lambda pair: pair[1])
+    return RawFiles(
+        *(
+            [RawFile(folder(data_dir, area, kind) / (name + _SUFFIX), loads) for name, loads in pairs]
+            for area in ("documents", "observations")
+        )
+    )
+
+
+def folder(data_dir: Path, area: str, kind: str) -> Path:
+    """Return where the files of a kind stand; `area` is documents or observations."""
+    return data_dir / "raw" / area / kind
+
+
+def pair(data_dir: Path, kind: str, name: str) -> tuple[Path, Path]:
+    """Return the documents file and the observations file of a load or of a merge."""
+    documents, observations = (
+        folder(data_dir, area, kind) / (name + _SUFFIX) for area in ("documents", "observations")
+    )
+    return documents, observations
+
+
+def names(data_dir: Path, area: str, kind: str) -> list[str]:
+    """Return the names of all finished files, in force or not."""
+    where = folder(data_dir, area, kind)
+    return sorted(path.stem for path in where.glob("*" + _SUFFIX)) if where.is_dir() else []
+
+
+def is_merged(name: str) -> bool:
+    """Tell a merged pair from a load's own by its name."""
+    return name.startswith("merged-")
+
+
+def read_manifest(data_dir: Path, kind: str) -> Manifest:
+    """Return the manifest of a kind; an empty one where nothing was merged."""
+    try:
+        return msgspec.json.decode(_manifest(data_dir, kind).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return Manifest()
+
+
+def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
+    """Switch the manifest of a kind in one rename."""
+    write_whole(_manifest(data_dir, kind), msgspec.json.encode(manifest))
+
+
+def sweep(data_dir: Path, kind: str) -> None:
+    """Remove what a killed load or merge left: unfinished files, documents without observations, merged-away pairs."""
+    inforce = {file.path for files in raw_files(data_dir, kind) for file in files}
+    for area in ("documents", "observations"):
+        where = folder(data_dir, area, kind)
+        if where.is_dir():
+            for path in where.iterdir():
+                if path.name.endswith(UNFINISHED) or (path.suffix == _SUFFIX and path not in inforce):
+                    path.unlink()
+
+
+def _manifest(data_dir: Path, kind: str) -> Path:
+    return data_dir / "raw" / f"merged-{kind}.json"

@@ -1,0 +1,32 @@
+"""Remember which service the landed data came from, and refuse another one.
+
+Knows nothing of how the service is spoken to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pipelines.landing.durable import LandingError, write_whole
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+
+def guard_source(settings: Settings) -> None:
+    """Note base_url when data/ is new; raise LandingError when what is there came from another service."""
+    path = settings.data_dir / "raw" / "source.json"
+    here = settings.partner.base_url.rstrip("/")
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["base_url"]
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, msgspec.json.encode({"base_url": here}))
+        return
+    if known != here:
+        raise LandingError(
+            f"{settings.data_dir} holds data of {known}, and [partner] base_url is {here}: "
+            "set it back, or name another [data] dir"
+        )

@@ -1,0 +1,86 @@
+"""Make a store document by the pointers that settings give: the interface does not show a store record.
+
+Whatever no pointer names is unknown: sealed, with its path and type recorded. Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.landing import leaves
+from pipelines.landing.exact import UnfitError, plain
+from pipelines.landing.pattern import trie
+
+if TYPE_CHECKING:
+    from pipelines.landing.walk import Walk
+    from pipelines.settings import Settings
+
+    StoreRecord = Settings  # the table [partner.store]
+
+
+def store_document(tree: dict[str, Any], record: Any, walk: Walk) -> tuple[int, dict[str, Any]]:
+    """Return a store's id and canonical document; raise UnfitError for a wrong type where a pointer leads."""
+    named = {
+        "id": (record.id_pointer,),
+        "name": (record.name_pointer,),
+        "timezone": (record.timezone_pointer,),
+        "currency": (record.currency_pointer,),
+        "menu_ids": record.menu_id_pointers,
+        "attributes": record.keep_pointers,
+    }
+    patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
+    found = walk.unknown
+    found.members(tree, "", "", trie(patterns))
+    held: dict[str, list[tuple[str, str, Any]]] = {name: [] for name in named}
+    for kept in found.kept:
+        for name, pointers in named.items():
+            if kept[0] in pointers:
+                held[name].append(kept)
+    canonical: dict[str, Any] = {}
+    for name in ("id", "name", "timezone", "currency"):
+        if not named[name][0]:
+            continue
+        if not held[name]:
+            _missing(name, named[name][0], walk, "absent")
+            continue
+        _, pointer, value = held[name][0]
+        if value is None:
+            _missing(name, pointer, walk, "null")
+            canonical[name] = None
+        else:
+            judged = leaves.integer if name == "id" else leaves.text
+            canonical[name] = judged(value, pointer)
+    canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
+    walk.counts["menu_ids"] = len(canonical["menu_ids"])
+    if held["attributes"]:
+        canonical["attributes"] = _attributes(held["attributes"])
+    if found.unknown:
+        canonical["_unknown"] = found.types()
+    walk.sealed.update(found.sealed)
+    return canonical["id"], canonical
+
+
+def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
+    if name == "id":
+        raise UnfitError("no_id", pointer)
+    walk.absences.add(f"{name}={how}")
+
+
+def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Any:
+    if not held:
+        walk.absences.add("menu_ids=absent")
+    for _, pointer, value in held:
+        if value is None:
+            walk.absences.add("menu_ids=null")
+        else:
+            yield leaves.integer(value, pointer)
+
+
+def _attributes(held: list[tuple[str, str, Any]]) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
+    for pattern, _, value in held:
+        if "*" in pattern.split("/"):
+            attributes.setdefault(pattern, []).append(plain(value))
+        else:
+            attributes[pattern] = plain(value)
+    return dict(sorted(attributes.items()))

@@ -1,0 +1,106 @@
+"""The two raw tables of a kind as Arrow schemas, and a writer that keeps a bounded part of them in memory.
+
+Knows nothing of verdicts; it writes rows that are given column by column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.landing.durable import put_in_place, unfinished
+from pipelines.landing.shape import COUNTS, SUMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TEXTS = pa.list_(pa.field("element", pa.string()))
+_SUM = pa.decimal128(38, 4)
+_ROWS_AT_ONCE = 32_768
+_BYTES_AT_ONCE = 32 << 20
+COMPRESSION = {"compression": "zstd", "compression_level": 1}
+
+OBSERVATIONS = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("id", pa.int64()),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("observed_at", pa.timestamp("us", tz="UTC")),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("sha256", pa.string()),
+        pa.field("http_status", pa.int32()),
+        pa.field("load_id", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("pointer", pa.string()),
+        pa.field("customer_key", pa.string()),
+        pa.field("changed_personal", _TEXTS),
+        pa.field("refused_ref", pa.string()),
+    ]
+)
+
+
+def documents_schema(kind: str) -> pa.Schema:
+    """Return the columns of `raw/documents/<kind>/`."""
+    return pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("sha256", pa.string(), nullable=False),
+            pa.field("document", pa.string(), nullable=False),
+            pa.field("load_id", pa.string(), nullable=False),
+            pa.field("bytes", pa.int32(), nullable=False),
+            pa.field("absences", _TEXTS, nullable=False),
+            pa.field("rounded", pa.int32(), nullable=False),
+            *(pa.field(name, pa.int32(), nullable=False) for name in COUNTS[kind]),
+            *(pa.field(name, _SUM, nullable=False) for name in SUMS[kind]),
+        ]
+    )
+
+
+class TableWriter:
+    """Write rows to a Parquet file under its temporary name; `finish` puts it in its place."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._schema = schema
+        self._parts: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+        dictionary = [f.name for f in schema if f.name in _REPEATED]
+        self._file = pq.ParquetWriter(unfinished(path), schema, use_dictionary=dictionary, **COMPRESSION)
+
+    def add(self, columns: list[Any] | None) -> None:
+        """Add rows, given as one sequence a column, in the schema's order."""
+        if columns is None:
+            return
+        arrays = [
+            each if isinstance(each, pa.Array) else pa.array(each, field.type)
+            for each, field in zip(columns, self._schema, strict=True)
+        ]
+        part = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        self._parts.append(part)
+        self._rows += part.num_rows
+        self._bytes += part.nbytes
+        if self._rows >= _ROWS_AT_ONCE or self._bytes >= _BYTES_AT_ONCE:
+            self._write()
+
+    def finish(self) -> None:
+        """Write the rest and put the file in its place."""
+        self._write()
+        self._file.close()
+        put_in_place(self._path)
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        self._file.close()
+        unfinished(self._path).unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._parts:
+            self._file.write_table(pa.Table.from_batches(self._parts, self._schema))
+        self._parts, self._rows, self._bytes = [], 0, 0
+
+
+_REPEATED = {"kind", "source", "verdict", "load_id", "reason", "pointer", "http_status", "absences", "changed_personal"}

@@ -1,0 +1,132 @@
+"""Walk a document by its documented shape: judge every value, split off what is personal, count and add up.
+
+This is the definition of what is accepted; a faster path must give the same. Knows nothing of files or of the vault.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pipelines.landing import leaves
+from pipelines.landing.exact import UnfitError, escaped, plain, shown
+from pipelines.landing.pattern import Sorted, Trie, within
+from pipelines.landing.shape import Field, Keyed, Many, One, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ABSENT = object()
+_ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+
+
+class Walk:
+    """One walk through one document, and what it found."""
+
+    def __init__(self, keep: Trie, open_fields: Iterable[str] = (), *, rounds: bool = False) -> None:
+        self._keep = keep
+        self._open = frozenset(open_fields)
+        self._rounds = rounds
+        self.absences: set[str] = set()
+        self.counts: dict[str, int] = {}
+        self.sums: dict[str, Decimal] = {}
+        self.rounded = 0
+        self.sealed: dict[str, Any] = {}
+        self.unknown = Sorted()
+
+    def document(self, tree: Any, shape: Shape) -> dict[str, Any]:
+        """Return the canonical document of `tree`; raise UnfitError where its shape is wrong."""
+        canonical = self._object(tree, shape, "", "", self._keep)
+        if self.unknown.unknown:
+            canonical["_unknown"] = self.unknown.types()
+        if self.unknown.kept:
+            canonical["_kept"] = {at: plain(value) for _, at, value in sorted(self.unknown.kept, key=_place)}
+        self.sealed.update(self.unknown.sealed)
+        return canonical
+
+    def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise UnfitError("wrong_type", at)
+        canonical: dict[str, Any] = {}
+        for field in shape.fields:
+            own = value.get(field.name, _ABSENT)
+            place, path = f"{at}/{field.name}", f"{pattern}/{field.name}"
+            if own is _ABSENT or own is None:
+                self._missing(field, canonical, place, path, absent=own is _ABSENT)
+            elif isinstance(field, Field):
+                self._leaf(field, own, canonical, place)
+            elif isinstance(field, One):
+                below = within(keep, field.name)
+                canonical[field.name] = self._object(own, field.of, place, path, below)
+            elif isinstance(field, Many):
+                canonical[field.name] = self._many(field, own, place, path, within(keep, field.name, "*"))
+            else:
+                canonical[field.name] = self._keyed(field, own, place, path, within(keep, field.name, "*"))
+        if len(value) > len(shape.fields) or not value.keys() <= shape.names:
+            names = shape.names
+            rest = {key: each for key, each in value.items() if key not in names}
+            self.unknown.members(rest, at, pattern, keep)
+        return canonical
+
+    def _missing(
+        self,
+        field: Field | One | Many | Keyed,
+        canonical: dict[str, Any],
+        place: str,
+        path: str,
+        *,
+        absent: bool,
+    ) -> None:
+        if isinstance(field, Field | One) and field.required:
+            raise UnfitError("no_id", place)
+        self.absences.add(f"{path[1:]}={'absent' if absent else 'null'}")
+        if not absent:
+            hidden = isinstance(field, Field) and (field.personal or field.free)
+            canonical[f"has_{field.name}" if hidden else field.name] = None
+
+    def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
+        if field.leaf == "money":
+            text, amount, rounded = leaves.money(own, place, rounds=self._rounds)
+            canonical[field.name] = text
+            self.rounded += rounded
+            total = self.sums.get(field.adds_to, Decimal(0))
+            self.sums[field.adds_to] = leaves.EXACT.add(total, amount)
+            return
+        judged = getattr(leaves, field.leaf)(own, place)
+        if not (field.personal or field.free):
+            canonical[field.name] = judged
+            return
+        canonical[f"has_{field.name}"] = judged != ""
+        if field.name in self._open:
+            canonical[field.name] = judged
+        else:
+            self.sealed[place] = judged
+
+    def _many(self, field: Many, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
+        if not isinstance(own, list):
+            raise UnfitError("wrong_type", at)
+        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
+
+    def _keyed(self, field: Keyed, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+        if not isinstance(own, dict):
+            raise UnfitError("wrong_type", at)
+        for key in own:
+            if not _ID_KEY.fullmatch(key) or int(key) not in leaves.INT64:
+                raise UnfitError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
+        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        return {
+            key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
+        }
+
+    def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
+        if own is None:
+            self.absences.add(f"{pattern[1:]}=null")
+            return None
+        return self._object(own, shape, at, pattern, keep)
+
+
+def _place(kept: tuple[str, str, Any]) -> list[tuple[int, int, str]]:
+    """Order pointers as a document would: numbers by value."""
+    return [(0, int(t), "") if t.isdecimal() and t.isascii() else (1, 0, t) for t in kept[1].split("/")]

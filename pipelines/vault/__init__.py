@@ -1,0 +1,17 @@
+"""The one room that holds personal data: sealed per customer, found by keyed hashes.
+
+Knows nothing of documents' shapes, of HTTP, of Parquet or of what is sold.
+"""
+
+from pipelines.vault.keys import VaultError, new_key_file
+from pipelines.vault.vault import Refused, Sealed, Sealing, Vault, open_vault
+
+__all__ = [
+    "Refused",
+    "Sealed",
+    "Sealing",
+    "Vault",
+    "VaultError",
+    "new_key_file",
+    "open_vault",
+]

@@ -1,0 +1,115 @@
+"""Read, check and make the two secrets of the vault, and seal bytes under a key.
+
+The master key wraps every data key; the lookup secret makes keyed hashes, so that neither is of use alone.
+Knows nothing of customers or of what is sealed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+_NAMES = ("master_key", "lookup_secret")
+
+
+class VaultError(Exception):
+    """The vault cannot be opened or read; the message names the setting or the place, never a value."""
+
+
+class Keys(NamedTuple):
+    """The two secrets, 32 bytes each."""
+
+    master: bytes
+    lookup: bytes
+
+    def __repr__(self) -> str:
+        return "Keys(…)"
+
+
+def read_keys(settings: Settings) -> Keys:
+    """Take both secrets from the settings or from the key file they name.
+
+    Raise VaultError naming the setting when one is missing, malformed or readable by others.
+    """
+    given = {name: getattr(settings.vault, name).reveal() for name in _NAMES}
+    origin = dict.fromkeys(_NAMES, "the environment")
+    if settings.vault.key_file:
+        path = settings.file.parent / settings.vault.key_file
+        for name, text in _read_key_file(path).items():
+            if not given[name]:
+                given[name], origin[name] = text, path.name
+    return Keys(*(_decoded(name, given[name], origin[name]) for name in _NAMES))
+
+
+def new_key_file(path: Path) -> None:
+    """Write both secrets, fresh, to a new file that only its owner can read (mode 600).
+
+    Raise FileExistsError rather than overwrite keys: without them a vault is lost.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        json.dump(fresh, file, indent=1)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def seal(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:
+    """Encrypt, with the nonce in front; `bound_to` must be given again to open it."""
+    return nonce + cipher.encrypt(nonce, plain, bound_to)
+
+
+def unseal(cipher: AESGCM, sealed: bytes, bound_to: bytes) -> bytes:
+    """Decrypt what `seal` made; raise VaultError when key, place or bytes are not the same."""
+    try:
+        return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
+    except InvalidTag:
+        raise VaultError("sealed bytes do not open: they were changed, moved, or sealed under another key") from None
+
+
+def _read_key_file(path: Path) -> dict[str, str]:
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise VaultError(f"[vault] key_file: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise VaultError(f"[vault] key_file: {path} is no key file") from None
+    if mode & 0o077:
+        raise VaultError(f"[vault] key_file: others can read {path}: chmod 600 it, then change the keys")
+    try:
+        held = json.loads(text)
+    except ValueError:
+        raise VaultError(f"[vault] key_file: {path} is no key file") from None
+    if not isinstance(held, dict) or not all(isinstance(held.get(n, ""), str) for n in _NAMES):
+        raise VaultError(f"[vault] key_file: {path} must be an object with {' and '.join(_NAMES)}")
+    return {name: held[name] for name in _NAMES if name in held}
+
+
+def _decoded(name: str, text: str, origin: str) -> bytes:
+    variable = f"ORDERMART_VAULT__{name.upper()}"
+    if not text:
+        raise VaultError(f"[vault] {name} is missing: set {variable} or {variable}_FILE, or name a [vault] key_file")
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise VaultError(f"[vault] {name} from {origin} must be {KEY_BYTES} bytes in base64")
+    return key
