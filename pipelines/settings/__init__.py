@@ -15,6 +15,7 @@ from pipelines.settings.tables import (
     ListStores,
     Menus,
     Partner,
+    Planner,
     Privacy,
     Sales,
     Schedule,
@@ -24,6 +25,7 @@ from pipelines.settings.tables import (
     StoreRecord,
     VaultSettings,
     Warehouse,
+    Webhooks,
 )
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "ListStores",
     "Menus",
     "Partner",
+    "Planner",
     "Privacy",
     "Sales",
     "Schedule",
@@ -48,6 +51,7 @@ __all__ = [
     "StoreRecord",
     "VaultSettings",
     "Warehouse",
+    "Webhooks",
     "load_settings",
     "settings_hash",
 ]

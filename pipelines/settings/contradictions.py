@@ -11,6 +11,8 @@ import zoneinfo
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pipelines.settings.hints import planner, webhooks
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,6 +31,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _numbers(settings)
     yield from _pointers(settings)
     yield from _paths(settings)
+    yield from webhooks(settings.webhooks)
+    yield from planner(settings.planner)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):

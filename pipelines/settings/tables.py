@@ -165,6 +165,50 @@ class Schedule(Table, frozen=True):
     timezone: str
 
 
+class Webhooks(Table, frozen=True):
+    """How deliveries look and are signed, and what the receiver bears: interface section 6 does not show it.
+
+    A place is "header:Name" or a JSON pointer into the body; "{kind}" in a pointer stands for order, menu or store.
+    """
+
+    host: str
+    port: int
+    path: str
+    topic_at: tuple[str, ...]
+    id_at: tuple[str, ...]
+    delivery_id_at: tuple[str, ...]
+    signature: Literal["none", "standard_webhooks", "hmac_sha256"]
+    signature_header: str
+    signature_encoding: Literal["hex", "base64"]
+    signature_prefix: str
+    signed: str
+    timestamp_header: str
+    tolerance_seconds: int
+    max_bytes: int
+    queue_size: int
+    slow_seconds: float
+    retry_after_seconds: int
+    keep_days: int
+    secret: Secret = Secret("")
+
+
+class Planner(Table, frozen=True):
+    """Which known orders are fetched again: how statuses move on is not shown in interface section 3."""
+
+    final_statuses: tuple[str, ...]
+    budget: int
+    hot_days: float
+    hot_every_hours: float
+    warm_days: float
+    warm_every_hours: float
+    cold_days: float
+    cold_every_hours: float
+    sample: int
+    gap_probe: bool
+    gap_budget: int
+    missing_limit: float
+
+
 class Settings(Table, frozen=True):
     """All settings; `data_dir` is where everything is written."""
 
@@ -178,6 +222,8 @@ class Settings(Table, frozen=True):
     data: Data
     warehouse: Warehouse
     schedule: Schedule
+    webhooks: Webhooks
+    planner: Planner
     file: Path
 
     @property

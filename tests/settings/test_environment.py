@@ -33,6 +33,10 @@ OTHERS: dict[str, tuple[str, object]] = {
     "warehouse.memory_limit": ("512MB", "512MB"),
     "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
+    "webhooks.signature": ("standard_webhooks", "standard_webhooks"),
+    "webhooks.signature_encoding": ("base64", "base64"),
+    "planner.hot_days": ("2.5", 2.5),
+    "planner.missing_limit": ("0.1", 0.1),
 }
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SECRETS = ["partner.client_id", "partner.client_secret", "vault.master_key", "vault.lookup_secret"]
+SECRETS = ["partner.client_id", "partner.client_secret", "vault.master_key", "vault.lookup_secret", "webhooks.secret"]
 VALUE = "hunter2-hunter2"
 
 
