@@ -74,7 +74,7 @@ def _signature(settings: Webhooks) -> Iterator[str]:
     for found in set(_BRACES.findall(settings.signed)) - {"{body}", "{timestamp}"}:
         yield f"[webhooks] signed: {found!r} is neither {{body}} nor {{timestamp}}"
     if bool(settings.timestamp_header) != ("{timestamp}" in settings.signed):
-        yield "[webhooks] timestamp_header: it and {timestamp} in signed need each other, an unsigned time proves nothing"
+        yield "[webhooks] timestamp_header: it and {timestamp} in signed need each other; an unsigned one is no proof"
 
 
 def planner(settings: Planner) -> Iterator[str]:
