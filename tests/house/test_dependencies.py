@@ -22,6 +22,7 @@ NOT_IMPORTED = {
     "dagster-webserver": "the pages of `dg dev`",
     "dagster-dg-cli": "the command `dg`",
     "tzdata": "timezones where the system has none",
+    "standardwebhooks": "signatures of the webhook receiver",
     "xlsxwriter": "the workbook of the finance room",
     "pytest-timeout": "the limit of every test",
     "pytest-xdist": "tests on two cores",
