@@ -5,12 +5,15 @@ Knows nothing of what a store record means: it hands on each record's own JSON t
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
+import httpx
 import msgspec
 
 from pipelines.partner.answers import Answer, Trouble
 from pipelines.partner.errors import ListingBroken
+from pipelines.partner.links import LinkError, targets
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
@@ -19,31 +22,133 @@ if TYPE_CHECKING:
     from pipelines.settings import Partner
 
 _OK = 200
+_MOST_PAGES = 100_000
 
 
-async def pages(partner: Partner, ask: Callable[[str], Awaitable[Answer | Trouble]]) -> AsyncIterator[list[bytes]]:
-    """Yield each page's records, as they stand in the answer."""
-    how = partner.list_stores
-    answer = await ask(partner.base_url.rstrip("/") + how.path)
-    if isinstance(answer, Trouble):
-        raise ListingBroken(f"{how.path}: {answer.reason} ({answer.code})")
-    if answer.status != _OK:
-        raise ListingBroken(f"{how.path} answers {answer.status}: is its path right?")
-    yield records(answer.body, how.items_pointer)
+class Listing:
+    """One walk over the pages of [partner.list_stores]."""
+
+    def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | Trouble]]) -> None:
+        self._how = partner.list_stores
+        self._first = httpx.URL(partner.base_url.rstrip("/") + partner.list_stores.path)
+        self._ask = ask
+        self._seen: set[str] = set()
+        self._seen_pages: set[bytes] = set()
+        self._number = self._how.first_page
+
+    async def pages(self) -> AsyncIterator[list[bytes]]:
+        """Yield the records of each page, as they stand in the answer.
+
+        Raise ListingBroken for an answer, an envelope or a next page that is not what the settings say.
+        """
+        url: httpx.URL | None = self._first
+        if self._counts():
+            url = self._first.copy_set_param(self._how.cursor_parameter, self._number)
+        while url is not None:
+            if str(url) in self._seen:
+                raise self._broken("a page names a next page that was listed already")
+            self._seen.add(str(url))
+            if len(self._seen) > _MOST_PAGES:
+                raise self._broken(f"there is no end after {_MOST_PAGES} pages")
+            answer = await self._asked(url)
+            records = self._records(answer.body)
+            following = self._following(url, answer, records)
+            yield records
+            url = following
+
+    async def _asked(self, url: httpx.URL) -> Answer:
+        answer = await self._ask(str(url))
+        if isinstance(answer, Trouble):
+            raise self._broken(f"page {len(self._seen)}: {answer.reason} ({answer.code})")
+        if answer.status != _OK:
+            raise self._broken(f"page {len(self._seen)}: the service answers {answer.status}; is the path right?")
+        if answer.oversize:
+            raise self._broken(f"page {len(self._seen)} is too large to read")
+        return answer
+
+    def _records(self, body: bytes) -> list[bytes]:
+        pointer = self._how.items_pointer
+        value = at(body, pointer)
+        if value is None:
+            raise self._broken(f"items_pointer {pointer!r} leads to nothing")
+        try:
+            found = msgspec.json.decode(value, type=list[msgspec.Raw])
+        except (msgspec.MsgspecError, RecursionError):
+            raise self._broken(f"items_pointer {pointer!r} does not lead to an array") from None
+        return [bytes(record) for record in found]
+
+    def _following(self, url: httpx.URL, answer: Answer, records: list[bytes]) -> httpx.URL | None:
+        """Return the address of the page after this one; None where this is said to be the last."""
+        if self._how.pagination == "none":
+            if self._next_links(answer):
+                raise self._broken('the service names a next page, but pagination is "none"')
+            return None
+        if self._how.pagination == "link":
+            return self._linked(url, answer)
+        if self._counts():
+            return self._counted(records)
+        cursor = self._cursor(answer.body)
+        return None if cursor is None else self._first.copy_set_param(self._how.cursor_parameter, cursor)
+
+    def _linked(self, url: httpx.URL, answer: Answer) -> httpx.URL | None:
+        found = {str(url.join(target)) for target in self._next_links(answer)}
+        if not found:
+            return None  # RFC 8288 knows no other way to say that this is the last
+        if len(found) > 1:
+            raise self._broken("a page names two next pages")
+        following = httpx.URL(found.pop()).copy_with(fragment=None)
+        if _origin(following) != _origin(self._first):
+            raise self._broken("a page names a next page on another host, where the token does not go")
+        return following
+
+    def _next_links(self, answer: Answer) -> list[str]:
+        try:
+            return targets(answer.links, "next")
+        except LinkError as error:
+            raise self._broken(str(error)) from None
+
+    def _counts(self) -> bool:
+        return self._how.pagination == "page" and not self._how.cursor_pointer
+
+    def _counted(self, records: list[bytes]) -> httpx.URL | None:
+        """Return the page of the next number; an empty page is the last."""
+        if not records:
+            return None
+        digest = hashlib.sha256(b"\n".join(records)).digest()
+        if digest in self._seen_pages:
+            raise self._broken("two page numbers give the same page; is cursor_parameter right?")
+        self._seen_pages.add(digest)
+        self._number += 1
+        return self._first.copy_set_param(self._how.cursor_parameter, self._number)
+
+    def _cursor(self, body: bytes) -> str | int | None:
+        pointer = self._how.cursor_pointer
+        raw = at(body, pointer)
+        if raw is None:
+            raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
+        try:
+            cursor = msgspec.json.decode(raw, type=str | int | bool | None)
+        except msgspec.MsgspecError:
+            raise self._broken(f"cursor_pointer {pointer!r} leads to something that is no cursor") from None
+        if cursor is True:
+            raise self._broken(f"cursor_pointer {pointer!r} leads to true, which names no page")
+        return None if cursor == "" or cursor is False else cursor
+
+    def _broken(self, what: str) -> ListingBroken:
+        return ListingBroken(f"[partner.list_stores] {self._how.path}: {what}")
 
 
-def records(body: bytes, pointer: str) -> list[bytes]:
-    """Return the elements of the array at `pointer`, each as its own text."""
+def at(body: bytes, pointer: str) -> msgspec.Raw | None:
+    """Return the JSON text that `pointer` leads to in `body`; None where it leads to nothing."""
     value = msgspec.Raw(body)
     for token in parse(pointer):
         try:
             value = msgspec.json.decode(value, type=dict[str, msgspec.Raw])[token]
-        except (msgspec.MsgspecError, KeyError):
-            raise ListingBroken(
-                f"[partner.list_stores] items_pointer {pointer!r} leads to nothing at {token!r}"
-            ) from None
-    try:
-        found = msgspec.json.decode(value, type=list[msgspec.Raw])
-    except msgspec.MsgspecError:
-        raise ListingBroken(f"[partner.list_stores] items_pointer {pointer!r} does not lead to an array") from None
-    return [bytes(record) for record in found]
+        except (msgspec.MsgspecError, KeyError, RecursionError):
+            return None
+    return value
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
+    return url.scheme, url.host, port

@@ -98,14 +98,21 @@ def authenticate_request(http: httpx.AsyncClient, partner: Partner) -> httpx.Req
     if how.encoding == "basic":
         needed = {"client_id", "client_secret"}
     for name in sorted(needed):
-        if not getattr(partner, name):
-            raise PartnerMisconfigured(f"[partner] {name} is not set: set ORDERMART_PARTNER__{name.upper()}")
+        if not _usable(getattr(partner, name)):
+            raise PartnerMisconfigured(
+                f"[partner] {name} is not set, or not text: set ORDERMART_PARTNER__{name.upper()}"
+            )
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
         return http.build_request("POST", url, json=_filled(partner))
     if how.encoding == "form":
         return http.build_request("POST", url, data=_filled(partner))
     return http.build_request("POST", url, data=_filled(partner), headers={"Authorization": _basic(partner)})
+
+
+def _usable(secret: Secret) -> bool:
+    # An undecodable byte of the environment comes as half a surrogate pair, and cannot be sent.
+    return bool(secret) and not any("\ud800" <= letter <= "\udfff" for letter in secret.reveal())
 
 
 def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Token | None:

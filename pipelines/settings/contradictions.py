@@ -86,6 +86,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner] connect_timeout_seconds": partner.connect_timeout_seconds,
         "[partner] max_in_flight": partner.max_in_flight,
         "[partner] max_tries": partner.max_tries,
+        "[partner] outage_seconds": partner.outage_seconds,
         "[landing] max_bytes": landing.max_bytes,
         "[landing] max_depth": landing.max_depth,
         "[vault] refused_days": settings.vault.refused_days,
@@ -96,6 +97,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
             yield f"{key}: must be above zero"
     not_negative = {
         "[partner] retry_after_cap_seconds": partner.retry_after_cap_seconds,
+        "[partner.list_stores] first_page": partner.list_stores.first_page,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
     }

@@ -60,6 +60,7 @@ class ListStores(Table, frozen=True):
     pagination: Literal["none", "link", "cursor", "page"]
     cursor_pointer: str
     cursor_parameter: str
+    first_page: int
 
 
 class StoreRecord(Table, frozen=True):
@@ -89,6 +90,7 @@ class Partner(Table, frozen=True):
     max_in_flight: int
     max_tries: int
     retry_after_cap_seconds: float
+    outage_seconds: float
     authenticate: Authenticate
     list_stores: ListStores
     store: StoreRecord

@@ -1,0 +1,176 @@
+"""Ask until there is an answer: token, pace, breaker, retries and their budget, in one loop.
+
+Knows nothing of kinds of documents or of what an answer holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.breaker import Breaker
+from pipelines.partner.errors import AuthenticationFailed, ServiceDown, TokenRefused
+from pipelines.partner.exchange import exchange
+from pipelines.partner.pace import Pace
+from pipelines.partner.retry import RetryBudget, full_jitter
+from pipelines.partner.token import Tokens, authenticate_request
+
+if TYPE_CHECKING:
+    import httpx
+
+    from pipelines.partner.clock import Clock
+    from pipelines.partner.token import Token
+    from pipelines.settings import Partner
+
+_TOKEN_BYTES = 1_048_576
+_TOKEN_ANSWERS = (200, 201)
+_UNAUTHORIZED = 401
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a request ended, after how many tries."""
+
+    outcome: Answer | Trouble
+    tries: int
+
+
+class Asking:
+    """What all requests of a run share: connections, token, pace, breaker, retry budget."""
+
+    def __init__(self, partner: Partner, http: httpx.AsyncClient, clock: Clock) -> None:
+        self._partner = partner
+        self._http = http
+        self._clock = clock
+        self._pace = Pace(partner.max_in_flight)
+        self._budget = RetryBudget()
+        self._breaker = Breaker(clock, partner.outage_seconds)
+        self._tokens = Tokens(partner, clock, self._ask_for_token)
+        self._known_good: dict[str, str] = {}
+
+    async def ask(self, group: str, url: str, *, limit: int) -> Asked:
+        """Return the answer for `url`, or the trouble left when trying again is of no use.
+
+        What answered last in the same `group` shows, when all seems lost, whether it is the
+        service that fails or only `url`. Raise RunStopped where nothing more can be asked.
+        """
+        self._budget.first_try()
+        tries = 0
+        seconds = 0.0
+        refused_at: float | None = None
+        broken: bytes | None = None
+        while True:
+            token = await self._tokens.current()
+            outcome = await self._try(group, url, token, limit)
+            if outcome is None:
+                continue
+            tries += 1
+            seconds += outcome.ms / 1000.0
+            if isinstance(outcome, Answer):
+                if outcome.status != _UNAUTHORIZED:
+                    self._known_good[group] = url
+                    return Asked(outcome, tries)
+                refused_at = self._refused(token, refused_at)
+                continue
+            if outcome.body is not None and outcome.body == broken:
+                # Twice the same: this is what the service says, and the gate's to judge.
+                return Asked(Answer(status=200, body=outcome.body, ms=outcome.ms), tries)
+            broken = outcome.body
+            if self._is_over(outcome, tries, seconds) or not self._budget.take():
+                return Asked(outcome, tries)
+            await self._wait(outcome, tries)
+
+    async def _try(self, group: str, url: str, token: Token, limit: int) -> Answer | Trouble | None:
+        """Send one request; None where the service had to be probed first, and failed."""
+        async with self._pace as ticket:
+            probe = await self._breaker.admit()
+            if probe and self._known_good.get(group, url) != url:
+                known = self._known_good[group]
+                sent = await self._send(self._request(known, token), limit, known, probe=True)
+                if isinstance(sent, Trouble) and (sent.service or sent.overload):
+                    return None
+                probe = False
+            outcome = await self._send(self._request(url, token), limit, url, probe=probe)
+            if isinstance(outcome, Answer):
+                self._pace.went_well()
+            elif outcome.overload:
+                self._pace.too_much(ticket)
+            return outcome
+
+    async def _send(self, request: httpx.Request, limit: int, subject: str, *, probe: bool) -> Answer | Trouble:
+        breaker, timeout = self._breaker, self._partner.timeout_seconds
+        if probe:
+            timeout = min(timeout, max(1.0, breaker.seconds_left()))
+        began = self._clock.monotonic()
+        told = False
+        try:
+            outcome = await exchange(self._http, request, limit=limit, seconds=timeout, clock=self._clock)
+            told = True
+        finally:
+            if probe and not told:
+                breaker.abandoned()
+        if isinstance(outcome, Trouble) and (outcome.service or outcome.overload):
+            breaker.failed(
+                subject,
+                began,
+                f"{outcome.reason} ({outcome.code})",
+                probe=probe,
+                refusal=not outcome.service,
+                wait=self._asked_to_wait(outcome),
+            )
+        else:
+            breaker.worked()
+        return outcome
+
+    def _refused(self, token: Token, refused_at: float | None) -> float:
+        """Have `token` renewed for all; raise TokenRefused if it was obtained after the last refusal."""
+        if refused_at is not None and token.obtained_at >= refused_at:
+            raise TokenRefused(
+                "the service refuses a token that it gave a moment ago (401 again): may these credentials "
+                "read this, and are [partner.authenticate] header and scheme right?"
+            )
+        self._tokens.refused(token)
+        return self._clock.monotonic()
+
+    async def _ask_for_token(self) -> bytes:
+        path = self._partner.authenticate.path
+        tries = 0
+        seconds = 0.0
+        while True:
+            probe = await self._breaker.admit()
+            request = authenticate_request(self._http, self._partner)
+            outcome = await self._send(request, _TOKEN_BYTES, path, probe=probe)
+            tries += 1
+            seconds += outcome.ms / 1000.0
+            if isinstance(outcome, Answer):
+                if outcome.status in _TOKEN_ANSWERS:
+                    return outcome.body
+                raise AuthenticationFailed(_refusal(path, outcome.status))
+            if not outcome.transient:
+                raise AuthenticationFailed(f"{path}: {outcome.reason} ({outcome.code})")
+            if self._is_over(outcome, tries, seconds):
+                raise ServiceDown(f"no token after {tries} tries of {path}: {outcome.reason} ({outcome.code})")
+            await self._wait(outcome, tries)
+
+    def _is_over(self, trouble: Trouble, tries: int, seconds: float) -> bool:
+        # Tries that hang use up patience; waiting between them does not.
+        hangs = seconds + self._partner.timeout_seconds > self._partner.outage_seconds
+        return not trouble.transient or tries >= self._partner.max_tries or (tries > 1 and hangs)
+
+    async def _wait(self, trouble: Trouble, tries: int) -> None:
+        jitter = full_jitter(tries, self._clock.random())
+        await self._clock.sleep(self._asked_to_wait(trouble) + jitter)
+
+    def _asked_to_wait(self, trouble: Trouble) -> float:
+        return min(trouble.retry_after or 0.0, self._partner.retry_after_cap_seconds)
+
+    def _request(self, url: str, token: Token) -> httpx.Request:
+        header = self._partner.authenticate.header
+        return self._http.build_request("GET", url, headers={header: token.header_value.reveal()})
+
+
+def _refusal(path: str, status: int) -> str:
+    if status == _UNAUTHORIZED:
+        return f"{path} answers 401: are client_id and client_secret right?"
+    return f"{path} answers {status}: is [partner.authenticate] path right?"
