@@ -21,7 +21,7 @@ ANSWERS = [
     "sales",
     "menus",
 ]
-# Single keys that are: sizes, patience, and which free texts carry personal data.
+# Single keys that are: sizes, patience, which free texts carry personal data, and the shape of webhooks.
 SINGLE = [
     "partner.base_url",
     "partner.timeout_seconds",
@@ -31,6 +31,17 @@ SINGLE = [
     "landing.excess_decimals",
     "landing.keep_pointers",
     "privacy.open_fields",
+    "planner.final_statuses",
+    "webhooks.topic_at",
+    "webhooks.id_at",
+    "webhooks.delivery_id_at",
+    "webhooks.signature",
+    "webhooks.signature_header",
+    "webhooks.signature_encoding",
+    "webhooks.signature_prefix",
+    "webhooks.signed",
+    "webhooks.timestamp_header",
+    "webhooks.tolerance_seconds",
 ]
 
 
