@@ -132,4 +132,4 @@ def test_a_variable_that_sets_nothing_or_no_such_value_is_named(
 
 def test_other_programs_variables_are_left_alone(read: Callable[..., Settings]) -> None:
     """A variable that looks like no setting of ours is not looked at."""
-    assert read(ORDERMART_RELEASE_NOTES="x", HOME="/", PARTNER__BASE_URL="x").partner.max_tries == 5
+    assert read(ORDERMART_RELEASE_NOTES="x", HOME="/", PARTNER__BASE_URL="x").partner.max_tries == 12
