@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pipelines.sandbox.chance import Chance
 from pipelines.sandbox.lifecycle import HOUR, MINUTE, Amendment, Course, course, current
 from pipelines.sandbox.menus import at
-from pipelines.sandbox.people import WISHES, Customer
+from pipelines.sandbox.people import WISHES, Customer, contact
 from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.sandbox.menus import Menu, Price, Product, Reference
+    from pipelines.sandbox.menus import Menu, Price, Reference
     from pipelines.sandbox.stores import Store
 
 PLATFORMS = ((46, "web"), (27, "ios"), (22, "android"), (5, "phone"))
@@ -68,6 +68,8 @@ class Order:
 
     placed: Placed
     customer: Customer
+    phone: str
+    email: str
     note: str
     method: str
     platform: str
@@ -90,16 +92,15 @@ class Order:
         gone = {a.removed_line for a in self.amendments if a.moment <= moment}
         tips = [a.tip for a in self.amendments if a.moment <= moment and a.tip is not None]
         tip = tips[-1] if tips else self.tip
-        order_id = self.placed.order_id
         kept = [(number, line) for number, line in enumerate(self.lines) if number not in gone]
         subtotal = self.rule.subtotal([line.amount for _, line in kept], self.discount)
         total = self.rule.total(subtotal, self.delivery_price, tip, self.discount, self.loyalty)
         customer, away = self.customer, self.method != "pick_up"
         promised = _stamp(self.course.promised)
         return {
-            "id": order_id,
-            "user_phone": customer.phone,
-            "user_email": customer.email,
+            "id": self.placed.order_id,
+            "user_phone": self.phone,
+            "user_email": self.email,
             "user_address": customer.address if away else "",
             "user_name": customer.name,
             "apartment_details": customer.apartment if away else "",
@@ -120,10 +121,10 @@ class Order:
             "discount": self.discount,
             "loyalty_discount": self.loyalty,
             "total_price": shortest(total),
-            "items": [_item(order_id * 20 + number, line) for number, line in kept],
+            "items": [_item(self.placed.order_id * 20 + number, line) for number, line in kept],
             "deliveries": [
                 {
-                    "id": order_id * 3 + number,
+                    "id": self.placed.order_id * 3 + number,
                     "type": delivery.type,
                     "confirmation_code": delivery.confirmation_code,
                     "status": current(delivery.steps, moment),
@@ -171,6 +172,7 @@ class Composer:
         method, platform = chance.weighted(METHODS), chance.weighted(PLATFORMS)
         rule = self._rule_of(platform)
         customer = self._customer_of(chance, placed.store)
+        phone, email = contact(chance, customer)
         menu = chance.pick(placed.store.menus)
         offers = self._offered(menu, method)
         lines = tuple(
@@ -188,6 +190,8 @@ class Composer:
         return Order(
             placed=placed,
             customer=customer,
+            phone=phone,
+            email=email,
             note=chance.pick(customer.notes) if method != "pick_up" and chance.often(0.3) else "",
             method=method,
             platform=platform,
@@ -227,7 +231,7 @@ def _line_with_modifier(
 
 
 def _line_of(chance: Chance, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
-    product: Product = menu.products[offer.product_id]
+    product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
     quantity = chance.weighted(QUANTITIES)
     modifiers: list[LineModifier] = []

@@ -65,7 +65,7 @@ _UNDECOMPOSED = str.maketrans({"ß": "ss", "ı": "i", "ø": "o", "æ": "ae"})
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """A person who orders, with a home; phone or e-mail may be empty."""
+    """A person who orders, with a home."""
 
     name: str
     phone: str
@@ -82,8 +82,6 @@ def meet(seed: int, number: int, town: Town) -> Customer:
     chance = Chance(seed, "customer", number)
     first, last = chance.pick(FIRST_NAMES[town.speech]), chance.pick(LAST_NAMES[town.speech])
     phone = f"{town.phone} 555 {number:06d}"
-    if chance.often(0.1):
-        phone = phone.replace(" ", "")
     words = {"first": _plain(first), "last": _plain(last), "n": str(number % 97)}
     email = chance.pick(_MAILS).format(**words)
     # The same address does not come twice: a second Anna Schmidt has her number in it.
@@ -93,14 +91,28 @@ def meet(seed: int, number: int, town: Town) -> Customer:
     house = chance.between(1, 180)
     return Customer(
         name=f"{first} {last}",
-        phone="" if chance.often(0.02) else phone,
-        email="" if chance.often(0.06) else email,
+        phone=phone,
+        email=email,
         address=f"{street} {house}, {town.name}",
         apartment=chance.pick(_APARTMENTS).format(n=chance.between(1, 60), last=last),
         latitude=town.latitude + Decimal(chance.between(-30_000, 30_000)).scaleb(-6),
         longitude=town.longitude + Decimal(chance.between(-30_000, 30_000)).scaleb(-6),
         notes=tuple(note.format(first=first, last=last, phone=phone) for note in NOTES[town.speech]),
     )
+
+
+def contact(chance: Chance, customer: Customer) -> tuple[str, str]:
+    """Return the phone and e-mail that a customer gives this time: now and then one or both are left out."""
+    phone, email, drawn = customer.phone, customer.email, chance.random()
+    if drawn < 0.005:
+        return "", ""
+    if drawn < 0.03:
+        return "", email
+    if drawn < 0.09:
+        return phone, ""
+    if drawn < 0.14:
+        return phone.replace(" ", ""), email
+    return phone, email.capitalize() if drawn < 0.18 else email
 
 
 def _plain(name: str) -> str:

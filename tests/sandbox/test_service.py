@@ -43,7 +43,7 @@ def test_nothing_without_a_valid_token(
 ) -> None:
     """Every operation refuses a missing or invented token with 401, known id or not."""
     for path in [*paths(client, files), f"{ROOT}/orders/1"]:
-        answer = stranger.get(path, headers={} if header is None else {"Authorization": header.encode()})
+        answer = stranger.get(path, headers=[] if header is None else [(b"Authorization", header.encode())])
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
 
