@@ -202,36 +202,20 @@ def outer_pip() -> tuple[int, ...]:
 def install(pip: list[str], what: str, arguments: list[str]) -> None:
     """Install with pip: one line of progress on a terminal, nothing elsewhere, its last words on failure."""
     terminal = sys.stderr.isatty()
-    command = [
-        *pip,
-        "install",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--progress-bar",
-        "off",
-        *arguments,
-    ]
+    command = [*pip, "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", *arguments]
     last_words: deque[str] = deque(maxlen=15)
-    fetched = 0
+    fetched, doing = 0, "fetching"
     with subprocess.Popen(
-        command,
-        env=environ(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        command, env=environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         for line in process.stdout or ():
             if not line.startswith("WARNING: Location"):
                 last_words.append(line)
             fetched += line.startswith("Collecting ")
-            if terminal and (fetched or line.startswith("Installing")):
-                doing = "installing" if line.startswith("Installing") else "fetched"
-                print(
-                    f"\r\033[KSetting up from {what}: {doing} {fetched} packages",
-                    end="",
-                    file=sys.stderr,
-                )
+            doing = "installing" if line.startswith("Installing ") else doing
+            if terminal:
+                progress = f"Setting up: {what}, {doing} {fetched or ''}".rstrip()
+                print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
     if terminal:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     if process.returncode:
