@@ -2,3 +2,20 @@
 
 Knows nothing of how documents got here, of personal data, or of Dagster.
 """
+
+from pipelines.warehouse.build import build, warehouse_file
+from pipelines.warehouse.catalogue import CatalogueError, Check, Table, checks, tables
+from pipelines.warehouse.results import BuildBlocked, BuildResult, CheckResult
+
+__all__ = [
+    "BuildBlocked",
+    "BuildResult",
+    "CatalogueError",
+    "Check",
+    "CheckResult",
+    "Table",
+    "build",
+    "checks",
+    "tables",
+    "warehouse_file",
+]

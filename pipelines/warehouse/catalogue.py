@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 
 from pipelines.warehouse import contracts
-from pipelines.warehouse.contracts.contract import Contract, Scope
+from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,13 +48,45 @@ class CatalogueError(Exception):
 
 
 @dataclass(frozen=True)
+class Reads:
+    """What a select reads: tables with a schema, and a superset of the columns it names.
+
+    `stars` are the tables of which it takes all columns.
+    """
+
+    tables: tuple[str, ...]
+    names: frozenset[str]
+    stars: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Table:
     """One table: its select, its contract, and the tables (`schema.name`) that the select reads."""
 
     name: str
     sql: str
     contract: type[Contract]
-    depends_on: tuple[str, ...]
+    reads: Reads
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The tables (`schema.name`) that its select reads, sorted."""
+        return self.reads.tables
+
+    @property
+    def description(self) -> str:
+        """Grain, source and traps, as the contract says."""
+        return self.contract.description()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in order, as the contract says."""
+        return self.contract.columns()
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/`."""
+        return (contract_check(self), key_check(self), *(each for each in checks() if each.table == self.name))
 
     @property
     def scope(self) -> Scope:
@@ -77,7 +109,12 @@ class Check:
     severity: Severity
     scope: Scope
     sql: str
-    depends_on: tuple[str, ...]
+    reads: Reads
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The tables (`schema.name`) that its select reads, sorted."""
+        return self.reads.tables
 
 
 @functools.cache
@@ -105,6 +142,16 @@ def tables() -> tuple[Table, ...]:
 
 
 @functools.cache
+def below_orders() -> frozenset[str]:
+    """Return the tables that read orders, or read a table that does."""
+    found = set()
+    for each in tables():
+        if each.scope == "order" or any(name in found or name.startswith("raw.order") for name in each.depends_on):
+            found.add(each.name)
+    return frozenset(found)
+
+
+@functools.cache
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
     return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
@@ -126,32 +173,75 @@ def check(name: str) -> Check:
     return _check(SQL / "checks" / f"{name}.sql")
 
 
-def reads(sql: str) -> tuple[str, ...]:
-    """Return the tables with a schema that a select reads, sorted."""
+def contract_check(table: Table) -> Check:
+    """Return the claim that a table's rows are as its contract declares."""
+    return Check(
+        name=f"{table.name}__keeps_its_contract",
+        table=table.name,
+        claim="Columns, types, nulls and values are as the contract declares.",
+        severity="blocking",
+        scope=table.scope,
+        sql="",
+        reads=Reads((table.name,), frozenset(), frozenset()),
+    )
+
+
+def key_check(table: Table) -> Check:
+    """Return the claim that a table's key tells its rows apart."""
+    return Check(
+        name=f"{table.name}__has_a_unique_key",
+        table=table.name,
+        claim=f"({', '.join(table.key)}) tells rows apart.",
+        severity="blocking",
+        scope=table.scope,
+        sql="",
+        reads=Reads((table.name,), frozenset(), frozenset()),
+    )
+
+
+def reads(sql: str) -> Reads:
+    """Return what a select reads."""
     with duckdb.connect() as connection:
         row = connection.execute("select json_serialize_sql(?)", [sql]).fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:
         raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
-    return tuple(sorted({f"{n['schema_name']}.{n['table_name']}" for n in _base_tables(tree)}))
+    nodes = list(_dicts(tree))
+    base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
+    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
+    return Reads(
+        tables=tuple(sorted({_name(n) for n in base})),
+        names=frozenset(_strings(tree)),
+        stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
+    )
 
 
-def _reads(sql: str, path: Path) -> tuple[str, ...]:
+def _reads(sql: str, path: Path) -> Reads:
     try:
         return reads(sql)
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
 
 
-def _base_tables(node: Any) -> Iterator[dict[str, Any]]:
+def _name(node: dict[str, Any]) -> str:
+    return f"{node['schema_name']}.{node['table_name']}"
+
+
+def _dicts(node: Any) -> Iterator[dict[str, Any]]:
     if isinstance(node, dict):
-        if node.get("type") == "BASE_TABLE" and node.get("schema_name"):
-            yield node
-        for value in node.values():
-            yield from _base_tables(value)
-    elif isinstance(node, list):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
         for value in node:
-            yield from _base_tables(value)
+            yield from _dicts(value)
+
+
+def _strings(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    values = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for value in values:
+        yield from _strings(value)
 
 
 def _models() -> Iterator[type[Contract]]:
@@ -175,5 +265,5 @@ def _check(path: Path) -> Check:
         severity="blocking" if severity[1] == "blocking" else "warning",
         scope=scope[1] if scope else table(about).scope,  # type: ignore[arg-type]
         sql=sql,
-        depends_on=_reads(sql, path),
+        reads=_reads(sql, path),
     )

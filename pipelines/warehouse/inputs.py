@@ -8,6 +8,7 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at joins
@@ -231,6 +232,7 @@ RAW: dict[str, dict[str, str]] = {
         "menus_product_ids": "VARCHAR",
         "open_fields": "VARCHAR[]",
     },
+    "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     "raw.findings": {
         "check_name": "VARCHAR",
         "table_name": "VARCHAR",

@@ -66,7 +66,7 @@ select
             when order_money_off <> 0 then order_money_off
             when line_money_off <> 0 then line_money_off
             else modifier_money_off
-        end as decimal(18, 4)
+        end as decimal(38, 4)
     ) as residual,
 from flat
 where

@@ -1,0 +1,152 @@
+"""Make every table anew from raw, into a file beside the warehouse that takes its place at the end.
+
+Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed from
+other buckets; memory is a bucket's. Ranges rather than remainders, because orders land roughly in the order of their ids: a
+range leaves most of the raw files unread, and rows that lie together are deleted and looked up faster ever after.
+
+Knows nothing of increments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.landed import create_documents, create_observations_view, present
+from pipelines.warehouse.making import FINDINGS, Making
+from pipelines.warehouse.session import attached, lay_out, remember
+from pipelines.warehouse.states import create_states, fold
+from pipelines.warehouse.views import STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.landing import RawFiles
+    from pipelines.warehouse.results import CheckResult
+
+ORDERS_PER_BUCKET = 100_000
+
+
+def rebuild(
+    con: duckdb.DuckDBPyConnection,
+    file: Path,
+    raw: Mapping[str, RawFiles],
+    fingerprint: dict[str, str],
+    buckets: int,
+    progress: Callable[[str, int, int], None],
+) -> list[CheckResult]:
+    """Build the warehouse file from all that is landed, and return what its checks found.
+
+    Raise BuildBlocked when a blocking check found anything: `file` is then as it was.
+    """
+    draft = file.with_name(file.name + ".building")
+    for each in (draft, _log_of(draft)):
+        each.unlink(missing_ok=True)
+    try:
+        with attached(con, draft):
+            lay_out(con)
+            making = Making(con, full=True)
+            _fold(con, raw)
+            _make_all(making, raw, buckets, progress)
+            making.tally.raise_if_blocked()
+            remember(con, fingerprint)
+            results = making.results()
+    except BaseException:
+        for each in (draft, _log_of(draft)):
+            each.unlink(missing_ok=True)
+        raise
+    # A log left beside a file that takes another's place would be replayed into it.
+    _log_of(file).unlink(missing_ok=True)
+    draft.replace(file)
+    return results
+
+
+def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+    create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
+    create_states(con, "touched.nothing")
+    fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
+    con.execute(f"create or replace view {STATES} as from warehouse.build.states")
+    columns = ", ".join(inputs.OBSERVATION)
+    con.execute(
+        f"insert into warehouse.build.refusals select {columns} from raw.observations where verdict = 'quarantined'"
+    )
+    con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
+    for kind, files in raw.items():
+        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [files.load_ids, kind])
+
+
+def _make_all(
+    making: Making, raw: Mapping[str, RawFiles], buckets: int, progress: Callable[[str, int, int], None]
+) -> None:
+    con = making.con
+    for kind in ("stores", "menus"):
+        create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
+    tables = [table for table in catalogue.tables() if table.name != FINDINGS]
+    below = catalogue.below_orders()
+    for table in tables:
+        if table.scope != "order" and table.name not in below:
+            making.make(table, None)
+            making.insert(table.name)
+            making.forget(table.name)
+    for number, total in _buckets(con, raw, buckets):
+        progress("building orders, by bucket", number, total)
+        for table in tables:
+            if table.scope == "order":
+                making.make(table, "touched.bucket")
+        for check in catalogue.checks():
+            if check.scope == "order":
+                making.look(check, "touched.bucket")
+        making.tally.raise_if_blocked()
+        for name in list(making.staged.sets):
+            making.insert(name)
+            making.forget(name)
+    con.execute("drop table if exists raw.latest_orders")
+    for table in tables:
+        if table.scope != "order" and table.name in below:
+            making.make(table, None)
+            making.insert(table.name)
+            making.forget(table.name)
+    for check in catalogue.checks():
+        if check.scope != "order":
+            making.look(check, None)
+    making.make(catalogue.table(FINDINGS), None)
+    making.insert(FINDINGS)
+
+
+def _buckets(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> Iterator[tuple[int, int]]:
+    """Make raw.latest_orders and touched.bucket for one bucket after the other; yield which it is, of how many."""
+    wanted = "kind = 'orders' and sha256 is not null"
+    row = con.execute(f"select count(*) from warehouse.build.states where {wanted}").fetchone()
+    orders = int(row[0]) if row else 0
+    size = -(-orders // buckets) if buckets else ORDERS_PER_BUCKET
+    starts = [
+        row[0]
+        for row in con.execute(
+            f"""
+            select id from (
+                select id, row_number() over (order by id) as n from warehouse.build.states where {wanted}
+            ) as numbered
+            where (n - 1) % {max(size, 1)} = 0
+            order by id
+            """
+        ).fetchall()
+    ]
+    paths = present(raw["orders"].documents)
+    for number, start in enumerate(starts or [0]):
+        last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
+        con.execute(
+            f"""
+            create or replace table touched.bucket_states as
+            from warehouse.build.states where {wanted} and id between {start} and {last}
+            """
+        )
+        con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
+        create_documents(con, "orders", paths, "touched.bucket_states")
+        yield number + 1, max(len(starts), 1)
+
+
+def _log_of(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")

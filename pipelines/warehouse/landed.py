@@ -1,0 +1,136 @@
+"""Read landed files into schema `raw` of a build: observations of given loads, and typed documents of given states.
+
+Knows where columns come from and how documents are typed, not which loads or ids are wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.landing import RawFile
+
+
+_OBSERVED = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
+
+
+class MissingDocumentError(Exception):
+    """Raw holds no document for a hash that an observation names: the folder is not whole."""
+
+
+def present(files: Sequence[RawFile]) -> list[Path]:
+    """Return the paths of those files that exist: a load without a new document may have none."""
+    return [file.path for file in files if file.path.exists()]
+
+
+def create_observations_view(con: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:
+    """Make view `name` of all observations in these files."""
+    con.execute(f"create or replace view {name} as select {_OBSERVED} from {_observed(paths)}")
+
+
+def create_observations(
+    con: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], loads: Iterable[str], only: str | None = None
+) -> None:
+    """Make table `name` of the observations of these loads in these files; `only` names a relation of (kind, id)."""
+    ids = f"and exists (select 1 from {only} as o where o.kind = files.kind and o.id = files.id)" if only else ""
+    con.execute("create or replace temp table wanted_loads (load_id varchar)")
+    con.execute("insert into wanted_loads select unnest(?::varchar[])", [list(loads)])
+    con.execute(
+        f"""
+        create or replace table {name} as
+        select {_OBSERVED} from {_observed(paths)} as files
+        where load_id in (select load_id from wanted_loads) {ids}
+        """
+    )
+
+
+def create_documents(
+    con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str, older: Sequence[Path] = ()
+) -> None:
+    """Make table raw.latest_<kind>: the typed document of each state of this kind that has one.
+
+    `paths` are looked through for all of `states`; `older`, where the rest of the documents may be, only for what was not in
+    them. Raise MissingDocumentError when a document is in neither.
+    """
+    table = f"raw.latest_{kind}"
+    columns = inputs.RAW[table]
+    spelled = ", ".join(f'"{column}" {type_}' for column, type_ in columns.items())
+    con.execute(f"create or replace table {table} ({spelled})")
+    wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
+    entity = inputs.ENTITY[kind]
+    for each in (paths, older):
+        rest = f"(select * from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
+        if each and _count(con, rest):
+            con.execute(_typed(con, kind, each, rest))
+            _drop_repeats(con, table, entity)
+    rest = f"(select * from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
+    row = con.execute(f"select count(*), min(id) from {rest}").fetchone()
+    if row and row[0]:
+        raise MissingDocumentError(
+            f"data/raw has no document for {row[0]} of the {kind} that were observed, the first is {row[1]}: "
+            "bring its files back, or land them again"
+        )
+
+
+def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str) -> str:
+    """Return the insert of the documents of `states` found in the files."""
+    row = con.execute(f"select min(id), max(id) from {states}").fetchone()
+    low, high = row or (0, 0)
+    customer = "wanted.customer_key," if kind == "orders" else ""
+    gate = "".join(
+        f", cast(files.{column.removeprefix('gate_')} as {type_}) as {column}"
+        for column, type_ in inputs.GATE[kind].items()
+    )
+    return f"""
+        insert into raw.latest_{kind}
+        select
+            wanted.id,
+            from_json(files.document, '{inputs.structure(inputs.DOCUMENTS[kind])}'),
+            {customer}
+            wanted.misses >= 3 as is_gone,
+            wanted.fetched_at,
+            wanted.fetch_load_id,
+            wanted.sha256,
+            files.absences,
+            files.rounded
+            {gate}
+        from {_files(paths)} as files
+        inner join {states} as wanted
+            on files.id = wanted.id and files.sha256 = wanted.sha256
+        where files.id between {low} and {high} -- lets whole row groups be skipped
+    """
+
+
+def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> None:
+    """Keep one of equal documents that were landed twice, as happens when the index was made anew in between."""
+    row = con.execute(f"select count(*) <> count(distinct {entity}) from {table}").fetchone()
+    if row and row[0]:
+        con.execute(
+            f"""
+            delete from {table} where rowid not in (
+                select min(rowid) from {table} group by {entity}
+            )
+            """
+        )
+
+
+def _observed(paths: Sequence[Path]) -> str:
+    typed = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
+    return _files(paths) if paths else f"(select {typed} limit 0)"
+
+
+def _files(paths: Sequence[Path]) -> str:
+    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{quoted}])"
+
+
+def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
+    row = con.execute(f"select count(*) from {relation}").fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,139 @@
+"""Open DuckDB for a build, and lay out a warehouse file: schemas, tables, comments, and what the build remembers.
+
+What the build remembers is in schema `build`, which no release holds: loads that were applied, a state per (kind, id), refused
+verdicts, and the fingerprint of everything that shapes the tables. Knows nothing of how rows are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from pipelines.settings import settings_hash
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.states import create_states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+
+LAYOUT = 1  # of schema `build`; another number means a rebuild
+
+
+@contextmanager
+def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give an in-memory database that spills below data/, in UTC, with the schemas of a build."""
+    spill = settings.data_dir / "warehouse" / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = {
+        "memory_limit": settings.warehouse.memory_limit,
+        "temp_directory": str(spill),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+    }
+    if settings.warehouse.threads:
+        config["threads"] = settings.warehouse.threads
+    with duckdb.connect(":memory:", config=config) as con:
+        con.execute("set timezone = 'UTC'")
+        for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
+            con.execute(f"create schema {schema}")
+        _create_settings(con, settings)
+        yield con
+
+
+@contextmanager
+def attached(con: duckdb.DuckDBPyConnection, file: Path) -> Iterator[None]:
+    """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it."""
+    con.execute(f"attach '{quoted(file)}' as warehouse")
+    try:
+        yield
+    except BaseException:
+        con.execute("detach warehouse")
+        raise
+    con.execute("checkpoint warehouse")
+    con.execute("detach warehouse")
+
+
+def lay_out(con: duckdb.DuckDBPyConnection) -> None:
+    """Create every table of the catalogue in `warehouse`, with its comments, and schema `build`."""
+    for schema in (*catalogue.SCHEMAS, "build"):
+        con.execute(f"create schema warehouse.{schema}")
+    for table in catalogue.tables():
+        spelled = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
+        con.execute(f"create table warehouse.{table.name} ({spelled})")
+        con.execute(f"comment on table warehouse.{table.name} is {_text(table.description)}")
+        for column in table.columns:
+            con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {_text(column.description)}')
+    create_states(con, "warehouse.build.states")
+    refusals = ", ".join(f"{column} {kind}" for column, kind in inputs.OBSERVATION.items())
+    con.execute(f"create table warehouse.build.refusals ({refusals})")
+    con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
+    con.execute("create table warehouse.build.memory (layout integer, fingerprint varchar, committed_at timestamptz)")
+
+
+def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str]) -> None:
+    """Write what the tables were made by, and when."""
+    con.execute("delete from warehouse.build.memory")
+    con.execute(
+        "insert into warehouse.build.memory select ?, ?, now()", [LAYOUT, json.dumps(fingerprint, sort_keys=True)]
+    )
+
+
+def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None:
+    """Return the fingerprint of the attached warehouse, None where it was laid out by another version of this room."""
+    try:
+        row = con.execute("select layout, fingerprint from warehouse.build.memory").fetchone()
+    except duckdb.CatalogException:
+        return None
+    return json.loads(row[1]) if row and row[0] == LAYOUT else None
+
+
+def fingerprint_of(settings: Settings) -> dict[str, str]:
+    """Return a hash per thing that shapes the tables besides what is landed."""
+    here = Path(__file__).parent
+    code = sorted([*(here / "contracts").glob("*.py"), here / "inputs.py", here / "states.py"])
+    return {
+        "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
+        "the contracts": _hash_files(code),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy"),
+    }
+
+
+def quoted(path: Path) -> str:
+    """Return a path as it stands between single quotes."""
+    return str(path).replace("'", "''")
+
+
+def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    columns = inputs.RAW["raw.settings"]
+    con.execute(f"create table raw.settings ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+    con.execute(
+        f"insert into raw.settings values ({', '.join('?' for _ in columns)})",
+        [
+            settings.business_day.time,
+            settings.business_day.timezone,
+            settings.business_day.day_start,
+            list(settings.sales.counted),
+            list(settings.sales.excluded),
+            settings.menus.product_ids,
+            list(settings.privacy.open_fields),
+        ],
+    )
+
+
+def _hash_files(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.parent.name}/{path.name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,149 @@
+"""Which orders, menus, stores and business days an increment computes anew, table by table.
+
+The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw documents stand
+for the orders whose document (or its state) changed, and raw checks for the orders that were asked for. Where it also reads
+tables of another scope (stores, products), the rows that changed in what it reads of them touch the orders that hold the
+same value in a key column of the same name; where no name is shared, all orders. A table by business day is about the days,
+old and new, of the orders whose rows changed in what it reads. Too many is allowed and costs time; too few would be wrong.
+
+Knows nothing of SQL files' contents beyond what they read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import inputs
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.views import STATES, changed_rows, key_of, to_be
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.catalogue import Check, Table
+    from pipelines.warehouse.views import Staged
+
+KINDS = {"order": "orders", "menu": "menus", "store": "stores"}
+
+
+def touched(staged: Staged, item: Table | Check) -> str | None:
+    """Return the relation of keys that `item` is about in this increment; None: of no key, but everything."""
+    if item.scope in KINDS:
+        return _entities(staged, item)
+    if item.scope == "day":
+        return _days(staged, item)
+    return "touched.loads" if item.scope == "load" else None
+
+
+def is_stale(staged: Staged, item: Table | Check) -> bool:
+    """Tell whether a table or check without keys of its own has to be computed anew: something it reads changed."""
+    return any(
+        name in staged.sets or name in {"raw.states", "raw.refusals", "raw.findings"} for name in item.depends_on
+    )
+
+
+def _entities(staged: Staged, item: Table | Check) -> str:
+    kind = KINDS[item.scope]
+    entity = inputs.ENTITY[kind]
+    bases = _raw_bases(item, kind)
+    others = []
+    for name in item.depends_on:
+        if name not in staged.sets:
+            continue
+        if staged.catalogue[name].scope == item.scope:
+            bases.add(str(staged.sets[name]))
+        else:
+            others.extend(_through(staged, item, name))
+    checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
+    if checked in bases:
+        bases.discard(changed)
+    if len(bases) == 1 and not others:
+        return bases.pop()
+    selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
+    return _keep(staged, item, " union ".join(selects) or f"select {entity} from {changed} limit 0")
+
+
+def _raw_bases(item: Table | Check, kind: str) -> set[str]:
+    bases = set()
+    if f"raw.latest_{kind}" in item.depends_on:
+        bases.add(f"touched.changed_{kind}")
+    if f"raw.{item.scope}_checks" in item.depends_on:
+        bases.add(f"touched.checked_{kind}")
+    return bases
+
+
+def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
+    """Return selects of the entities of `item` that changed rows of another scope's table may touch."""
+    entity = str(key_of(item))
+    rows = changed_rows(staged, name, item)
+    if not _any(staged, rows):
+        return []
+    selects = []
+    for own in item.depends_on:
+        if own.startswith("raw.") or staged.catalogue[own].scope != item.scope:
+            continue
+        mine = {column.name for column in staged.catalogue[own].columns}
+        selects += [
+            f"select t.{entity} from ({to_be(staged, own)}) as t where t.{shared} in (select {shared} from {rows})"
+            for shared in staged.catalogue[name].key
+            if shared in mine
+        ]
+    if selects:
+        return selects
+    kind = KINDS[item.scope]
+    return [f"select id as {entity} from {STATES} where kind = '{kind}' and sha256 is not null"]
+
+
+def _days(staged: Staged, item: Table | Check) -> str:
+    dated = [name for name in item.depends_on if _has_day(staged, name)]
+    selects = []
+    everything = False
+    for name in item.depends_on:
+        if name not in staged.sets:
+            continue
+        table = staged.catalogue[name]
+        if table.scope == "day":
+            selects.append(f"select business_date from {staged.sets[name]}")
+        elif table.scope == "order":
+            changed = f"select order_id from {changed_rows(staged, name, item)}"
+            for day in dated:
+                for side in (f'fresh."{day}"' if day in staged.sets else None, f"warehouse.{day}"):
+                    if side:
+                        selects.append(f"select business_date from {side} where order_id in ({changed})")
+        else:
+            everything = everything or _any(staged, changed_rows(staged, name, item))
+    if everything:
+        selects += [f"select business_date from ({to_be(staged, day)})" for day in dated]
+    keys = _keep(staged, item, " union ".join(selects) or "select null::date as business_date limit 0")
+    if any(_order_without_day(staged, name) for name in item.depends_on):
+        orders = " union ".join(
+            f"""
+            select t.order_id from ({to_be(staged, day)}) as t
+            where exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
+            """
+            for day in dated
+            if staged.catalogue[day].scope == "order"
+        )
+        staged.con.execute(f'create or replace table touched."orders of {item.name}" as {orders}')
+    return keys
+
+
+def _has_day(staged: Staged, name: str) -> bool:
+    if name.startswith("raw."):
+        return False
+    table = staged.catalogue[name]
+    return table.scope == "order" and any(c.name == SCOPE_KEYS["day"] for c in table.columns)
+
+
+def _order_without_day(staged: Staged, name: str) -> bool:
+    if name.startswith("raw."):
+        return False
+    return staged.catalogue[name].scope == "order" and not _has_day(staged, name)
+
+
+def _keep(staged: Staged, item: Table | Check, select: str) -> str:
+    relation = f'touched."{item.name}"'
+    staged.con.execute(f"create or replace table {relation} as select distinct * from ({select})")
+    return relation
+
+
+def _any(staged: Staged, relation: str) -> bool:
+    return staged.con.execute(f"select 1 from {relation} limit 1").fetchone() is not None

@@ -1,0 +1,129 @@
+"""What a select sees while tables are made: schemas core, mart and audit as they will be after this build.
+
+Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is the attached database, before this build or, in
+a full one, being filled. For each select, the tables that it reads become views of those two, restricted to the orders,
+menus, stores or business days that it is about: so one select serves a bucket, an increment and a whole table.
+
+Knows nothing of how the touched keys were found, nor of contracts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import inputs
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pipelines.warehouse.catalogue import Check, Table
+
+STATES = "raw.states_to_be"
+
+
+@dataclass
+class Staged:
+    """The tables with fresh rows, and for which keys.
+
+    `sets` names, for each of them, the relation of keys whose rows are fresh; None stands for all rows.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    catalogue: dict[str, Table]
+    full: bool
+    sets: dict[str, str | None] = field(default_factory=dict)
+
+
+def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
+    """Make the views that `item` reads; `keys` is the relation of the keys it is about, None for everything."""
+    for name in item.depends_on:
+        if name.startswith("raw."):
+            _show_raw(staged, name, keys)
+        else:
+            body = to_be(staged, name, _restriction(staged, item, name, keys))
+            staged.con.execute(f"create or replace view {name} as {body}")
+
+
+def to_be(staged: Staged, name: str, where: str = "true") -> str:
+    """Return the select of a table's rows as they will be; `where` is about its alias `t`."""
+    columns = _columns(staged, name)
+    fresh = f'select {columns} from fresh."{name}" as t where {where}'
+    stored = f"select {columns} from warehouse.{name} as t where {where}"
+    if name not in staged.sets:
+        return stored
+    keys = staged.sets[name]
+    if keys is None or staged.full:
+        return fresh
+    return f"{fresh} union all {stored} and not {_in(staged, name, keys)}"
+
+
+def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
+    """Return a select of the rows of a table that differ from before in what `item` reads of it, old and new ones."""
+    table = staged.catalogue[name]
+    names = [column.name for column in table.columns]
+    if name not in item.reads.stars:
+        names = [each for each in names if each in item.reads.names or each in table.key or each == key_of(table)]
+    columns = ", ".join(f't."{each}"' for each in names)
+    keys = staged.sets[name]
+    where = "true" if keys is None else _in(staged, name, keys)
+    fresh = f'select {columns} from fresh."{name}" as t'
+    stored = f"select {columns} from warehouse.{name} as t where {where}"
+    return f"(({fresh} except all {stored}) union all ({stored} except all {fresh}))"
+
+
+def key_of(item: Table | Check) -> str | None:
+    """Return the column whose values say which rows are touched; None where there is no such column."""
+    return SCOPE_KEYS.get(item.scope)
+
+
+def _columns(staged: Staged, name: str) -> str:
+    return ", ".join(f't."{column.name}"' for column in staged.catalogue[name].columns)
+
+
+def _in(staged: Staged, name: str, keys: str) -> str:
+    key = key_of(staged.catalogue[name])
+    same = "is not distinct from" if key == "business_date" else "="
+    return f"exists (select 1 from {keys} as k where k.{key} {same} t.{key})"
+
+
+def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
+    """Return the condition under which a row of `name` is about `keys` of `item`."""
+    table = staged.catalogue[name]
+    if keys is None or staged.full:
+        return "true"
+    if table.scope == item.scope:
+        return _in(staged, name, keys)
+    if item.scope == "day" and table.scope == "order":
+        if any(column.name == "business_date" for column in table.columns):
+            return f"exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)"
+        return f'exists (select 1 from touched."orders of {item.name}" as k where k.order_id = t.order_id)'
+    return "true"
+
+
+def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
+    entities = {f"raw.{entity.removesuffix('_id')}_checks": kind for kind, entity in inputs.ENTITY.items()}
+    if name in entities:
+        kind = entities[name]
+        entity = inputs.ENTITY[kind]
+        only = "true" if keys is None else f"exists (select 1 from {keys} as k where k.{entity} = t.id)"
+        staged.con.execute(
+            f"""
+            create or replace view {name} as
+            select t.id as {entity}, t.last_checked_at, t.last_verdict, t.misses
+            from {STATES} as t
+            where t.kind = '{kind}' and t.sha256 is not null and {only}
+            """
+        )
+    elif name == "raw.states":
+        staged.con.execute(
+            f"""
+            create or replace view raw.states as
+            select
+                kind, id, customer_key, last_good_at,
+                misses >= 3 as is_gone, fetched_at as _fetched_at, fetch_load_id as _load_id, sha256 as _payload_sha256,
+                last_checked_at, last_verdict, misses
+            from {STATES}
+            """
+        )

@@ -1,0 +1,122 @@
+"""What time it was by the clocks of every timezone: the input `raw.zone_offsets`, out of the tzdata package.
+
+Not DuckDB's own ICU: its rules are as old as its release (1.5.6 still puts Vancouver on winter time in November 2026).
+Not the machine's zone files: they differ from one machine to the next. The package is locked with the other
+dependencies; a new version of it is a new fingerprint of the warehouse.
+
+Knows nothing of stores, orders or settings.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import io
+import struct
+import zoneinfo
+from importlib import metadata, resources
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVER = -(2**63) + 1  # microseconds: before any instant that a document can name
+_RULES_UNTIL = 2070  # rules without an end are written out up to this year
+_DAY = 86_400
+_FIRST = -60_000_000_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_HEADER = struct.Struct(">4s c 15x 6l")  # RFC 8536, section 3.1
+
+
+def version() -> str:
+    """Return the version of the timezone data."""
+    return metadata.version("tzdata")
+
+
+@functools.cache
+def zone_offsets() -> pa.Table:
+    """Return one row per timezone and change of its clocks: timezone, from_us (since 1970), offset_us (from UTC)."""
+    root = Path(str(resources.files("tzdata")))
+    names, starts, offsets = [], [], []
+    for name in (root / "zones").read_text(encoding="utf-8").split():
+        for start, offset in _offsets((root / "zoneinfo" / name).read_bytes()):
+            names.append(name)
+            starts.append(EVER if start is None else start * 1_000_000)
+            offsets.append(offset * 1_000_000)
+    return pa.table(
+        {
+            "timezone": pa.array(names, pa.string()),
+            "from_us": pa.array(starts, pa.int64()),
+            "offset_us": pa.array(offsets, pa.int64()),
+        }
+    )
+
+
+@functools.cache  # half of the names are other names of the same clocks
+def _offsets(data: bytes) -> tuple[tuple[int | None, int], ...]:
+    """Return (from second, offset) of one zone file, the first one without a beginning; equal neighbours left out."""
+    clock = zoneinfo.ZoneInfo.from_file(io.BytesIO(data))
+    listed, rule = _read(data)
+    changes = [*listed, *_ruled(clock, listed[-1] if listed else 0)] if b"," in rule else listed
+    # Before the first change any instant answers alike; a day before it is one that Python can say.
+    found: list[tuple[int | None, int]] = [(None, _at(clock, changes[0] - _DAY if changes else 0))]
+    for second in changes:
+        offset = _at(clock, second)
+        if offset != found[-1][1]:
+            found.append((second, offset))
+    return tuple(found)
+
+
+def _read(data: bytes) -> tuple[list[int], bytes]:
+    """Return the changes that the file lists in its 64-bit block, and the rule for the time after them."""
+    magic, generation, *counts = _HEADER.unpack_from(data)
+    if magic != b"TZif" or generation < b"2":
+        raise ValueError("the tzdata package holds a file that is no TZif of version 2 or later")
+    second_block = _HEADER.size + _size(*counts, width=4)
+    _, _, *counts = _HEADER.unpack_from(data, second_block)
+    body = second_block + _HEADER.size
+    seconds = struct.unpack_from(f">{counts[3]}q", data, body)
+    # Some lists begin at the beginning of the universe, which Python has no name for.
+    return [each for each in seconds if each > _FIRST], data[body + _size(*counts, width=8) :]
+
+
+def _size(isut: int, isstd: int, leaps: int, times: int, types: int, chars: int, *, width: int) -> int:
+    return times * (width + 1) + types * 6 + chars + leaps * (width + 4) + isstd + isut
+
+
+def _ruled(clock: zoneinfo.ZoneInfo, since: int) -> Iterator[int]:
+    """Yield the changes after `since` that follow from a rule without an end, found between the firsts of months."""
+    first = (_EPOCH + dt.timedelta(seconds=since)).year
+    months = [
+        int((dt.datetime(year, month, 1, tzinfo=dt.UTC) - _EPOCH).total_seconds())
+        for year in range(first, _RULES_UNTIL)
+        for month in range(1, 13)
+    ]
+    known = [(since, _at(clock, since)), *((each, _at(clock, each)) for each in months if each > since)]
+    for (low, before), (high, after) in pairwise(known):
+        if before != after:
+            # Clocks change on a quarter of an hour, as a rule; to the second where they do not.
+            quarter = _change(clock, low, high, before, 900)
+            sharp = _at(clock, quarter - 1) == before
+            yield quarter if sharp else _change(clock, quarter - 900, quarter, before, 1)
+
+
+def _change(clock: zoneinfo.ZoneInfo, low: int, high: int, before: int, step: int) -> int:
+    """Return the first whole step after `low`, up to `high`, at which the offset is no longer `before`."""
+    while high - low > step:
+        middle = low + (high - low) // (2 * step) * step
+        middle = max(middle, low + step)
+        if _at(clock, middle) == before:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _at(clock: zoneinfo.ZoneInfo, second: int) -> int:
+    offset = (_EPOCH + dt.timedelta(seconds=second)).astimezone(clock).utcoffset()
+    return offset.days * _DAY + offset.seconds if offset is not None else 0

@@ -1,0 +1,33 @@
+"""The build: nothing, an increment or everything, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.warehouse import BuildBlocked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Make = "Callable[..., dict[str, Any]]"
+
+
+@pytest.mark.duckdb2
+def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
+    """The first build makes everything, and its checks hold."""
+    world.land("stores", [{"id": i, "document": make_store(i)} for i in (1, 2)])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    world.land("orders", [{"id": i, "document": make_order(i), "customer": f"c{i}"} for i in range(1, 6)])
+    result = world.build()
+    assert (result.changed, result.full) == (True, True)
+    assert result.why == "there was no warehouse yet"
+    assert result.rows["core.orders"] == 5
+    assert result.rows["core.order_lines"] == 10
+    assert result.rows["core.order_line_modifiers"] == 15
+    assert result.rows["core.order_deliveries"] == 5
+    assert result.rows["mart.orders"] == 5
+    assert [each for each in result.checks if each.severity == "blocking" and each.violations] == []
+    again = world.build()
+    assert (again.changed, again.rows) == (False, result.rows)
