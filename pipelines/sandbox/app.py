@@ -41,7 +41,6 @@ class Service:
         self.now = world.end
         self.served: collections.Counter[str] = collections.Counter()
         self._credentials = (client_id, client_secret)
-        self._end = int(world.end.timestamp())
         self._settled: dict[int, tuple[int, bytes]] = {
             order_id: (settled, body) for order_id, settled, body in world.orders()
         }

@@ -32,6 +32,7 @@ DAY = 86_400
 AFTERMATH_DAYS = 4
 # Decimals become JSON numbers of their own text: no float on the way.
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
+_REMEMBERED = 20_000
 _WEEKDAYS = (8, 9, 10, 11, 16, 17, 14)  # Monday is quiet, Friday and Saturday are not
 
 
@@ -177,6 +178,8 @@ class World:
         drawn = chance.random()
         number = TOWNS.index(store.town) + towns * int(people * drawn * drawn)
         if number not in self._customers:
+            if len(self._customers) >= _REMEMBERED:
+                self._customers.clear()  # they can be met again, the same
             self._customers[number] = meet(self.config.seed, number, store.town)
         return self._customers[number]
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
+from starlette.middleware import Middleware
+from starlette.responses import Response
 
+from pipelines.sandbox.app import Service, make_app
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.tokens import Tokens
+from pipelines.sandbox.world import Config, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import httpx
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 ROOT = "/v1/partner_developers"
 
@@ -130,3 +136,27 @@ def test_client_and_token_life_are_flags(enter: Callable[[str], httpx.Client]) -
         assert inside.get(f"{ROOT}/stores").status_code == 401
     with Sandbox(orders=1, stores=1, client_id="a", client_secret="b") as running, pytest.raises(KeyError):
         enter(running.base_url)
+
+
+class _Overloaded:
+    """Middleware as faults of the connection will be: the service is not asked."""
+
+    def __init__(self, app: ASGIApp, status: int) -> None:
+        self._status = status
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(status_code=self._status)(scope, receive, send)
+
+
+def test_faults_of_the_connection_can_be_wrapped_around() -> None:
+    """What is served can be spoiled from outside, without the service knowing."""
+    service = Service(World(Config(orders=1, stores=1)), client_id="a", client_secret="b")
+    app = make_app(service, [Middleware(_Overloaded, status=503)])
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
+            return (await client.get(f"{ROOT}/stores")).status_code
+
+    assert asyncio.run(ask()) == 503
+    assert not service.served
