@@ -141,7 +141,7 @@ def test_client_and_token_life_are_flags(enter: Callable[[str], httpx.Client]) -
 class _Overloaded:
     """Middleware as faults of the connection will be: the service is not asked."""
 
-    def __init__(self, app: ASGIApp, status: int) -> None:
+    def __init__(self, _app: ASGIApp, status: int) -> None:
         self._status = status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
