@@ -76,7 +76,7 @@ class Table:
     @property
     def description(self) -> str:
         """Grain, source and traps, as the contract says."""
-        return self.contract.description()
+        return self.contract.about()
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -34,9 +34,6 @@ Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
 # Sums and differences are wider than what they are made of: one hostile amount must not stop a night.
 Amount = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
 Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
-# Sums of money and of quantities: wider than any one of them.
-Total = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
-Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
 Instant = Annotated[pd.ArrowDtype, pa.timestamp("us", tz="UTC")]
 LocalTime = Annotated[pd.ArrowDtype, pa.timestamp("us")]
 Day = Annotated[pd.ArrowDtype, pa.date32()]
@@ -78,7 +75,7 @@ class Column:
     name: str
     type: str
     nullable: bool
-    meaning: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Contract(pandera.DataFrameModel):
         return cls._grain
 
     @classmethod
-    def meaning(cls) -> str:
+    def about(cls) -> str:
         """Return the docstring, unwrapped: grain, source, traps."""
         return inspect.cleandoc(cls.__doc__ or "")
 
@@ -126,7 +123,7 @@ class Contract(pandera.DataFrameModel):
                 name=cast("str", name),
                 type=_DUCKDB_TYPES[each.dtype.type.pyarrow_dtype],
                 nullable=each.nullable,
-                meaning=each.description or "",
+                description=each.description or "",
             )
             for name, each in schema.columns.items()
         )
