@@ -1,18 +1,29 @@
 -- One row per order that was ever observed, as last observed.
+--
+-- Clocks stand still against UTC for months: an order looks up the span of its store's
+-- clock in which its first time lies, by UTC day, and its other times mostly lie in the
+-- same span. Only those that do not are looked up one by one.
 with
 
-zones as (
-    select distinct name as timezone from pg_timezone_names()
+spans as (
+    select
+        timezone,
+        from_us,
+        lead(from_us, 1, 9223372036854775807) over (
+            partition by timezone order by from_us
+        ) as until_us,
+        offset_us,
+    from raw.zone_offsets
 ),
 
 stores as (
     select
-        stores.store_id,
-        stores.name as store_name,
-        stores.currency,
-        zones.timezone, -- null where the record names none, or none that exists
-    from core.stores as stores
-    left join zones on stores.timezone = zones.timezone
+        store_id,
+        name as store_name,
+        currency,
+        -- null where the record names none, or none that exists
+        if(timezone in (select timezone from raw.zone_offsets), timezone, null) as timezone,
+    from core.stores
 ),
 
 contents as (
@@ -25,139 +36,164 @@ contents as (
     group by order_id
 ),
 
-placed as (
+-- not materialized: scanned for the days, for the exceptions and for the rows, each time
+-- in few columns, which costs less than to keep it
+clocked as not materialized (
     select
         orders.*,
         stores.store_name,
         stores.currency,
-        coalesce(stores.timezone, settings.business_day_timezone) as timezone,
+        coalesce(stores.timezone, settings.business_day_timezone) as zone,
         if(stores.timezone is null, 'setting', 'store') as timezone_source,
-        settings.business_day_time,
-        cast(settings.business_day_start || ':00' as interval) as day_start,
-        case
-            when orders.is_gone then 'gone'
-            when list_contains(settings.sales_counted, orders.status) then 'counted'
-            when list_contains(settings.sales_excluded, orders.status) then 'excluded'
-            else 'unmapped'
-        end as sale_class,
-        make_timestamp(epoch_us(orders.created_at)) as created_utc,
-        make_timestamp(epoch_us(orders.requested_time)) as requested_utc,
-        make_timestamp(epoch_us(orders.promised_delivery_time)) as delivery_utc,
-        make_timestamp(epoch_us(orders.promised_pick_up_time)) as pick_up_utc,
+        epoch_us(orders.created_at) as created_us,
+        epoch_us(orders.requested_time) as requested_us,
+        epoch_us(orders.promised_delivery_time) as delivery_us,
+        epoch_us(orders.promised_pick_up_time) as pick_up_us,
+        cast(
+            make_timestamp(coalesce(created_us, requested_us, delivery_us, pick_up_us)) as date
+        ) as utc_day,
     from core.orders as orders
     cross join raw.settings as settings
     left join stores on orders.store_id = stores.store_id
 ),
 
--- Asking ICU for every row costs more than all the rest: ask it once per zone and UTC day,
--- and row by row only on days in which the offset changes.
-zone_days as (
-    select timezone, cast(created_utc as date) as utc_day from placed
-    union
-    select timezone, cast(requested_utc as date) as utc_day from placed
-    union
-    select timezone, cast(delivery_utc as date) as utc_day from placed
-    union
-    select timezone, cast(pick_up_utc as date) as utc_day from placed
+days as (
+    select distinct zone, utc_day from clocked where utc_day is not null
 ),
 
-day_ends as (
+day_spans as (
     select
-        timezone,
-        utc_day,
-        timezone(timezone, timezone('UTC', cast(utc_day as timestamp)))
-            - cast(utc_day as timestamp) as at_start,
-        timezone(timezone, timezone('UTC', cast(utc_day + 1 as timestamp)))
-            - cast(utc_day + 1 as timestamp) as at_end,
-    from zone_days
+        days.zone,
+        days.utc_day,
+        spans.from_us,
+        spans.until_us,
+        spans.offset_us,
+    from days
+    asof inner join spans
+        on days.zone = spans.timezone
+        and epoch_us(cast(days.utc_day as timestamp)) >= spans.from_us
 ),
 
-offsets as (
+spanned as not materialized (
     select
-        timezone,
-        utc_day,
-        at_start as utc_offset,
-    from day_ends
-    where at_start = at_end
+        clocked.*,
+        if(created_us >= from_us and created_us < until_us, offset_us, null)
+            as created_offset,
+        if(requested_us >= from_us and requested_us < until_us, offset_us, null)
+            as requested_offset,
+        if(delivery_us >= from_us and delivery_us < until_us, offset_us, null)
+            as delivery_offset,
+        if(pick_up_us >= from_us and pick_up_us < until_us, offset_us, null)
+            as pick_up_offset,
+    from clocked
+    left join day_spans
+        on clocked.zone = day_spans.zone
+        and clocked.utc_day = day_spans.utc_day
 ),
 
-localised as (
+others as (
+    select distinct
+        zone,
+        unnest([created_us, requested_us, delivery_us, pick_up_us]) as us,
+    from spanned
+    where
+        (created_us is not null and created_offset is null)
+        or (requested_us is not null and requested_offset is null)
+        or (delivery_us is not null and delivery_offset is null)
+        or (pick_up_us is not null and pick_up_offset is null)
+),
+
+other_offsets as (
     select
-        placed.*,
-        case
-            when created.utc_offset is not null then created_utc + created.utc_offset
-            else timezone(placed.timezone, created_at)
-        end as created_at_local,
-        case
-            when requested.utc_offset is not null then requested_utc + requested.utc_offset
-            else timezone(placed.timezone, requested_time)
-        end as requested_time_local,
-        case
-            when delivery.utc_offset is not null then delivery_utc + delivery.utc_offset
-            else timezone(placed.timezone, promised_delivery_time)
-        end as promised_delivery_time_local,
-        case
-            when pick_up.utc_offset is not null then pick_up_utc + pick_up.utc_offset
-            else timezone(placed.timezone, promised_pick_up_time)
-        end as promised_pick_up_time_local,
-    from placed
-    left join offsets as created
-        on placed.timezone = created.timezone
-        and cast(placed.created_utc as date) = created.utc_day
-    left join offsets as requested
-        on placed.timezone = requested.timezone
-        and cast(placed.requested_utc as date) = requested.utc_day
-    left join offsets as delivery
-        on placed.timezone = delivery.timezone
-        and cast(placed.delivery_utc as date) = delivery.utc_day
-    left join offsets as pick_up
-        on placed.timezone = pick_up.timezone
-        and cast(placed.pick_up_utc as date) = pick_up.utc_day
+        others.zone,
+        others.us,
+        spans.offset_us,
+    from others
+    asof inner join spans
+        on others.zone = spans.timezone
+        and others.us >= spans.from_us
+),
+
+-- coalesce: of two ways to the same offset; a time that is null stays null
+localised as not materialized (
+    select
+        spanned.*,
+        make_timestamp(
+            created_us + coalesce(created_offset, created.offset_us)
+        ) as created_at_local,
+        make_timestamp(
+            requested_us + coalesce(requested_offset, requested.offset_us)
+        ) as requested_time_local,
+        make_timestamp(
+            delivery_us + coalesce(delivery_offset, delivery.offset_us)
+        ) as promised_delivery_time_local,
+        make_timestamp(
+            pick_up_us + coalesce(pick_up_offset, pick_up.offset_us)
+        ) as promised_pick_up_time_local,
+    from spanned
+    left join other_offsets as created
+        on spanned.zone = created.zone
+        and spanned.created_us = created.us
+    left join other_offsets as requested
+        on spanned.zone = requested.zone
+        and spanned.requested_us = requested.us
+    left join other_offsets as delivery
+        on spanned.zone = delivery.zone
+        and spanned.delivery_us = delivery.us
+    left join other_offsets as pick_up
+        on spanned.zone = pick_up.zone
+        and spanned.pick_up_us = pick_up.us
 )
 
 select
     -- keys
-    localised.order_id,
-    localised.store_id,
-    localised.customer_key,
+    orders.order_id,
+    orders.store_id,
+    orders.customer_key,
     -- the store
-    localised.store_name,
-    localised.timezone,
-    localised.timezone_source,
+    orders.store_name,
+    orders.zone as timezone,
+    orders.timezone_source,
     -- where it is counted
     cast(
-        case localised.business_day_time
-            when 'created_at' then localised.created_at_local
-            when 'requested_time' then localised.requested_time_local
-            when 'promised_delivery_time' then localised.promised_delivery_time_local
-        end - localised.day_start as date
+        case settings.business_day_time
+            when 'created_at' then orders.created_at_local
+            when 'requested_time' then orders.requested_time_local
+            when 'promised_delivery_time' then orders.promised_delivery_time_local
+        end - cast(settings.business_day_start || ':00' as interval) as date
     ) as business_date,
-    localised.sale_class,
+    case
+        when orders.is_gone then 'gone'
+        when list_contains(settings.sales_counted, orders.status) then 'counted'
+        when list_contains(settings.sales_excluded, orders.status) then 'excluded'
+        else 'unmapped'
+    end as sale_class,
     -- state
-    localised.status,
-    localised.platform,
-    localised.dispatch_method,
-    localised.is_gone,
+    orders.status,
+    orders.platform,
+    orders.dispatch_method,
+    orders.is_gone,
     -- times
-    localised.created_at,
-    localised.created_at_local,
-    localised.requested_time_local,
-    localised.promised_delivery_time_local,
-    localised.promised_pick_up_time_local,
+    orders.created_at,
+    orders.created_at_local,
+    orders.requested_time_local,
+    orders.promised_delivery_time_local,
+    orders.promised_pick_up_time_local,
     -- what was ordered
     coalesce(contents.lines, 0) as lines,
     if(contents.order_id is null, 0, contents.units) as units,
     -- money
-    localised.currency,
-    localised.subtotal_price,
-    localised.delivery_price,
-    localised.tip,
-    localised.discount,
-    localised.loyalty_discount,
-    localised.total_price,
+    orders.currency,
+    orders.subtotal_price,
+    orders.delivery_price,
+    orders.tip,
+    orders.discount,
+    orders.loyalty_discount,
+    orders.total_price,
     -- lineage
     checks.last_checked_at,
-    localised._load_id,
-from localised
-left join contents on localised.order_id = contents.order_id
-left join raw.order_checks as checks on localised.order_id = checks.order_id
+    orders._load_id,
+from localised as orders
+cross join raw.settings as settings
+left join contents on orders.order_id = contents.order_id
+left join raw.order_checks as checks on orders.order_id = checks.order_id

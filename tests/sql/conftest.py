@@ -9,7 +9,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue, inputs, zones
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,8 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
     """Give `run_table("core.orders", {"raw.latest_orders": [{…}]})`: the rows, sorted by the table's key.
 
     A given row may leave out columns: they are null. A document is a dict in the canonical form. raw.settings has the
-    defaults unless given. The result has been held to the contract: names, types, order, nullability and checks.
+    defaults unless given, raw.zone_offsets the real zones. The result has been held to the contract: names, types,
+    order, nullability and checks.
     """
 
     def run(name: str, given: Given) -> list[Row]:
@@ -89,6 +90,9 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
         }
         spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
         con.execute(f"create or replace table {name} ({spelled})")
+        if name == "raw.zone_offsets" and name not in given:
+            con.from_arrow(zones.zone_offsets()).insert_into(name)
+            continue
         rows = given.get(name, [{}] if name == "raw.settings" else [])
         for row in rows:
             _insert(con, name, (SETTINGS | row) if name == "raw.settings" else row)

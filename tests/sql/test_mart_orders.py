@@ -1,0 +1,256 @@
+"""mart.orders: one wide row per order, its local times and business day computed in the build."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipelines.warehouse import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+BERLIN = {"store_id": 1, "name": "Nord", "timezone": "Europe/Berlin", "currency": "EUR"}
+
+
+def order(order_id: int, created_at: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return a row of core.orders, of store 1 unless told."""
+    return {"order_id": order_id, "store_id": 1, "created_at": created_at, "is_gone": False, "_load_id": "L"} | more
+
+
+def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
+    """Return mart.orders of these orders; settings and other tables by name."""
+    tables = {
+        "core.stores": more.pop("stores", [BERLIN]),
+        "core.order_lines": more.pop("lines", []),
+        "raw.order_checks": more.pop("checks", []),
+    }
+    return run_table("mart.orders", {"core.orders": orders, "raw.settings": [more], **tables})
+
+
+def clock(zone: str) -> ZoneInfo:
+    """Return a timezone of the tzdata package: the machine's own files may be older."""
+    with (resources.files("tzdata") / "zoneinfo").joinpath(*zone.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file)
+
+
+def day(year: int, month: int, day_: int) -> dt.date:
+    """Return a date."""
+    return dt.date(year, month, day_)
+
+
+@pytest.mark.duckdb2
+def test_midnight_by_the_stores_clock(run_table: Run) -> None:
+    """The day turns at the store's midnight: 23:00 UTC in winter, 22:00 UTC in summer."""
+    rows = placed(
+        run_table,
+        [
+            order(1, "2026-01-10T22:59:59.999999Z"),
+            order(2, "2026-01-10T23:00:00Z"),
+            order(3, "2026-07-10T21:59:59.999999Z"),
+            order(4, "2026-07-10T22:00:00Z"),
+        ],
+    )
+    assert [row["business_date"] for row in rows] == [
+        day(2026, 1, 10),
+        day(2026, 1, 11),
+        day(2026, 7, 10),
+        day(2026, 7, 11),
+    ]
+    assert rows[1]["created_at_local"] == dt.datetime(2026, 1, 11)  # noqa: DTZ001 - a wall time
+
+
+@pytest.mark.parametrize(
+    ("start", "date", "hours"),
+    [
+        ("00:00", day(2026, 3, 29), 23),
+        ("00:00", day(2026, 10, 25), 25),
+        ("00:00", day(2026, 6, 1), 24),
+        ("04:00", day(2026, 3, 28), 23),
+        ("04:00", day(2026, 10, 24), 25),
+        ("04:00", day(2026, 10, 25), 24),
+    ],
+)
+def test_days_of_23_and_25_hours(run_table: Run, start: str, date: dt.date, hours: int) -> None:
+    """With one order every half hour, the business day in which clocks change has 46 or 50 of them."""
+    half = dt.timedelta(minutes=30)
+    first = dt.datetime.combine(date, dt.time(), dt.UTC) - 48 * half
+    rows = placed(
+        run_table,
+        [order(n, (first + n * half).isoformat()) for n in range(48 * 4)],
+        business_day_start=start,
+    )
+    assert len([row for row in rows if row["business_date"] == date]) == hours * 2
+
+
+def test_day_start(run_table: Run) -> None:
+    """Before day_start an order belongs to the evening before."""
+    rows = placed(
+        run_table,
+        [order(1, "2026-01-10T02:59:59Z"), order(2, "2026-01-10T03:00:00Z")],
+        business_day_start="04:00",
+    )
+    assert [row["business_date"] for row in rows] == [day(2026, 1, 9), day(2026, 1, 10)]
+
+
+@pytest.mark.duckdb2
+def test_the_readers_timezone_does_not_matter(run_table: Run, con: duckdb.DuckDBPyConnection) -> None:
+    """Three session timezones give the same days and local times."""
+    orders = [order(n, f"2026-10-25T{n:02}:15:00Z", requested_time="2026-12-31T23:30:00Z") for n in range(24)]
+    placed(run_table, orders, business_day_start="04:00")
+    answers = []
+    for zone in ("UTC", "America/Los_Angeles", "Asia/Kathmandu"):
+        con.execute(f"set timezone = '{zone}'")
+        sql = catalogue.table("mart.orders").sql
+        answers.append(
+            con.sql(
+                f"select business_date, created_at_local, requested_time_local from ({sql}) order by order_id"
+            ).fetchall()
+        )
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][0][2] == dt.datetime(2027, 1, 1, 0, 30)  # noqa: DTZ001 - a wall time
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.datetimes(dt.datetime(1995, 1, 1), dt.datetime(2035, 1, 1)), min_size=1, max_size=60),  # noqa: DTZ001
+    st.sampled_from(
+        [
+            "Europe/Berlin",
+            "America/Sao_Paulo",
+            "Asia/Kathmandu",
+            "Australia/Lord_Howe",
+            "Africa/Casablanca",
+            "Pacific/Apia",
+        ]
+    ),
+)
+def test_local_times_are_those_of_the_zone(run_table: Run, times: list[dt.datetime], zone: str) -> None:
+    """At any instant the local time is what the zone database says, also on days when clocks change."""
+    instants = [time.replace(tzinfo=dt.UTC) for time in times]
+    rows = placed(
+        run_table,
+        [order(n, instant.isoformat()) for n, instant in enumerate(instants)],
+        stores=[{"store_id": 1, "timezone": zone}],
+    )
+    assert [row["created_at_local"] for row in rows] == [
+        instant.astimezone(clock(zone)).replace(tzinfo=None) for instant in instants
+    ]
+
+
+@pytest.mark.duckdb2
+def test_where_the_timezone_comes_from(run_table: Run) -> None:
+    """A store without a timezone, with one that does not exist, or without a record has the setting's."""
+    rows = placed(
+        run_table,
+        [order(n, "2026-01-10T23:30:00Z", store_id=n) for n in (1, 2, 3, 4)] + [order(5, store_id=None)],
+        stores=[BERLIN, {"store_id": 2, "timezone": None}, {"store_id": 3, "timezone": "Mars/Base"}],
+        business_day_timezone="America/New_York",
+    )
+    assert [(row["timezone"], row["timezone_source"], row["business_date"]) for row in rows] == [
+        ("Europe/Berlin", "store", day(2026, 1, 11)),
+        ("America/New_York", "setting", day(2026, 1, 10)),
+        ("America/New_York", "setting", day(2026, 1, 10)),
+        ("America/New_York", "setting", day(2026, 1, 10)),
+        ("America/New_York", "setting", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("created_at", [day(2026, 1, 10), None]),
+        ("requested_time", [day(2026, 1, 11), day(2026, 1, 13)]),
+        ("promised_delivery_time", [None, None]),
+    ],
+)
+def test_which_time_decides(run_table: Run, time: str, expected: list[dt.date | None]) -> None:
+    """The setting names the time; an order without it is under a null day, not dropped and not under another time's."""
+    rows = placed(
+        run_table,
+        [
+            order(1, "2026-01-10T12:00:00Z", requested_time="2026-01-11T12:00:00Z"),
+            order(2, None, requested_time="2026-01-13T12:00:00Z"),
+        ],
+        business_day_time=time,
+    )
+    assert [row["business_date"] for row in rows] == expected
+
+
+@pytest.mark.duckdb2
+def test_sale_class(run_table: Run) -> None:
+    """A status counts only if it is exactly in a list; gone wins over both."""
+    statuses: list[tuple[str | None, bool]] = [
+        ("done", False),
+        ("void", False),
+        ("Done", False),
+        ("", False),
+        (None, False),
+        ("done", True),
+        ("void", True),
+        (None, True),
+    ]
+    rows = placed(
+        run_table,
+        [order(n, status=status, is_gone=is_gone) for n, (status, is_gone) in enumerate(statuses)],
+        sales_counted=["done"],
+        sales_excluded=["void"],
+    )
+    assert [row["sale_class"] for row in rows] == [
+        "counted",
+        "excluded",
+        "unmapped",
+        "unmapped",
+        "unmapped",
+        "gone",
+        "gone",
+        "gone",
+    ]
+
+
+def test_nothing_is_mapped_unless_told(run_table: Run) -> None:
+    """With no lists every order is unmapped: none is silently a sale."""
+    assert [row["sale_class"] for row in placed(run_table, [order(1, status="preparing")])] == ["unmapped"]
+
+
+@pytest.mark.duckdb2
+def test_lines_and_units(run_table: Run) -> None:
+    """Units are the quantities stated: 0 without lines, null where no line states one, and any integers add up."""
+    huge = 2**63 - 1
+    lines: list[dict[str, Any]] = [
+        {"order_id": 1, "line_no": 1, "quantity": 2},
+        {"order_id": 1, "line_no": 2, "quantity": None},
+        {"order_id": 3, "line_no": 1, "quantity": None},
+        {"order_id": 4, "line_no": 1, "quantity": huge},
+        {"order_id": 4, "line_no": 2, "quantity": huge},
+    ]
+    rows = placed(run_table, [order(n) for n in (1, 2, 3, 4)], lines=lines)
+    assert [(row["lines"], row["units"]) for row in rows] == [(2, 2), (0, 0), (1, None), (2, 2 * huge)]
+
+
+def test_parts_and_names_as_they_are(run_table: Run) -> None:
+    """Parts are copied, null stays null; the store's name and currency are labels, absent for an unknown store."""
+    rows = placed(
+        run_table,
+        [order(1, subtotal_price="99999999999999.9999", tip=None), order(2, store_id=77, total_price="-1")],
+        checks=[{"order_id": 1, "last_checked_at": "2026-02-01T00:00:00Z"}],
+    )
+    assert (rows[0]["store_name"], rows[0]["currency"], rows[0]["subtotal_price"], rows[0]["tip"]) == (
+        "Nord",
+        "EUR",
+        Decimal("99999999999999.9999"),
+        None,
+    )
+    assert rows[0]["last_checked_at"] == dt.datetime(2026, 2, 1, tzinfo=dt.UTC)
+    assert (rows[1]["store_name"], rows[1]["currency"], rows[1]["total_price"]) == (None, None, Decimal(-1))
