@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.settings import settings_hash
-from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse import catalogue, inputs, zones
 from pipelines.warehouse.states import create_states
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
         _create_settings(con, settings)
+        con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
 
 
@@ -101,6 +102,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
     return {
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
         "the contracts": _hash_files(code),
+        "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy"),
     }
 
