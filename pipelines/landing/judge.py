@@ -13,6 +13,8 @@ import msgspec
 
 from pipelines.landing import leaves
 from pipelines.landing.exact import UnfitError, plain, read
+from pipelines.landing.fast_orders import DEPTH, FastOrders
+from pipelines.landing.judged import EMPTY, Judged
 from pipelines.landing.pattern import Trie, trie
 from pipelines.landing.shape import COUNTS, MENU, ORDER, SUMS
 from pipelines.landing.stores import store_document
@@ -20,24 +22,6 @@ from pipelines.landing.walk import Walk
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
-
-EMPTY = b"{}"
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """An accepted document: canonical bytes without personal data, what is to be sealed, what the gate counted."""
-
-    id: int
-    document: bytes
-    sha256: str
-    content: bytes  # JSON object pointer → value, for the vault
-    phone: str | None
-    email: str | None
-    absences: list[str]
-    rounded: int
-    counts: tuple[int, ...]
-    sums: tuple[Decimal, ...]
-
 
 class Gate:
     """The gate of one kind under given settings."""
@@ -47,10 +31,14 @@ class Gate:
         self._kind = kind
         self._keep: Trie = trie(settings.landing.keep_pointers)
         self._rounds = settings.landing.excess_decimals == "round"
+        self._fast: FastOrders | None = None
+        if kind == "orders" and settings.landing.max_depth >= DEPTH:
+            self._fast = FastOrders(settings.privacy.open_fields, settings.landing.max_bytes)
 
     def judge(self, body: bytes, asked: int | None = None) -> Judged:
         """Return what is to be landed of `body`; raise UnfitError with reason and place."""
-        return self.judge_exactly(body, asked)
+        quickly = self._fast.judge(body, asked) if self._fast is not None else None
+        return quickly if quickly is not None else self.judge_exactly(body, asked)
 
     def judge_exactly(self, body: bytes, asked: int | None = None) -> Judged:
         """Judge by the walk that defines what is accepted."""
@@ -71,7 +59,7 @@ class Gate:
         return Judged(
             id=id_,
             document=document,
-            sha256=hashlib.sha256(document).hexdigest(),
+            sha256=hashlib.sha256(document).digest(),
             content=msgspec.json.encode(plain(sealed)) if sealed else EMPTY,
             phone=sealed.get("/user_phone") if self._kind == "orders" else None,
             email=sealed.get("/user_email") if self._kind == "orders" else None,

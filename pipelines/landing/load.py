@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import UnfitError
 from pipelines.landing.index import Index, Seen, rank
-from pipelines.landing.judge import Gate, Judged
+from pipelines.landing.judge import Gate
+
 from pipelines.landing.raw_files import KINDS, pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
@@ -23,6 +24,7 @@ from pipelines.vault import Sealing
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.landing.judged import Judged
     from pipelines.settings import Settings
     from pipelines.vault import Sealed, Vault
 
@@ -229,7 +231,7 @@ class Load:
         for at, item in enumerate(batch):
             if (document := judged.get(at)) is not None:
                 seen = known.setdefault(document.id, [])
-                own = Seen(bytes.fromhex(document.sha256), rank(item.observed_at, item.source, self.load_id, item.seq))
+                own = Seen(document.sha256, rank(item.observed_at, item.source, self.load_id, item.seq))
                 verdict = "unchanged" if seen and seen[-1].sha256 == own.sha256 else "accepted"
                 if all(own.sha256 != each.sha256 for each in seen):
                     documents.add(document, len(item.body or b""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.landing.judge import Judged
+    from pipelines.landing.judged import Judged
     from pipelines.landing.load import Refusal
     from pipelines.vault import Sealed
 
@@ -26,7 +26,7 @@ class DocumentRows:
         self._rows.append(
             (
                 judged.id,
-                judged.sha256,
+                judged.sha256.hex(),
                 judged.document.decode(),
                 self._load_id,
                 size,
@@ -53,7 +53,7 @@ class ObservationRows:
     def good(self, item: Any, judged: Judged, verdict: str, sealed: Sealed) -> None:
         """Add a document that was accepted or unchanged."""
         changed = sealed.changed if verdict == "unchanged" else []
-        self._add(item, judged.id, verdict, judged.sha256, None, None, sealed.customer_key, changed, None)
+        self._add(item, judged.id, verdict, judged.sha256.hex(), None, None, sealed.customer_key, changed, None)
 
     def refused(self, item: Any, refusal: Refusal, ref: str) -> None:
         """Add a body that was quarantined."""

@@ -1,0 +1,30 @@
+"""What the gate says of a body that it takes.
+
+Knows nothing of how it came to say so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+EMPTY = b"{}"
+
+
+class Judged(msgspec.Struct, gc=False):
+    """An accepted document: canonical bytes without personal data, what is to be sealed, what the gate counted."""
+
+    id: int
+    document: bytes
+    sha256: bytes
+    content: bytes  # a JSON object, pointer → value, for the vault
+    phone: str | None
+    email: str | None
+    absences: list[str]
+    rounded: int
+    counts: tuple[int, ...]
+    sums: tuple[Decimal, ...]
