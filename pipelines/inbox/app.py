@@ -1,0 +1,154 @@
+"""Take deliveries over HTTP: bounded in size, time and number, answered when they are committed.
+
+Knows how to answer; what a delivery says is read in `hints`, who signed it is judged in `signatures`, and what makes it
+durable is `committer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from pipelines.inbox.committer import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from pipelines.inbox.hints import Reader
+    from pipelines.inbox.signatures import Verify
+    from pipelines.settings import Webhooks
+
+_HELD_BYTES = 64 * 1024 * 1024  # of all bodies in memory: beyond it, come again
+_MICROSECONDS = 1_000_000
+
+
+class Refused(Exception):
+    """A delivery is not taken; `status` says why to its sender, and nothing of it is stored."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Receiver:
+    """The ASGI endpoint of deliveries. Answers 202 only after `settled` said that a delivery is committed."""
+
+    def __init__(
+        self, settings: Webhooks, reader: Reader, verify: Verify, put: Callable[[Delivery], None], *, keeps_bodies: bool
+    ) -> None:
+        self._settings, self._reader, self._verify, self._put = settings, reader, verify, put
+        self._keeps_bodies = keeps_bodies
+        self._waiting = 0
+        self._held = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        again = [(b"retry-after", str(settings.retry_after_seconds).encode())]
+        close = [(b"connection", b"close")]
+        self._answers = {
+            202: _answer(202, []),
+            401: _answer(401, []),
+            408: _answer(408, close),
+            413: _answer(413, close),
+            503: _answer(503, again),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one delivery."""
+        try:
+            status = await self._take(dict(scope["headers"]), receive)
+        except Refused as refused:
+            status = refused.status
+        except ConnectionError:
+            return  # its sender is gone, and nothing was acknowledged
+        for message in self._answers[status]:
+            await send(message)
+
+    def settled(self, group: Sequence[tuple[object, bool]]) -> None:
+        """Hear from the committer's thread what became of a group."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._settle, group)
+
+    async def _take(self, headers: dict[bytes, bytes], receive: Receive) -> int:
+        received_at = time.time()
+        if self._waiting >= self._settings.queue_size:
+            raise Refused(503)
+        body = await self._body(headers, receive)
+        try:
+            if not self._verify(headers, body, received_at):
+                raise Refused(401)
+            hint = self._reader.read(headers, body)
+            kept = body if self._keeps_bodies and hint.undecodable else None
+            size = len(body)
+            if kept is None:
+                self._held -= size
+                body = b""
+            return await self._commit(Delivery(None, int(received_at * _MICROSECONDS), hint, size, kept))
+        finally:
+            self._held -= len(body)
+
+    async def _commit(self, delivery: Delivery) -> int:
+        if self._waiting >= self._settings.queue_size:
+            raise Refused(503)
+        self._loop = asyncio.get_running_loop()
+        committed = self._loop.create_future()
+        self._waiting += 1
+        self._put(delivery._replace(ticket=committed))
+        return 202 if await committed else 503
+
+    def _settle(self, group: Sequence[tuple[Any, bool]]) -> None:
+        for future, committed in group:
+            self._waiting -= 1
+            if not future.done():
+                future.set_result(committed)
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        """Read the body, no more than allowed of it and no longer; the bytes returned are counted as held."""
+        most = self._settings.max_bytes
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 15 or int(length) > most):
+            raise Refused(413)
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._settings.slow_seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ConnectionResetError
+                    chunk = message.get("body", b"")
+                    more = message.get("more_body", False)
+                    size += len(chunk)
+                    self._held += len(chunk)
+                    chunks.append(chunk)
+                    if size > most:
+                        raise Refused(413)
+                    if self._held > _HELD_BYTES:
+                        raise Refused(503)
+        except BaseException as error:
+            self._held -= size
+            if isinstance(error, TimeoutError):
+                raise Refused(408) from None
+            raise
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def make_app(receiver: Receiver, path: str) -> Starlette:
+    """Return the application: deliveries at `path`, and /health, which says that the receiver lives."""
+
+    async def health(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("ok")
+
+    return Starlette(routes=[Route(path, receiver, methods=["POST"]), Route("/health", health, methods=["GET"])])
+
+
+def _answer(status: int, headers: list[tuple[bytes, bytes]]) -> list[dict[str, Any]]:
+    start = {"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0"), *headers]}
+    return [start, {"type": "http.response.body", "body": b""}]

@@ -1,0 +1,162 @@
+"""Serve the webhook receiver: `ordermart webhooks serve`, a process of its own.
+
+Knows how the parts are put together, started and stopped. Several receivers may write the same inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import socket
+import sqlite3
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from pipelines.inbox.app import Receiver, make_app
+from pipelines.inbox.committer import Committer
+from pipelines.inbox.hints import Reader
+from pipelines.inbox.signatures import verifier
+from pipelines.vault import VaultError, open_vault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from starlette.applications import Starlette
+
+    from pipelines.inbox.committer import Seal
+    from pipelines.settings import Settings
+    from pipelines.vault import Vault
+
+_PATIENCE_SECONDS = 2.0  # for open connections at the end
+_COMPLAINTS_SECONDS = 10.0
+
+
+class ReceiverError(Exception):
+    """The receiver cannot be started; the message says why."""
+
+
+def inbox_path(data_dir: Path) -> Path:
+    """Return the inbox file below the data folder."""
+    return data_dir / "inbox" / "worklist.sqlite"
+
+
+def serve_webhooks(settings: Settings, host: str | None = None, port: int | None = None) -> None:
+    """Take deliveries until SIGTERM or SIGINT; print one line when ready.
+
+    Bodies that nobody can read are sealed into the vault when its keys are set, else dropped; the delivery is stored
+    either way. Raise SettingsError for a signature without a usable secret, ReceiverError when the address is taken or
+    the inbox cannot be written.
+    """
+    webhooks = settings.webhooks
+    host, port = host or webhooks.host, webhooks.port if port is None else port
+    verify = verifier(webhooks)
+    port = _claim(host, port)
+    vault = _vault(settings)
+    seal = None if vault is None else _sealing(vault)
+    committer = Committer(inbox_path(settings.data_dir), seal=seal, failed=_Complaints())
+    receiver = Receiver(webhooks, Reader(webhooks), verify, committer.put, keeps_bodies=seal is not None)
+    try:
+        committer.start(receiver.settled)
+    except (OSError, sqlite3.Error) as error:
+        raise ReceiverError(f"the inbox cannot be written: {error}") from None
+    _allow_connections(2 * webhooks.queue_size)
+    try:
+        asyncio.run(_serve(make_app(receiver, webhooks.path), host, port, settings))
+    finally:
+        committer.stop()
+        if vault is not None:
+            vault.close()
+
+
+async def _serve(app: Starlette, host: str, port: int, settings: Settings) -> None:
+    webhooks = settings.webhooks
+    server = Server(
+        app,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.slow_seconds * 1000)),
+        backlog=1024,
+        backpressure=2 * webhooks.queue_size,  # more than may wait, so that what is too much is told so
+        log_enabled=False,
+        websockets=False,
+    )
+    server.workers_kill_timeout = _PATIENCE_SECONDS  # type: ignore[assignment]
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, server.stop)
+    serving = asyncio.create_task(server.serve())
+    while not serving.done():
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            sys.stdout.write(f"ready on http://{host}:{port}{webhooks.path}\n")
+            sys.stdout.flush()
+            break
+    await serving
+
+
+def _vault(settings: Settings) -> Vault | None:
+    """Open the vault when its keys are set. Without keys there is nowhere to put a body."""
+    try:
+        return open_vault(settings)
+    except VaultError:
+        return None
+
+
+def _sealing(vault: Vault) -> Seal:
+    def seal(bodies: Sequence[bytes]) -> Sequence[str]:
+        now = datetime.now(UTC)
+        refs = vault.refuse("webhooks", "webhooks", ((None, body) for body in bodies), now)
+        vault.sync()
+        return refs
+
+    return seal
+
+
+def _claim(host: str, port: int) -> int:
+    """Return the port, a free one for 0. Refuse one that is taken: the server would share it without a word."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ReceiverError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        return int(probe.getsockname()[1])
+
+
+def _allow_connections(number: int) -> None:
+    """Ask for as many open connections as the queue makes sense of."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number + 256
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class _Complaints:
+    """Says on standard error why deliveries could not be committed, not more often than every ten seconds."""
+
+    def __init__(self) -> None:
+        self._last = -_COMPLAINTS_SECONDS
+
+    def __call__(self, why: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= _COMPLAINTS_SECONDS:
+            self._last = now
+            sys.stderr.write(f"deliveries could not be committed, their senders were told to come again: {why}\n")
+            sys.stderr.flush()
