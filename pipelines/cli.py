@@ -40,6 +40,8 @@ ObservedAt = Annotated[
     datetime | None,
     typer.Option(help="When the service gave these documents, UTC. Without it they never win over a live answer."),
 ]
+_LAST_DAY = datetime(2026, 10, 31)  # noqa: DTZ001 -- a day, not a moment
+
 ObservedAtPointer = Annotated[
     str, typer.Option(metavar="PTR", help="JSON pointer to that time in each document, such as /exported_at.")
 ]
@@ -67,6 +69,7 @@ def run(
     """
     from pipelines.assets.night import exit_code, run_night
     from pipelines.definitions import NIGHTLY, wiring
+    from pipelines.landing import guard_source
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused, summary
 
@@ -75,6 +78,7 @@ def run(
         from pipelines.assets.request import ids_of_range
 
         ids_of_range(order_id_range)
+    guard_source(settings)
     before = refused(settings)
     with terminal_progress() as progress:
         night = run_night(
@@ -109,7 +113,7 @@ def build(
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         result = build_tables(settings, full=full, progress=progress)
-        release = publish(settings, result)
+        release = publish(settings)
     typer.echo(built(result, release))
 
 
@@ -174,13 +178,33 @@ def sandbox_serve(
     orders: Annotated[int, typer.Option(min=0, help="How many orders.")] = 5000,
     days: Annotated[int, typer.Option(min=1, help="Over how many days.")] = 28,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of orders and menus with a planted fault.")] = 0.0,
-    truth: Annotated[Path | None, typer.Option(help="Write each planted fault here, as JSON lists.")] = None,
+    truth: Annotated[Path | None, typer.Option(help="Write each planted fault here, as JSON lines.")] = None,
     ids: Annotated[Path | None, typer.Option(help="Write all order ids here, one a line.")] = None,
+    until: Annotated[
+        datetime, typer.Option(formats=["%Y-%m-%d"], help="The last day on which orders are made.")
+    ] = _LAST_DAY,
+    client_id: Annotated[str, typer.Option(help="The client_id that it accepts.")] = "sandbox",
+    client_secret: Annotated[str, typer.Option(help="The client_secret that it accepts.")] = "sandbox",  # noqa: S107
 ) -> None:
     """Serve a made-up partner service on loopback until stopped: a seeded world with known truth."""
-    from pipelines.sandbox.serve import serve
+    from pipelines.sandbox.serve import ServeError, serve
 
-    serve(port=port, seed=seed, stores=stores, orders=orders, days=days, faults=faults, truth=truth, ids=ids)
+    try:
+        serve(
+            port=port,
+            seed=seed,
+            stores=stores,
+            orders=orders,
+            days=days,
+            until=until.date(),
+            faults=faults,
+            truth=truth,
+            ids=ids,
+            client_id=client_id,
+            client_secret=client_secret,
+        )
+    except (ServeError, ValueError) as error:
+        _end(error, 2)
 
 
 @vault_app.command("new-keys")

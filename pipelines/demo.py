@@ -13,6 +13,7 @@ import typer
 
 from pipelines.assets.night import Exit, run_night
 from pipelines.definitions import NIGHTLY, wiring
+from pipelines.landing import guard_source
 from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
 from pipelines.sandbox.process import Sandbox
@@ -37,8 +38,9 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
     os.environ.setdefault("ORDERMART_PARTNER__CLIENT_ID", "sandbox")
     os.environ.setdefault("ORDERMART_PARTNER__CLIENT_SECRET", "sandbox")
     os.environ.setdefault("ORDERMART_SALES__COUNTED", '["delivered", "picked_up"]')
-    os.environ.setdefault("ORDERMART_SALES__EXCLUDED", '["cancelled"]')
+    os.environ.setdefault("ORDERMART_SALES__EXCLUDED", '["cancelled", "rejected"]')
     settings = load_settings(config)
+    guard_source(settings)
     folder = settings.data_dir / "sandbox"
     folder.mkdir(parents=True, exist_ok=True)
     ids, truth = folder / "order_ids.txt", folder / "truth.json"

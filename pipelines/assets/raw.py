@@ -1,17 +1,15 @@
-"""The raw assets: stores, menus and orders, fetched from the partner service and landed."""
+"""The raw assets: stores, menus and orders, fetched from the partner service and landed.
 
-from __future__ import annotations
+Dagster reads the annotations, so they are not put off to strings here.
+"""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.pull import pull
+from pipelines.assets.pull import Pulled, pull
 from pipelines.assets.request import ask_for
 from pipelines.inbox.worklist import WorkList
-
-if TYPE_CHECKING:
-    from pipelines.assets.pull import Pulled
 
 _NEEDS = {"settings", "progress", "run_lock"}
 

@@ -3,20 +3,16 @@
 One step, because a step per table would commit bad rows before a check could stop them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
 
-from pipelines.warehouse import BuildBlocked, build, publish, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pipelines.warehouse import CheckResult, Table
+from pipelines.warehouse import BuildBlocked, CheckResult, Table, build, publish, tables
 
 _NEEDS = {"settings", "progress", "run_lock"}
+# Inputs of a build, such as raw.latest_orders and raw.order_checks, by the asset that they come from.
+_KINDS = {"stores": "store", "menus": "menu", "orders": "order"}
 
 
 def warehouse_assets() -> list[dg.AssetsDefinition]:
@@ -41,7 +37,6 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
             yield from (_evaluation(check) for check in blocked.checks)
             raise dg.Failure(description=str(blocked), allow_retries=False) from None
         context.log.info("build: %s", result.why)
-        context.resources.results["build"] = result
         for table in catalogue:
             yield dg.MaterializeResult(
                 asset_key=_key(table), metadata={"dagster/row_count": result.rows.get(table.name, 0)}
@@ -52,11 +47,11 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
         key="release",
         deps=[_key(table) for table in catalogue],
         group_name="release",
-        required_resource_keys=_NEEDS | {"results"},
+        required_resource_keys=_NEEDS,
         description="What readers open: one DuckDB file, Parquet and a manifest, switched in one rename.",
     )
     def release(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-        release = publish(context.resources.settings, context.resources.results["build"])
+        release = publish(context.resources.settings)
         return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path)})
 
     return [warehouse, release]
@@ -69,15 +64,32 @@ def _key(table: Table) -> dg.AssetKey:
 def _spec(table: Table) -> dg.AssetSpec:
     return dg.AssetSpec(
         _key(table),
-        deps=[dg.AssetKey(name.split(".")) for name in table.depends_on],
+        deps=_deps(table),
         group_name=table.name.split(".")[0],
         description=table.description,
         metadata={
             "dagster/column_schema": dg.TableSchema(
-                [dg.TableColumn(c.name, c.type, description=c.description) for c in table.columns]
+                [
+                    dg.TableColumn(
+                        column.name,
+                        column.type,
+                        description=column.description,
+                        constraints=dg.TableColumnConstraints(nullable=column.nullable),
+                    )
+                    for column in table.columns
+                ]
             )
         },
     )
+
+
+def _deps(table: Table) -> list[dg.AssetKey]:
+    """Return the tables that it reads; a table that reads none of ours is fed by what is landed."""
+    ours = [dg.AssetKey(name.split(".")) for name in table.depends_on if not name.startswith("raw.")]
+    kinds = [kind for kind, word in _KINDS.items() if any(word in name for name in table.depends_on)]
+    if not ours and not kinds:
+        kinds = list(_KINDS)
+    return ours + [dg.AssetKey(["raw", kind]) for kind in kinds]
 
 
 def _evaluation(check: CheckResult) -> dg.AssetCheckResult:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import LandingError, write_whole
+from pipelines.landing.durable import write_whole
+from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
 def guard_source(settings: Settings) -> None:
-    """Note base_url when data/ is new; raise LandingError when what is there came from another service."""
+    """Note base_url when data/ is new; raise SettingsError when what is there came from another service."""
     path = settings.data_dir / "raw" / "source.json"
     here = settings.partner.base_url.rstrip("/")
     try:
@@ -26,7 +27,7 @@ def guard_source(settings: Settings) -> None:
         write_whole(path, msgspec.json.encode({"base_url": here}))
         return
     if known != here:
-        raise LandingError(
+        raise SettingsError(
             f"{settings.data_dir} holds data of {known}, and [partner] base_url is {here}: "
             "set it back, or name another [data] dir"
         )

@@ -18,7 +18,7 @@ from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from pipelines.partner.answers import Answer, Kind
     from pipelines.settings import Partner
@@ -112,7 +112,7 @@ class PartnerClient:
             headers=end.headers,
         )
 
-    async def list_stores(self) -> AsyncIterator[list[bytes]]:
+    async def list_stores(self) -> AsyncGenerator[list[bytes]]:
         """Yield the stores page by page (interface section 4.2), each record as its own JSON text.
 
         Raise ListingBroken where the list is not what [partner.list_stores] says, or cannot be had.

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from pipelines.partner.errors import RequestFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
     from pipelines.partner.answers import Failed, Fetched, Kind
     from pipelines.partner.client import PartnerClient
 
 
-async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncIterator[Fetched | Failed]:
+async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
     """Yield a Fetched or a Failed for each of `ids`, once, in the order of completion.
 
     At most `max_in_flight` ids are taken from `ids`, which may be lazy, before they are answered.

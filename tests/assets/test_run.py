@@ -1,0 +1,158 @@
+"""The whole job through the real command, against a real service, to a release that opens."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from pipelines.assets.home import dagster_home
+from pipelines.assets.lock import run_lock
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+
+def _refused(place: Place) -> set[tuple[str, int]]:
+    """The planted faults that a gate must refuse, by kind and id."""
+    hard = {
+        "wrong_type",
+        "missing_id",
+        "excess_decimals",
+        "not_a_number",
+        "duplicate_key",
+        "truncated_json",
+        "invalid_utf8",
+    }
+    faults = [json.loads(line) for line in place.truth.read_text().splitlines()]
+    return {(fault["kind"], fault["id"]) for fault in faults if fault["fault"] in hard}
+
+
+def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
+    """Each id ends in core.orders or in audit.quarantine, and never in both or in neither."""
+    asked = {int(line) for line in published.ids.read_text().split()}
+    orders = {row[0] for row in published.all("select order_id from core.orders")}
+    refused = {row[0] for row in published.all("select id from audit.quarantine where kind = 'orders' and is_open")}
+    assert orders | refused == asked
+    assert not orders & refused
+
+
+def test_what_is_refused_is_what_was_planted(published: Place) -> None:
+    """The gate refuses the planted bad bytes and nothing else."""
+    listed = {(kind, id_) for kind, id_ in published.all("select kind, id from audit.quarantine where is_open")}
+    assert listed == _refused(published)
+
+
+def test_a_second_run_changes_nothing(place: Place) -> None:
+    """The same answers again publish nothing new; known refusals are 3 only with --strict."""
+    first = place.command("run", "--order-ids", str(place.ids))
+    assert first.returncode == 3, first.stdout + first.stderr
+    release = (place.data / "published" / "current").resolve()
+    rows = place.all("from core.orders order by order_id")
+    second = place.command("run")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert (place.data / "published" / "current").resolve().exists()
+    assert place.all("from core.orders order by order_id") == rows
+    assert release.exists()
+    assert place.command("run", "--strict").returncode == 3
+
+
+def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
+    """When nothing answers the run ends with 1, says so in a sentence, and the last release stands."""
+    assert place.command("run", "--order-id-range", "244091-244110").returncode in (0, 3)
+    before = (place.data / "published" / "current").resolve()
+    source = place.data / "raw" / "source.json"
+    source.write_text('{"base_url":"http://127.0.0.1:9"}')
+    failed = place.command("run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__MAX_TRIES="1")
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "the last release stands" in failed.stdout
+    assert "Traceback" not in failed.stdout + failed.stderr
+    assert (place.data / "published" / "current").resolve() == before
+
+
+def test_another_base_url_is_refused(place: Place) -> None:
+    """Data of two services never mix: the folder remembers its own."""
+    assert place.command("run", "--order-id-range", "244091-244095").returncode in (0, 3)
+    refused = place.command("run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9")
+    assert refused.returncode == 2
+    assert "holds data of" in refused.stdout + refused.stderr
+
+
+def test_wrong_settings_and_usage_end_with_2(place: Place) -> None:
+    """A wrong setting is one sentence that names the key; a wrong range names itself."""
+    wrong = place.command("run", ORDERMART_LANDING__MAX_BYTES="many")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "ORDERMART_LANDING__MAX_BYTES" in wrong.stderr
+    assert place.command("run", "--order-id-range", "9-3").returncode == 2
+    assert place.command("run", "--no-such-option").returncode == 2
+
+
+def test_a_second_run_at_the_same_time_ends_with_4(place: Place) -> None:
+    """While one run holds the lock another ends at once and names it."""
+    with run_lock(place.data, "the night"):
+        second = place.command("run")
+    assert second.returncode == 4
+    assert "the night" in second.stderr
+
+
+def test_secrets_and_personal_data_stay_out_of_everything_readable(published: Place) -> None:
+    """No phone, e-mail, name or address of any order, and no credential, is in a file outside the vault."""
+    import httpx  # noqa: PLC0415 -- only here a test asks the service itself
+
+    answer = httpx.post(
+        published.base_url + "/v1/partner_developers/authenticate",
+        json={"client_id": "sandbox", "client_secret": "sandbox"},
+    ).json()
+    token = answer["access_token"]
+    canaries: set[bytes] = {token.encode()}
+    ids = [row[0] for row in published.all("select order_id from core.orders order by order_id limit 40")]
+    for order_id in ids:
+        body = httpx.get(
+            f"{published.base_url}/v1/partner_developers/orders/{order_id}",
+            headers={"Authorization": f"Bearer {token}"},
+        ).json()
+        for field in ("user_phone", "user_email", "user_name", "user_address"):
+            if body.get(field):
+                canaries.add(body[field].encode())
+    assert len(canaries) > 20
+    for file in sorted(published.data.rglob("*")):
+        if file.is_file() and "vault" not in file.relative_to(published.data).parts:
+            content = _readable(file)
+            found = [canary for canary in canaries if canary in content]
+            assert not found, f"{len(found)} canaries in {file.relative_to(published.data)}"
+
+
+def _readable(file) -> bytes:  # noqa: ANN001 -- a path
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        return repr(pq.read_table(file).to_pylist()).encode()
+    return file.read_bytes()
+
+
+def test_the_run_is_in_dagsters_history(published: Place) -> None:
+    """The command's run stands on the same instance as the schedule's, with checks and row counts."""
+    dagster_home(published.data)
+    with dg.DagsterInstance.get() as instance:
+        runs = instance.get_runs()
+        assert [run.job_name for run in runs] == ["nightly"]
+        records = instance.fetch_materializations(dg.AssetKey(["core", "orders"]), limit=1).records
+        metadata = records[0].asset_materialization.metadata
+    assert metadata["dagster/row_count"].value == published.all("select count(*) from core.orders")[0][0]
+
+
+def test_planted_warnings_are_found(published: Place) -> None:
+    """What breaks the source's rules is published and listed: the planted soft faults by order id."""
+    faults = [json.loads(line) for line in published.truth.read_text().splitlines()]
+    planted = {f["id"] for f in faults if f["kind"] == "orders" and f["fault"] == "total_off"}
+    listed = {
+        row[0]
+        for row in published.all(
+            "select entity_id from audit.findings where check_name = 'core.orders__total_follows_the_formula'"
+        )
+    }
+    assert planted <= listed
+    kinds = Counter(fault["fault"] for fault in faults)
+    assert kinds["total_off"] > 0
