@@ -5,6 +5,7 @@ Knows nothing of how documents got here, of personal data, or of Dagster.
 
 from pipelines.warehouse.build import build, warehouse_file
 from pipelines.warehouse.catalogue import CatalogueError, Check, Table, checks, tables
+from pipelines.warehouse.release import Release, publish
 from pipelines.warehouse.results import BuildBlocked, BuildResult, CheckResult
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "CatalogueError",
     "Check",
     "CheckResult",
+    "Release",
     "Table",
     "build",
     "checks",
+    "publish",
     "tables",
     "warehouse_file",
 ]

@@ -38,8 +38,8 @@ def build(
 ) -> BuildResult:
     """Bring core, mart and audit up to date with what is landed, in one commit.
 
-    `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with nothing
-    committed, when a blocking check found anything; LandingError when data/ came from another service.
+    `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
+    nothing committed, when a blocking check found anything; LandingError when data/ came from another service.
     """
     guard_source(settings)
     file = warehouse_file(settings.data_dir)

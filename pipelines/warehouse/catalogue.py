@@ -1,8 +1,8 @@
 """Find every table and check, and the order in which they can be built.
 
 A table is `sql/<schema>/<table>.sql` and the contract that names it; a check is a file
-`sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the build
-(typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+`sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the
+build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -12,8 +12,8 @@ A check's file starts with its claim, then its severity, then perhaps another sc
 
 It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
 `place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
-(codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one violation
-of a blocking check keeps the whole build from being committed.
+(codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
+violation of a blocking check keeps the whole build from being committed.
 
 Knows nothing of data, settings or how a build runs.
 """
@@ -201,8 +201,7 @@ def key_check(table: Table) -> Check:
 
 def reads(sql: str) -> Reads:
     """Return what a select reads."""
-    with duckdb.connect() as connection:
-        row = connection.execute("select json_serialize_sql(?)", [sql]).fetchone()
+    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:
         raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
@@ -221,6 +220,11 @@ def _reads(sql: str, path: Path) -> Reads:
         return reads(sql)
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
+
+
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def _name(node: dict[str, Any]) -> str:

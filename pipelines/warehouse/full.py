@@ -1,8 +1,9 @@
 """Make every table anew from raw, into a file beside the warehouse that takes its place at the end.
 
-Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed from
-other buckets; memory is a bucket's. Ranges rather than remainders, because orders land roughly in the order of their ids: a
-range leaves most of the raw files unread, and rows that lie together are deleted and looked up faster ever after.
+Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed
+from other buckets; memory is a bucket's. Ranges rather than remainders, because orders land roughly in the order of
+their ids: a range leaves most of the raw files unread, and rows that lie together are deleted and looked up faster
+ever after.
 
 Knows nothing of increments.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.landed import create_documents, create_observations_view, present
 from pipelines.warehouse.making import FINDINGS, Making
-from pipelines.warehouse.session import attached, lay_out, remember
+from pipelines.warehouse.session import WHOLE, attached, lay_out, month_of, remember
 from pipelines.warehouse.states import create_states, fold
 from pipelines.warehouse.views import STATES
 
@@ -52,7 +53,7 @@ def rebuild(
             _fold(con, raw)
             _make_all(making, raw, buckets, progress)
             making.tally.raise_if_blocked()
-            remember(con, fingerprint)
+            remember(con, fingerprint, _parts(con))
             results = making.results()
     except BaseException:
         for each in (draft, _log_of(draft)):
@@ -84,36 +85,38 @@ def _make_all(
     con = making.con
     for kind in ("stores", "menus"):
         create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
-    tables = [table for table in catalogue.tables() if table.name != FINDINGS]
     below = catalogue.below_orders()
-    for table in tables:
-        if table.scope != "order" and table.name not in below:
-            making.make(table, None)
-            making.insert(table.name)
-            making.forget(table.name)
+    tables = [table for table in catalogue.tables() if table.name != FINDINGS]
+    _make_whole(making, [table for table in tables if table.name not in below])
+    of_orders = [table for table in tables if table.scope == "order"]
     for number, total in _buckets(con, raw, buckets):
         progress("building orders, by bucket", number, total)
-        for table in tables:
-            if table.scope == "order":
-                making.make(table, "touched.bucket")
-        for check in catalogue.checks():
-            if check.scope == "order":
-                making.look(check, "touched.bucket")
-        making.tally.raise_if_blocked()
-        for name in list(making.staged.sets):
-            making.insert(name)
-            making.forget(name)
+        _make_bucket(making, of_orders)
     con.execute("drop table if exists raw.latest_orders")
-    for table in tables:
-        if table.scope != "order" and table.name in below:
-            making.make(table, None)
-            making.insert(table.name)
-            making.forget(table.name)
+    _make_whole(making, [table for table in tables if table.name in below and table.scope != "order"])
     for check in catalogue.checks():
         if check.scope != "order":
             making.look(check, None)
-    making.make(catalogue.table(FINDINGS), None)
-    making.insert(FINDINGS)
+    _make_whole(making, [catalogue.table(FINDINGS)])
+
+
+def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
+    for table in tables:
+        making.make(table, None)
+        making.insert(table.name)
+        making.forget(table.name)
+
+
+def _make_bucket(making: Making, tables: list[catalogue.Table]) -> None:
+    for table in tables:
+        making.make(table, "touched.bucket")
+    for check in catalogue.checks():
+        if check.scope == "order":
+            making.look(check, "touched.bucket")
+    making.tally.raise_if_blocked()
+    for table in tables:
+        making.insert(table.name)
+        making.forget(table.name)
 
 
 def _buckets(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> Iterator[tuple[int, int]]:
@@ -146,6 +149,19 @@ def _buckets(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], bucket
         con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
         create_documents(con, "orders", paths, "touched.bucket_states")
         yield number + 1, max(len(starts), 1)
+
+
+def _parts(con: duckdb.DuckDBPyConnection) -> str:
+    """Return a relation of every part of every table: order tables by month, the others whole."""
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    for table in catalogue.tables():
+        months = (
+            f"select distinct {month_of('created_at')} as month from warehouse.core.orders"
+            if table.scope == "order"
+            else f"select '{WHOLE}' as month"
+        )
+        con.execute(f"insert into touched.parts select '{table.name}', month from ({months})")
+    return "touched.parts"
 
 
 def _log_of(file: Path) -> Path:

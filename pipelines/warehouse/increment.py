@@ -1,6 +1,7 @@
 """Bring the warehouse up to date with new loads: only what they touch is made anew, and committed at once.
 
-Everything is made and checked beside the warehouse first; one transaction then deletes and inserts. Knows nothing of buckets.
+Everything is made and checked beside the warehouse first; one transaction then deletes and inserts. Knows nothing of
+buckets.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.landed import create_documents, create_observations, present
 from pipelines.warehouse.making import FINDINGS, Making
-from pipelines.warehouse.session import remember
+from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.touched import is_stale, touched
 from pipelines.warehouse.views import STATES
@@ -72,13 +73,14 @@ def apply_changes(
     making = Making(con, full=False)
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
+    parts = _parts(making)
     con.execute("begin")
     try:
         for name in making.staged.sets:
             making.replace(name)
         _replace_findings(making)
         _replace_memory(con, new)
-        remember(con, fingerprint)
+        remember(con, fingerprint, parts)
         con.execute("commit")
     except BaseException:
         con.execute("rollback")
@@ -89,7 +91,9 @@ def apply_changes(
 def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
     con, staged = making.con, making.staged
     items: list[catalogue.Table | catalogue.Check] = [
-        *(table for table in catalogue.tables() if table.name != FINDINGS), *catalogue.checks()]
+        *(table for table in catalogue.tables() if table.name != FINDINGS),
+        *catalogue.checks(),
+    ]
     for number, item in enumerate(items):
         progress("building what changed", number + 1, len(items))
         keys = touched(staged, item)
@@ -151,6 +155,24 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         select {refusals} from raw.observations where verdict = 'quarantined'
         """
     )
+
+
+def _parts(making: Making) -> str:
+    """Return a relation of the parts of tables that this changes, in which orders are or were."""
+    con, staged = making.con, making.staged
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
+    for name, keys in staged.sets.items():
+        months = f"select '{WHOLE}' as month"
+        if staged.catalogue[name].scope == "order":
+            orders = " union ".join(
+                f"select {month_of('created_at')} as month from {side} where order_id in (select order_id from {keys})"
+                for side in ("warehouse.core.orders", 'fresh."core.orders"')
+                if "core.orders" in staged.sets or not side.startswith("fresh")
+            )
+            months = f"select distinct month from ({orders})"
+        con.execute(f"insert into touched.parts select '{name}', month from ({months})")
+    return "touched.parts"
 
 
 def _of(alias: str) -> str:

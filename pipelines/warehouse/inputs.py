@@ -11,8 +11,8 @@
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 
-The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at joins
-them. One select reads documents or checks of a kind, not both.
+The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
+joins them. One select reads documents or checks of a kind, not both.
 
 A document's type names each field of the interface; a field that a document lacks is null. Money is DECIMAL(18,4)
 out of JSON strings, exact. Knows nothing of files or of how touched rows are found.

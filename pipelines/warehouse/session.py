@@ -1,13 +1,14 @@
 """Open DuckDB for a build, and lay out a warehouse file: schemas, tables, comments, and what the build remembers.
 
-What the build remembers is in schema `build`, which no release holds: loads that were applied, a state per (kind, id), refused
-verdicts, and the fingerprint of everything that shapes the tables. Knows nothing of how rows are made.
+What the build remembers is in schema `build`, which no release holds: loads that were applied, a state per (kind,
+id), refused verdicts, and the fingerprint of everything that shapes the tables. Knows nothing of how rows are made.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
+NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
+WHOLE = ""  # the month of a table that is published as one file
 LAYOUT = 1  # of schema `build`; another number means a rebuild
 
 
@@ -63,6 +66,7 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path) -> Iterator[None]:
 
 def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     """Create every table of the catalogue in `warehouse`, with its comments, and schema `build`."""
+    con.execute("begin")  # one write to disk instead of hundreds
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
     for table in catalogue.tables():
@@ -75,19 +79,29 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     refusals = ", ".join(f"{column} {kind}" for column, kind in inputs.OBSERVATION.items())
     con.execute(f"create table warehouse.build.refusals ({refusals})")
     con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
-    con.execute("create table warehouse.build.memory (layout integer, fingerprint varchar, committed_at timestamptz)")
+    con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")
+    con.execute("create table warehouse.build.memory (layout integer, fingerprint varchar, commit_id varchar)")
+    con.execute("commit")
 
 
-def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str]) -> None:
-    """Write what the tables were made by, and when."""
+def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str], parts: str) -> None:
+    """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed."""
+    commit = secrets.token_hex(8)
     con.execute("delete from warehouse.build.memory")
     con.execute(
-        "insert into warehouse.build.memory select ?, ?, now()", [LAYOUT, json.dumps(fingerprint, sort_keys=True)]
+        "insert into warehouse.build.memory values (?, ?, ?)", [LAYOUT, json.dumps(fingerprint, sort_keys=True), commit]
     )
+    con.execute(
+        f"""
+        delete from warehouse.build.months as t
+        where exists (select 1 from {parts} as p where p.table_name = t.table_name and p.month = t.month)
+        """
+    )
+    con.execute(f"insert into warehouse.build.months select table_name, month, '{commit}' from {parts}")
 
 
-def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None:
-    """Return the fingerprint of the attached warehouse, None where it was laid out by another version of this room."""
+def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None: """Return the fingerprint of the attached
+warehouse, None where it was laid out by another version of this room."""
     try:
         row = con.execute("select layout, fingerprint from warehouse.build.memory").fetchone()
     except duckdb.CatalogException:
@@ -105,6 +119,11 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy"),
     }
+
+
+def month_of(time: str) -> str:
+    """Return the expression of the month, in UTC, in which a time lies; times that are null have a month of their own."""
+    return f"coalesce(strftime({time}, '%Y-%m'), '{NO_MONTH}')"
 
 
 def quoted(path: Path) -> str:

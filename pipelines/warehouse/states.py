@@ -1,10 +1,12 @@
-"""Fold observations into one state per (kind, id): which version is the latest, and whether the service still knows it.
+"""Fold observations into one state per (kind, id): which version is the latest, and whether the service still knows
+it.
 
-Observations are ordered by (observed_at nulls first, source, load_id, seq), never by time of loading. A version is a run of
-equal hashes among the good verdicts (accepted, unchanged). A quarantined body changes nothing but what was last seen.
+Observations are ordered by (observed_at nulls first, source, load_id, seq), never by time of loading. A version is a
+run of equal hashes among the good verdicts (accepted, unchanged). A quarantined body changes nothing but what was
+last seen.
 
-The fold goes on from a known state where every new observation is later than all that the state has seen; an id with an
-earlier one is folded anew from all its observations. Either way gives the same row: a rebuild equals increments.
+The fold goes on from a known state where every new observation is later than all that the state has seen; an id with
+an earlier one is folded anew from all its observations. Either way gives the same row: a rebuild equals increments.
 
 Knows nothing of documents' contents or of tables made from them.
 """

@@ -1,7 +1,7 @@
 """Hold rows to what is claimed of them: the contract of their table, its key, and the selects of sql/checks/.
 
-A contract sees only the key and the columns that it tests, so that a failure can carry no text; what is reported of a failed
-row is its key. Knows nothing of which rows are fresh, or of what a failure leads to.
+A contract sees only the key and the columns that it tests, so that a failure can carry no text; what is reported of a
+failed row is its key. Knows nothing of which rows are fresh, or of what a failure leads to.
 """
 
 from __future__ import annotations

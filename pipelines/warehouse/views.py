@@ -1,8 +1,9 @@
 """What a select sees while tables are made: schemas core, mart and audit as they will be after this build.
 
-Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is the attached database, before this build or, in
-a full one, being filled. For each select, the tables that it reads become views of those two, restricted to the orders,
-menus, stores or business days that it is about: so one select serves a bucket, an increment and a whole table.
+Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is the attached database, before this
+build or, in a full one, being filled. For each select, the tables that it reads become views of those two, restricted
+to the orders, menus, stores or business days that it is about: so one select serves a bucket, an increment and a
+whole table.
 
 Knows nothing of how the touched keys were found, nor of contracts.
 """

@@ -75,7 +75,12 @@ class World:
                     "refused_ref": None,
                 }
             )
-            if document is not None and text is not None and sha is not None and (kind, each["id"], sha) not in self._known:
+            if (
+                document is not None
+                and text is not None
+                and sha is not None
+                and (kind, each["id"], sha) not in self._known
+            ):
                 self._known.add((kind, each["id"], sha))
                 documents.append(
                     {

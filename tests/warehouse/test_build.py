@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-from pipelines.warehouse import BuildBlocked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Make = "Callable[..., dict[str, Any]]"
 

@@ -1,8 +1,8 @@
 """What every table's contract is made of: columns with a type, a meaning and its checks, a key and a scope.
 
-A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the traps. The
-same class checks the rows, comments the release's columns, fills the dictionary and gives the asset's column schema.
-Knows nothing of SQL files, of connections or of how a table is built.
+A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the traps.
+The same class checks the rows, comments the release's columns, fills the dictionary and gives the asset's column
+schema. Knows nothing of SQL files, of connections or of how a table is built.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pandera.pandas as pandera
 import pyarrow as pa
 
 Scope = Literal["order", "menu", "store", "day", "load", "check", "all"]
-"""What part of a table is computed anew when something changed: the rows of the touched orders (menus, stores, business
-days, loads, checks), or all of them."""
+"""What part of a table is computed anew when something changed: the rows of the touched orders (menus, stores,
+business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
