@@ -1,0 +1,99 @@
+""".ci/run with programs that only say that they ran: the order of its steps, and where it stops."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEPS = [
+    "python bootstrap.py setup",
+    "ruff check .",
+    "ruff format --check .",
+    "mypy ",
+    "python bootstrap.py test --all",
+    "python bootstrap.py setup .venv-duckdb2",
+    "python bootstrap.py test-duckdb2",
+]
+STAND_IN = """#!/bin/sh
+echo "{name} $*" >> "$LOG"
+[ "{name} $*" != "$FAIL" ]
+"""
+
+
+@pytest.fixture
+def clone(project: Path, tmp_path: Path) -> Path:
+    """Return a folder with .ci/run and stand-ins for every program that it calls."""
+    root = tmp_path / "clone"
+    shutil.copytree(project / ".ci", root / ".ci")
+    (root / "tests").mkdir()
+    places = {
+        "python": root / "bin",
+        "apt-get": root / "bin",
+        "ruff": root / ".venv" / "bin",
+        "mypy": root / ".venv" / "bin",
+    }
+    for name, folder in places.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(STAND_IN.format(name=name), encoding="utf-8")
+        (folder / name).chmod(0o755)
+    lane = root / ".venv-duckdb2" / "bin" / "python"
+    lane.parent.mkdir(parents=True)
+    lane.write_text("#!/bin/sh\n", encoding="utf-8")
+    lane.chmod(0o755)
+    return root
+
+
+def run(clone: Path, fail: str = "") -> tuple[int, list[str], str]:
+    """Run .ci/run from elsewhere; return its exit code, what ran, and what it printed."""
+    log = clone / "log"
+    log.unlink(missing_ok=True)
+    said = subprocess.run(
+        ["bash", str(clone / ".ci" / "run")],
+        cwd=clone.parent,
+        env=os.environ
+        | {"PYTHON": "python", "PATH": f"{clone}/bin:{os.environ['PATH']}", "LOG": str(log), "FAIL": fail},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    ran = [line for line in log.read_text("utf-8").splitlines() if line != "python --version"]
+    return said.returncode, ran, said.stdout
+
+
+def test_every_step_runs_in_order(clone: Path) -> None:
+    """With nothing wrong all steps run, each is announced, and the last line says so."""
+    code, ran, said = run(clone)
+    assert (code, ran) == (0, STEPS)
+    assert said.count("\n== ") == len(STEPS)
+    assert said.splitlines()[-1].startswith("== all passed")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
+    """A step that fails is the last one, and the exit code is not zero."""
+    code, ran, said = run(clone, fail=step)
+    assert code != 0
+    assert ran == STEPS[: STEPS.index(step) + 1]
+    assert "all passed" not in said
+
+
+def test_debian_packages_come_only_for_tests_that_need_them(clone: Path) -> None:
+    """A marker on a test brings the packages of its line, when their program is absent."""
+    script = clone / ".ci" / "run"
+    line = 'need slow no-such-program first-package second-package\n\nsay "set up'
+    script.write_text(script.read_text("utf-8").replace('\nsay "set up', line, 1), encoding="utf-8")
+    assert not any(ran.startswith("apt-get") for ran in run(clone)[1])
+    (clone / "tests" / "test_x.py").write_text("@pytest." + "mark.slow\ndef test_x(): ...\n", encoding="utf-8")
+    _, ran, said = run(clone)
+    assert ran[0] == "apt-get update -qq"
+    assert ran[1].startswith("apt-get install")
+    assert ran[1].endswith("first-package second-package")
+    assert "Debian packages for tests marked slow" in said
