@@ -192,6 +192,7 @@ select
     orders.total_price,
     -- lineage
     checks.last_checked_at,
+    orders._fetched_at,
     orders._load_id,
 from localised as orders
 cross join raw.settings as settings

@@ -83,7 +83,12 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
         "When the service was last asked for the order, whatever it answered; null for an archive of unknown time.",
         nullable=True,
     )
-    load_id: Text = column("The load that brought this version.", named="_load_id")
+    fetched_at: Instant = column(
+        "When this version of the order was first observed; null for an archive of unknown time.",
+        named="_fetched_at",
+        nullable=True,
+    )
+    load_id: Text = column("The load of that observation.", named="_load_id")
 
 
 class DailyStoreSales(

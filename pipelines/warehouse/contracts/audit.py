@@ -1,0 +1,197 @@
+"""Contracts of the evidence: what was loaded, refused, lacking, unknown, and which values there are."""
+
+from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
+
+KINDS = ("orders", "menus", "stores")
+
+_KIND = "What kind of document: orders, menus or stores."
+_PATH = "Where in the document, as a JSON pointer in which * stands for every element or key."
+_FIRST = "The earliest time at which such a version was first observed; null where all are of unknown time."
+_LAST = "The latest time at which such a version was first observed; null where all are of unknown time."
+_EXAMPLE = "The lowest id of such {0}."
+_ABSENCES = "Documented fields that the document lacks, such as 'items/*/name=absent' or 'tip=null'."
+_UNKNOWN = (
+    "Fields that the interface does not show, with their JSON type, such as '/items/*/foo:string'; values are sealed."
+)
+_ROUNDED = "How many amounts were rounded to four decimals, by [landing] excess_decimals."
+_FETCHED = "When this version was first observed; null for an archive of unknown time."
+_LOAD = "The load of that observation."
+_BUSINESS_DATE = "The business day of the orders, see mart.orders; null for orders without a time."
+
+
+class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
+    """One row per load: how many bodies it judged, by verdict.
+
+    Source: raw.observations, the gate's verdicts. The four verdicts add up to bodies, or nothing is published.
+    Trap: unchanged is no error: the service gave the document that was known already.
+    """
+
+    load_id: Text = column("The load: the time at which it began, and a random part.")
+    kind: Text = column(_KIND, isin=KINDS)
+    source: Text = column("live: the service answered. archive: files were landed.", isin=("live", "archive"))
+    bodies: Count = column("How many bodies and answers were judged.", ge=1)
+    accepted: Count = column("How many were new documents, or known ones with new content.", ge=0)
+    unchanged: Count = column("How many were the document that was known already.", ge=0)
+    quarantined: Count = column("How many were refused whole: see audit.quarantine.", ge=0)
+    missing: Count = column("How many were a 404.", ge=0)
+    without_id: Count = column("How many had no usable id and none was asked for.", ge=0)
+    places: Count = column("The last place in the load, from 1: as many bodies came in.", ge=1)
+    places_judged: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
+    first_observed_at: Instant = column(
+        "When the first was observed; null for an archive of unknown time.", nullable=True
+    )
+    last_observed_at: Instant = column(
+        "When the last was observed; null for an archive of unknown time.", nullable=True
+    )
+
+
+class PersonalChanges(Contract, table="audit.personal_changes", scope="load", key=("load_id", "seq")):
+    """One row per observation of an order in which nothing but personal data changed.
+
+    Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
+    Trap: such an observation is 'unchanged' and makes no new version of the order.
+    """
+
+    load_id: Text = column(_LOAD)
+    seq: Count = column("The body's place in the load, from 0.", ge=0)
+    order_id: Id = column("The order, as the service numbers it.", nullable=True)
+    changed_fields: Texts = column("The names of the personal fields that changed.")
+    observed_at: Instant = column("When it was observed; null for an archive of unknown time.", nullable=True)
+
+
+class Quarantine(
+    Contract,
+    table="audit.quarantine",
+    scope="all",
+    key=("kind", "entity_id", "reason", "pointer", "load_id", "seq"),
+):
+    """One row per document and cause for which it was refused; per body where it had no id.
+
+    Source: every quarantined verdict. Neither the values nor the bytes are here: they are sealed in the vault.
+    Traps: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
+    is_still_refused for what is wrong now.
+    """
+
+    kind: Text = column(_KIND, isin=KINDS)
+    entity_id: Id = column("The order, menu or store; null where the body has no usable id.", nullable=True)
+    reason: Text = column("Why it was refused, as a code.", nullable=True)
+    pointer: Text = column("Where in the body, as a JSON pointer; null where it is about the whole.", nullable=True)
+    source: Text = column("Of the last such refusal: live or archive.", isin=("live", "archive"))
+    load_id: Text = column("The load of the last such refusal.")
+    seq: Count = column("The body's place in that load, from 0.", ge=0)
+    times: Count = column("How often it was refused for this cause.", ge=1)
+    first_seen_at: Instant = column("When it was first refused so; null for an archive of unknown time.", nullable=True)
+    last_seen_at: Instant = column("When it was last refused so; null for an archive of unknown time.", nullable=True)
+    is_still_refused: Flag = column(
+        "Whether nothing better came since: for an id, this is its last verdict; always so for a body without an id."
+    )
+
+
+class OrderNotes(Contract, table="audit.order_notes", scope="order", key=("order_id",)):
+    """One row per order whose document lacks a field, has an unknown one or was rounded.
+
+    Source: the gate's notes on the latest version.
+    Trap: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
+    counts them.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    absences: Texts = column(_ABSENCES)
+    unknown_fields: Texts = column(_UNKNOWN)
+    rounded: Count = column(_ROUNDED, ge=0)
+    fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
+    load_id: Text = column(_LOAD, named="_load_id")
+
+
+class MenuNotes(Contract, table="audit.menu_notes", scope="menu", key=("menu_id",)):
+    """One row per menu whose document lacks a field, has an unknown one or was rounded.
+
+    Source: the gate's notes on the latest version. audit.field_profile counts them.
+    """
+
+    menu_id: Id = column("The menu, as the service numbers it.")
+    absences: Texts = column(_ABSENCES)
+    unknown_fields: Texts = column(_UNKNOWN)
+    rounded: Count = column(_ROUNDED, ge=0)
+    fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
+    load_id: Text = column(_LOAD, named="_load_id")
+
+
+class StoreNotes(Contract, table="audit.store_notes", scope="store", key=("store_id",)):
+    """One row per store whose record lacks a field that settings point to, or has one that no setting names.
+
+    Source: the gate's notes on the latest version. audit.field_profile counts them.
+    """
+
+    store_id: Id = column("The store, as the service numbers it.")
+    absences: Texts = column(_ABSENCES)
+    unknown_fields: Texts = column(_UNKNOWN)
+    rounded: Count = column(_ROUNDED, ge=0)
+    fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
+    load_id: Text = column(_LOAD, named="_load_id")
+
+
+class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day", key=("business_date", "note")):
+    """One row per business day, field of the order document, and way in which it is not as documented.
+
+    Source: audit.order_notes by the business day of mart.orders: what audit.field_profile adds up, kept by day.
+    """
+
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    note: Text = column("The field and what is odd about it, as in audit.order_notes.")
+    documents: Count = column("How many orders.", ge=1)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE.format("an order"))
+
+
+class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kind", "path", "state")):
+    """One row per kind of document, field, and way in which it is not as documented: null, absent or unknown.
+
+    Source: the gate's notes on documents as last observed. A field without a row was there in every document.
+    Trap: a document counts once per row, however many of its lines lack the field. Nothing is personal here: an unknown
+    field's name and type are shown, its values are sealed.
+    """
+
+    kind: Text = column(_KIND, isin=KINDS)
+    path: Text = column(_PATH)
+    state: Text = column(
+        "null or absent: a documented field is so. unknown:<type>: a field that is not documented is there."
+    )
+    documents: Count = column("How many documents of this kind.", ge=1)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE.format("a document"))
+
+
+class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key=("business_date", "path", "value")):
+    """One row per business day, coded field of the order document, and value that it has.
+
+    Source: orders, their modifiers and deliveries by the business day of mart.orders: what audit.vocabulary adds up.
+    """
+
+    business_date: Day = column(_BUSINESS_DATE, nullable=True)
+    path: Text = column(_PATH)
+    value: Text = column("The value, exactly as sent.")
+    documents: Count = column("How many orders hold it.", ge=1)
+    times: Count = column("How often it stands in them.", ge=1)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE.format("an order"))
+
+
+class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "path", "value")):
+    """One row per kind of document, coded field, and value that it has.
+
+    Source: documents as last observed. The interface shows no complete set of values for any of these fields.
+    Traps: a value that later versions replaced is not here. Null and absent are no values: see audit.field_profile.
+    """
+
+    kind: Text = column(_KIND, isin=KINDS)
+    path: Text = column(_PATH)
+    value: Text = column("The value, exactly as sent.")
+    documents: Count = column("How many documents hold it.", ge=1)
+    times: Count = column("How often it stands in them.", ge=1)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE.format("a document"))

@@ -1,0 +1,24 @@
+-- One row per business day, field of the order document, and way in which it is not as documented.
+with
+
+noted as (
+    select
+        orders.business_date,
+        notes.order_id,
+        notes._fetched_at,
+        unnest(notes.absences || notes.unknown_fields) as note,
+    from audit.order_notes as notes
+    inner join mart.orders as orders on notes.order_id = orders.order_id
+)
+
+select
+    -- keys
+    business_date,
+    note,
+    -- how often
+    count(*) as documents,
+    min(_fetched_at) as first_seen_at,
+    max(_fetched_at) as last_seen_at,
+    min(order_id) as example_id,
+from noted
+group by business_date, note

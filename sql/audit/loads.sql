@@ -1,0 +1,21 @@
+-- One row per load: how many bodies it judged, by verdict.
+select
+    -- keys
+    load_id,
+    -- what it is
+    any_value(kind) as kind, -- a load is of one kind and one source
+    any_value(source) as source,
+    -- verdicts
+    count(*) as bodies,
+    count(*) filter (where verdict = 'accepted') as accepted,
+    count(*) filter (where verdict = 'unchanged') as unchanged,
+    count(*) filter (where verdict = 'quarantined') as quarantined,
+    count(*) filter (where verdict = 'missing') as missing,
+    count(*) filter (where id is null) as without_id,
+    max(seq) + 1 as places,
+    count(distinct seq) as places_judged,
+    -- times
+    min(observed_at) as first_observed_at,
+    max(observed_at) as last_observed_at,
+from raw.observations
+group by load_id

@@ -1,0 +1,31 @@
+-- One row per menu whose document lacks a field, has an unknown one or was rounded.
+with
+
+notes as (
+    select
+        menu_id,
+        coalesce(absences, []) as absences,
+        coalesce(
+            list_transform(
+                map_entries(document._unknown), lambda each: each.key || ':' || each.value
+            ),
+            []
+        ) as unknown_fields,
+        coalesce(rounded, 0) as rounded,
+        _fetched_at,
+        _load_id,
+    from raw.latest_menus
+)
+
+select
+    -- keys
+    menu_id,
+    -- what the gate noted
+    absences,
+    unknown_fields,
+    rounded,
+    -- lineage
+    _fetched_at,
+    _load_id,
+from notes
+where len(absences) > 0 or len(unknown_fields) > 0 or rounded > 0
