@@ -56,8 +56,8 @@ def create_documents(
 ) -> None:
     """Make table raw.latest_<kind>: the typed document of each state of this kind that has one.
 
-    `paths` are looked through for all of `states`; `older`, where the rest of the documents may be, only for what was not in
-    them. Raise MissingDocumentError when a document is in neither.
+    `paths` are looked through for all of `states`; `older`, where the rest of the documents may be, only for what was
+    not in them. Raise MissingDocumentError when a document is in neither.
     """
     table = f"raw.latest_{kind}"
     columns = inputs.RAW[table]

@@ -90,10 +90,9 @@ def _write(
         drafts = [(path.parent.name.removeprefix("month="), path) for path in sorted(draft.rglob("*.parquet"))]
     else:
         draft.mkdir()
-        con.execute(
-            f"copy (select {columns} from warehouse.{table.name} as t) to '{quoted(draft / 'whole.parquet')}' ({_FORMAT})"
-        )
-        drafts = [(WHOLE, draft / "whole.parquet")]
+        whole = draft / "whole.parquet"
+        con.execute(f"copy (select {columns} from warehouse.{table.name} as t) to '{quoted(whole)}' ({_FORMAT})")
+        drafts = [(WHOLE, whole)]
     files = []
     for month, path in drafts:
         entry = described(release, path)

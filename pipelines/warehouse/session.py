@@ -100,8 +100,8 @@ def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str], parts:
     con.execute(f"insert into warehouse.build.months select table_name, month, '{commit}' from {parts}")
 
 
-def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None: """Return the fingerprint of the attached
-warehouse, None where it was laid out by another version of this room."""
+def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None:
+    """Return the fingerprint of the attached warehouse, None where another version of this room laid it out."""
     try:
         row = con.execute("select layout, fingerprint from warehouse.build.memory").fetchone()
     except duckdb.CatalogException:
@@ -122,7 +122,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
 
 
 def month_of(time: str) -> str:
-    """Return the expression of the month, in UTC, in which a time lies; times that are null have a month of their own."""
+    """Return the expression of the month, in UTC, in which a time lies; no time is a month of its own."""
     return f"coalesce(strftime({time}, '%Y-%m'), '{NO_MONTH}')"
 
 

@@ -1,5 +1,4 @@
-"""Fold observations into one state per (kind, id): which version is the latest, and whether the service still knows
-it.
+"""Fold observations into one state per (kind, id): the latest version, and whether the service still knows it.
 
 Observations are ordered by (observed_at nulls first, source, load_id, seq), never by time of loading. A version is a
 run of equal hashes among the good verdicts (accepted, unchanged). A quarantined body changes nothing but what was

@@ -106,9 +106,8 @@ def _days(staged: Staged, item: Table | Check) -> str:
         elif table.scope == "order":
             changed = f"select order_id from {changed_rows(staged, name, item)}"
             for day in dated:
-                for side in (f'fresh."{day}"' if day in staged.sets else None, f"warehouse.{day}"):
-                    if side:
-                        selects.append(f"select business_date from {side} where order_id in ({changed})")
+                sides = [f"warehouse.{day}"] + ([f'fresh."{day}"'] if day in staged.sets else [])
+                selects += [f"select business_date from {side} where order_id in ({changed})" for side in sides]
         else:
             everything = everything or _any(staged, changed_rows(staged, name, item))
     if everything:

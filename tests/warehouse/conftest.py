@@ -48,7 +48,7 @@ class World:
         source: str = "live",
         load_id: str | None = None,
     ) -> str:
-        """Land one load; a verdict is {id, document} or {id, verdict}, with at (hours after START, or None), customer."""
+        """Land one load of verdicts: id, document or verdict, at (hours after START, or None), customer, gate."""
         self._loads += 1
         load_id = load_id or f"20261101T{self._loads:012d}-{self._loads:06x}"
         documents, observations = [], []
