@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.partner.answers import Answer, Trouble
 from pipelines.partner.breaker import Breaker
-from pipelines.partner.errors import AuthenticationFailed, ServiceDown, TokenRefused
+from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import exchange
 from pipelines.partner.pace import Pace
 from pipelines.partner.retry import RetryBudget, full_jitter
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
+_REFUSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,11 @@ class Asking:
             seconds += outcome.ms / 1000.0
             if isinstance(outcome, Answer):
                 if outcome.status != _UNAUTHORIZED:
+                    self._tokens.accepted()
                     self._known_good[group] = url
                     return Asked(outcome, tries)
-                refused_at = self._refused(token, refused_at)
+                self._tokens.refused(token, refused_at)
+                refused_at = self._clock.monotonic()
                 continue
             if outcome.body is not None and outcome.body == broken:
                 # Twice the same: this is what the service says, and the gate's to judge.
@@ -123,16 +126,6 @@ class Asking:
             breaker.worked()
         return outcome
 
-    def _refused(self, token: Token, refused_at: float | None) -> float:
-        """Have `token` renewed for all; raise TokenRefused if it was obtained after the last refusal."""
-        if refused_at is not None and token.obtained_at >= refused_at:
-            raise TokenRefused(
-                "the service refuses a token that it gave a moment ago (401 again): may these credentials "
-                "read this, and are [partner.authenticate] header and scheme right?"
-            )
-        self._tokens.refused(token)
-        return self._clock.monotonic()
-
     async def _ask_for_token(self) -> bytes:
         path = self._partner.authenticate.path
         tries = 0
@@ -159,7 +152,10 @@ class Asking:
         return not trouble.transient or tries >= self._partner.max_tries or (tries > 1 and hangs)
 
     async def _wait(self, trouble: Trouble, tries: int) -> None:
-        jitter = full_jitter(tries, self._clock.random())
+        # Who is told to slow down starts further up.
+        jitter = full_jitter(
+            tries + (_REFUSED if trouble.overload and not trouble.service else 0), self._clock.random()
+        )
         await self._clock.sleep(self._asked_to_wait(trouble) + jitter)
 
     def _asked_to_wait(self, trouble: Trouble) -> float:

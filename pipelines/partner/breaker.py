@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 FAILURES = 10
 SUBJECTS = 3
 # Being told to slow down is failure only when nothing gets through for so long.
-HARDENS_SECONDS = 10.0
+HARDENS_SECONDS = 2.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 20.0
 
 

@@ -143,11 +143,14 @@ def _network(partner: Partner) -> httpx.AsyncBaseTransport:
     context = httpx.create_ssl_context()
 
     def session() -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
+        opened = aiohttp.ClientSession(
             # One more than the pace allows, for the token.
             connector=aiohttp.TCPConnector(limit=partner.max_in_flight + 1, ssl=context),
             # A cookie is a credential, too: none is kept.
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+        # aiohttp sends a lost GET once more on its own: it would double what an outage is asked.
+        opened._retry_connection = False  # noqa: SLF001
+        return opened
 
     return AiohttpTransport(verify=context, client=session)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.partner import pointer
-from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped
+from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Tokens:
         self._ask = ask
         self._token: Token | None = None
         self._lock = asyncio.Lock()
+        self._refused_in_a_row = 0
         self._failed: RunStopped | None = None
 
     async def current(self) -> Token:
@@ -82,10 +83,26 @@ class Tokens:
             )
         return token
 
-    def refused(self, token: Token) -> None:
-        """Forget `token`, unless another has taken its place already."""
+    def accepted(self) -> None:
+        """Note that the service took a token."""
+        self._refused_in_a_row = 0
+
+    def refused(self, token: Token, last_refusal: float | None) -> None:
+        """Forget `token`, unless another has taken its place already.
+
+        `last_refusal` is when the same request was refused before. Raise TokenRefused where renewing
+        did not help: this request was refused before `token` was obtained, or nobody's was taken since.
+        """
+        renewed = last_refusal is not None and token.obtained_at >= last_refusal
         if self._token is token:
             self._token = None
+            self._refused_in_a_row += 1
+        if renewed or self._refused_in_a_row > 1:
+            self._failed = TokenRefused(
+                "the service refuses a token that it gave a moment ago (401 again): may these credentials "
+                "read this, and are [partner.authenticate] header and scheme right?"
+            )
+            raise TokenRefused(str(self._failed))
 
     def _expired(self, token: Token) -> bool:
         return token.expires_at is not None and self._clock.monotonic() >= token.expires_at

@@ -1,0 +1,247 @@
+"""One token for everybody: how it is asked for, read, renewed, and when a run ends over it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+
+from pipelines.partner import (
+    AuthenticationFailed,
+    Clock,
+    PartnerClient,
+    PartnerMisconfigured,
+    ServiceDown,
+    TokenRefused,
+    fetch_all,
+)
+from pipelines.settings import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXPIRES = datetime(2026, 11, 20, 3, 16, 40, tzinfo=UTC).timestamp()  # 100 s after the tests' clock starts
+AUTHENTICATE = "/v1/partner_developers/authenticate"
+
+
+def _jwt(**claims: Any) -> str:
+    parts = ({"alg": "none"}, claims)
+    coded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
+    return ".".join([*coded, "signature"])
+
+
+def _seen(
+    jump: Callable[..., Any],
+    settings: Any,
+    answer: Callable[..., httpx.Response],
+    token: Any = None,
+    *,
+    orders: int = 1,
+    apart: float = 0.0,
+) -> list[httpx.Request]:
+    """Ask for orders, `apart` seconds apart, of a service that gives `token`; return what it saw."""
+    requests: list[httpx.Request] = []
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        if request.url.path.startswith("/v1/partner_developers/orders/"):
+            return answer(body={"id": 1})
+        return answer(body={"access_token": "the-token"} if token is None else token)
+
+    async def main(clock: Clock) -> None:
+        async with PartnerClient(settings, transport=httpx.MockTransport(handle), clock=clock) as client:
+            for id_ in range(orders):
+                await client.order(id_)
+                await clock.sleep(apart)
+
+    jump(main)
+    return requests
+
+
+def test_json_body(jump: Any, partner: Any, answer: Any) -> None:
+    """The body's template is filled, each place once, and sent as JSON."""
+    body = {"id": "{client_id}", "both": "{client_id}:{client_secret}", "grant": "client"}
+    settings = partner(authenticate={"body": body}, client_id=Secret("{client_secret}"), client_secret=Secret("ß"))
+    asked = _seen(jump, settings, answer)[0]
+    assert (asked.method, asked.headers["content-type"]) == ("POST", "application/json")
+    assert json.loads(asked.content) == {"id": "{client_secret}", "both": "{client_secret}:ß", "grant": "client"}
+
+
+def test_form_body(jump: Any, partner: Any, answer: Any) -> None:
+    """The template goes out form-encoded."""
+    settings = partner(authenticate={"encoding": "form"}, client_secret=Secret("a&b=c d"))
+    asked = _seen(jump, settings, answer)[0]
+    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert parse_qs(asked.content.decode()) == {"client_id": ["id"], "client_secret": ["a&b=c d"]}
+
+
+def test_basic(jump: Any, partner: Any, answer: Any) -> None:
+    """Credentials go into the Authorization header, and the body, without them, as a form."""
+    settings = partner(authenticate={"encoding": "basic", "body": {"grant_type": "client_credentials"}})
+    asked = _seen(jump, settings, answer)[0]
+    assert base64.b64decode(asked.headers["authorization"].removeprefix("Basic ")) == b"id:secret"
+    assert asked.content == b"grant_type=client_credentials"
+
+
+@pytest.mark.parametrize(
+    ("header", "scheme", "value"),
+    [
+        ("Authorization", "Bearer", "Bearer the-token"),
+        ("Authorization", "", "the-token"),
+        ("X-Key", "JWT", "JWT the-token"),
+    ],
+)
+def test_header_and_scheme(jump: Any, partner: Any, answer: Any, header: str, scheme: str, value: str) -> None:
+    """The token goes where the settings say, bare when the scheme is empty."""
+    asked = _seen(jump, partner(authenticate={"header": header, "scheme": scheme}), answer)[1]
+    assert asked.headers[header] == value
+    assert sum("the-token" in text for text in asked.headers.values()) == 1
+
+
+def test_token_pointer(jump: Any, partner: Any, answer: Any) -> None:
+    """The token is found where the pointer says."""
+    settings = partner(authenticate={"token_pointer": "/data/0/a~1b"})
+    asked = _seen(jump, settings, answer, {"data": [{"a/b": "deep"}]})[1]
+    assert asked.headers["authorization"] == "Bearer deep"
+
+
+@pytest.mark.parametrize(
+    ("token", "pointer", "tokens"),
+    [
+        ({"access_token": "t", "expires_in": 100}, "/expires_in", 5),
+        ({"access_token": "t", "expires_in": "100"}, "/expires_in", 5),
+        # Renewed a tenth early, and when its time is over; from then on it serves until refused.
+        ({"access_token": _jwt(exp=EXPIRES)}, "", 3),
+        ({"access_token": "opaque"}, "/expires_in", 1),
+        ({"access_token": "a.b.c"}, "", 1),
+        ({"access_token": "t", "expires_in": None}, "/expires_in", 1),
+        ({"access_token": "t", "expires_in": -5}, "/expires_in", 1),
+    ],
+)
+def test_renewed_by_its_stated_life(
+    jump: Any, partner: Any, answer: Any, token: dict[str, Any], pointer: str, tokens: int
+) -> None:
+    """Ten orders in 450 s need a token of 100 s renewed a tenth early, and one of unknown life once."""
+    settings = partner(authenticate={"expires_in_pointer": pointer})
+    asked = _seen(jump, settings, answer, token, orders=10, apart=45.0)
+    assert sum(request.url.path == AUTHENTICATE for request in asked) == tokens
+
+
+@pytest.mark.parametrize(
+    "body", [{"other": 1}, {"access_token": 5}, {"access_token": ""}, {"access_token": "a\r\nb"}, [], "text"]
+)
+def test_an_answer_without_a_token(jump: Any, partner: Any, answer: Any, body: Any) -> None:
+    """An answer without a usable token ends the run, naming the setting, showing no value."""
+    with pytest.raises(AuthenticationFailed, match="token_pointer"):
+        _seen(jump, partner(), answer, body)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 301])
+def test_refused_credentials_are_not_tried_again(jump: Any, partner: Any, answer: Any, status: int) -> None:
+    """A refusal of the credentials ends the run after one request, whoever else waits for the token."""
+    asked: list[str] = []
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        await asyncio.sleep(0.1)
+        return answer(status, {"error": "no"})
+
+    async def main(clock: Clock) -> None:
+        async with PartnerClient(partner(), transport=httpx.MockTransport(handle), clock=clock) as client:
+            got = await asyncio.gather(*(client.order(i) for i in range(20)), return_exceptions=True)
+            assert {type(error) for error in got} == {AuthenticationFailed}
+
+    jump(main)
+    assert asked == [AUTHENTICATE]
+
+
+@pytest.mark.parametrize("missing", ["client_id", "client_secret"])
+@pytest.mark.parametrize("encoding", ["json", "form", "basic"])
+def test_missing_credentials_are_named(jump: Any, partner: Any, answer: Any, missing: str, encoding: str) -> None:
+    """Without credentials nothing is sent, and the sentence says what to set."""
+    settings = partner(authenticate={"encoding": encoding}, **{missing: Secret("")})
+    with pytest.raises(PartnerMisconfigured, match=f"ORDERMART_PARTNER__{missing.upper()}"):
+        _seen(jump, settings, answer)
+
+
+def test_64_simultaneous_401s_ask_for_one_token(jump: Any, partner: Any, fake: Any, client: Any) -> None:
+    """Sixty-four requests refused at once are all answered after one renewal."""
+    service = fake()
+    dead: set[str] = set()
+    service.refuse = lambda header: header in dead
+
+    async def main(clock: Clock) -> None:
+        async with client(partner(max_in_flight=64), service, clock) as asking:
+            asking._asking._pace.limit = 64
+            await asking.order(0)
+            assert service.tokens == 1
+            dead.add("Bearer t1")
+            before = len(service.seen)
+            got = await asyncio.gather(*(asking.order(i) for i in range(64)))
+            assert [answer.id for answer in got] == list(range(64))
+            assert service.tokens == 2
+            assert service.statuses[401] == 64
+            assert len(service.seen) - before == 64 + 1 + 64
+
+    jump(main)
+
+
+@pytest.mark.parametrize("refuse_after", [0.0, 0.05, 5.0])
+def test_a_second_401_ends_the_run(jump: Any, partner: Any, fake: Any, client: Any, *, refuse_after: float) -> None:
+    """A token refused right after its renewal ends the run with one clear sentence, after two tokens."""
+    service = fake(refuse=lambda _: True, refuse_after=refuse_after)
+
+    async def main(clock: Clock) -> list[Any]:
+        async with (
+            client(partner(), service, clock) as asking,
+            aclosing(fetch_all(asking, "orders", range(100))) as all_,
+        ):
+            return [answer async for answer in all_]
+
+    with pytest.raises(TokenRefused, match="401 again"):
+        jump(main)
+    assert service.tokens == 2
+    assert service.asked <= 32
+
+
+def test_short_lived_tokens_end_nothing(jump: Any, partner: Any, fake: Any, client: Any) -> None:
+    """Tokens that die before their stated time are renewed as often as they die."""
+    service = fake(expires_in=3600)
+    born: dict[str, float] = {}
+
+    async def main(clock: Clock) -> int:
+        def refuse(header: str) -> bool:
+            return clock.monotonic() - born.setdefault(header, clock.monotonic()) > 0.35
+
+        service.refuse = refuse
+        async with client(partner(), service, clock) as asking:
+            return sum([answer.status == 200 async for answer in fetch_all(asking, "orders", range(300))])
+
+    assert jump(main) == 300
+    assert 2 < service.tokens < 20
+
+
+def test_a_service_that_gives_no_token_ends_the_run(jump: Any, partner: Any, answer: Any) -> None:
+    """When authenticating only fails, the run ends in under two minutes and within 35 requests."""
+    asked: list[str] = []
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        await asyncio.sleep(60)  # longer than the whole request may take
+        return answer(503)
+
+    async def main(clock: Clock) -> float:
+        async with PartnerClient(partner(), transport=httpx.MockTransport(handle), clock=clock) as asking:
+            with pytest.raises(ServiceDown, match="no token"):
+                await asking.order(1)
+        return clock.monotonic()
+
+    assert jump(main) < 120
+    assert 1 < len(asked) <= 35
