@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import operator
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,7 +102,16 @@ _ORDER_KEYS, _ITEM_KEYS, _MODIFIER_KEYS, _DELIVERY_KEYS = 25, 7, 5, 5
 DEPTH = 5  # of a documented order
 _DECIMALS = 4
 # A blank between key and colon would hide a key from being counted; Decimal would take an amount in a string.
-_ODD = re.compile(rb'"[ \t\n\r]+:|(?:price|tip|discount)":[ \t\n\r]*"')
+# (Four searches that each begin with a literal are several times faster than one that begins with a choice.)
+_ODD = [
+    re.compile(pattern).search
+    for pattern in (
+        rb'"[ \t\n\r]+:',
+        rb'price":[ \t\n\r]*"',
+        rb'tip":[ \t\n\r]*"',
+        rb'discount":[ \t\n\r]*"',
+    )
+]
 # A key whose letters are escaped would hide from the above.
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 _CLOCK = re.compile(
@@ -128,11 +138,12 @@ class FastOrders:
         self._max_bytes = max_bytes
         self._decode = msgspec.json.Decoder(_Order).decode
         self._encode = msgspec.json.Encoder().encode
+        self._write = msgspec.json.Encoder(decimal_format="number").encode
         self._dates: set[str] = set()
 
     def judge(self, body: bytes, asked: int | None) -> Judged | None:
         """Return what the walk would return for `body`, or None when it is not plainly clean."""
-        if len(body) > self._max_bytes or not _is_plain(body):
+        if len(body) > self._max_bytes:
             return None
         try:
             order = self._decode(body)
@@ -141,17 +152,16 @@ class FastOrders:
         items, deliveries = order.items, order.deliveries
         if asked is not None and order.id != asked:
             return None
-        lines = len(items)
-        modifiers = 0
-        for item in items:
-            modifiers += len(item.modifiers)
-        keys = _ORDER_KEYS + _ITEM_KEYS * lines + _MODIFIER_KEYS * modifiers + _DELIVERY_KEYS * len(deliveries)
-        if body.count(b'":') != keys:
-            return None
-        sums = _sums(order)
+        lines, modifiers = len(items), sum([len(item.modifiers) for item in items])
+        # A body that is what we would write ourselves hides nothing; any other is looked at byte by byte.
+        if self._write(order) != body:
+            keys = _ORDER_KEYS + _ITEM_KEYS * lines + _MODIFIER_KEYS * modifiers + _DELIVERY_KEYS * len(deliveries)
+            if not _is_plain(body) or body.count(b'":') != keys:
+                return None
+        nulls = body.count(b"null")
+        sums = _sums(order, nulls)
         if sums is None or not self._are_times(order):
             return None
-        nulls = body.count(b"null")
         absences = _absences(order, nulls) if nulls else []
         phone, email = order.user_phone, order.user_email
         content = self._split(order)
@@ -181,9 +191,7 @@ class FastOrders:
             order.promised_pick_up_time,
             order.created_at,
         ):
-            if text is not None and not (
-                clock(text, 10) and (text[:10] in dates or self._is_date(text[:10]))
-            ):
+            if text is not None and not (clock(text, 10) and (text[:10] in dates or self._is_date(text[:10]))):
                 return False
         return True
 
@@ -266,12 +274,10 @@ class FastOrders:
 
 def _is_plain(body: bytes) -> bool:
     """Tell whether keys can be counted and amounts trusted to be numbers, from the bytes alone."""
-    if b" :" in body or b'": ' in body or b"\n" in body or b"\t" in body or b"\r" in body:
-        if _ODD.search(body):
+    for odd in _ODD:
+        if odd(body):
             return False
-    elif b'price":"' in body or b'tip":"' in body or b'discount":"' in body:
-        return False
-    if b"\\u00" in body and _ESCAPED_LETTER.search(body):
+    if _ESCAPED_LETTER.search(body):
         return False
     if not body.isascii():
         try:
@@ -281,7 +287,7 @@ def _is_plain(body: bytes) -> bool:
     return True
 
 
-def _sums(order: _Order) -> tuple[Decimal, Decimal, Decimal] | None:
+def _sums(order: _Order, nulls: int) -> tuple[Decimal, Decimal, Decimal] | None:
     """Return the sums of order, line and modifier money; None if an amount needs a closer look."""
     of_order = [
         order.subtotal_price,
@@ -294,7 +300,7 @@ def _sums(order: _Order) -> tuple[Decimal, Decimal, Decimal] | None:
     of_lines = [item.price for item in order.items]
     of_modifiers = [modifier.price for item in order.items for modifier in item.modifiers]
     amounts = of_order + of_lines + of_modifiers
-    if None in amounts:
+    if nulls:  # comparing a Decimal with None is slow, so none is looked for where the bytes say there is none
         of_order = [each for each in of_order if each is not None]
         of_lines = [each for each in of_lines if each is not None]
         of_modifiers = [each for each in of_modifiers if each is not None]
@@ -314,7 +320,9 @@ def _sums(order: _Order) -> tuple[Decimal, Decimal, Decimal] | None:
 
 def _absences(order: _Order, nulls: int) -> list[str]:
     """Return the paths that are null; `nulls` is how often the bytes say null, so that a search can end early."""
-    found = [f"{name}=null" for name in _NULLABLE if getattr(order, name) is None]
+    found = [absence for absence, value in zip(_NULLABLE, _nullable(order), strict=True) if value is None]
+    if len(found) == nulls:
+        return found
     found += [f"{name}=null" for name, *_ in _PLACE if bytes(getattr(order, name)) == b"null"]
     if len(found) < nulls:
         below = {
@@ -337,5 +345,6 @@ def _names(kind: type[Struct]) -> tuple[str, ...]:
     return tuple(name for name in kind.__struct_fields__ if not name.startswith("has_"))
 
 
-_NULLABLE = tuple(name for name in _names(_Order) if name not in {each[0] for each in _PLACE})
+_nullable = operator.attrgetter(*sorted(set(_names(_Order)) - {each[0] for each in _PLACE}))
+_NULLABLE = [f"{name}=null" for name in sorted(set(_names(_Order)) - {each[0] for each in _PLACE})]
 _ITEM_NAMES, _MODIFIER_NAMES, _DELIVERY_NAMES = _names(_Item), _names(_Modifier), _names(_Delivery)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow.parquet as pq
 
 from pipelines.landing.raw_files import raw_files
@@ -39,16 +40,12 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-class Rank(NamedTuple):
-    """A place in the order of all observations of an id."""
-
-    observed_at: int  # microseconds since 1970; of unknown time: before everything
-    is_live: bool
-    load_id: str
-    seq: int
+# A place in the order of all observations of an id: microseconds since 1970 (of unknown time: before everything),
+# is it live, load_id, seq.
+Rank = tuple[int, bool, str, int]
 
 
-class Seen(NamedTuple):
+class Seen(msgspec.Struct, frozen=True, gc=False):
     """A stored document of an id, and the last place at which it was seen."""
 
     sha256: bytes
@@ -58,7 +55,7 @@ class Seen(NamedTuple):
 def rank(observed_at: dt.datetime | None, source: str, load_id: str, seq: int) -> Rank:
     """Return the place of an observation; one without a time comes before all others."""
     at = _UNKNOWN_TIME if observed_at is None else (observed_at - _EPOCH) // _MICROSECOND
-    return Rank(at, source == "live", load_id, seq)
+    return at, source == "live", load_id, seq
 
 
 class Index:
@@ -90,12 +87,12 @@ class Index:
                 f"where id in ({', '.join('?' * len(part))}) order by id, observed_at, is_live, load_id, seq"
             )
             for id_, sha256, at, is_live, load_id, seq in self._db.execute(query, part):
-                found.setdefault(id_, []).append(Seen(sha256, Rank(at, bool(is_live), load_id, seq)))
+                found.setdefault(id_, []).append(Seen(sha256, (at, bool(is_live), load_id, seq)))
         return found
 
-    def add(self, rows: Iterable[tuple[int, bytes, int, bool, str, int]]) -> None:
-        """Note where documents were seen: id, sha256, then the parts of a rank; the latest place stays."""
-        self._db.executemany(_UPSERT, rows)
+    def add(self, places: Iterable[tuple[int, Seen]]) -> None:
+        """Note where the documents of ids were seen; the latest place of each stays."""
+        self._db.executemany(_UPSERT, [(id_, seen.sha256, *seen.rank) for id_, seen in places])
 
     def commit(self, load_id: str) -> None:
         """Make what was added permanent, as what the raw files of a load hold."""
@@ -127,7 +124,7 @@ class Index:
         for batch in pq.ParquetFile(path).iter_batches(columns=columns):
             rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
             self.add(
-                (id_, bytes.fromhex(sha256), *rank(at, source, load_id, seq))
+                (id_, Seen(bytes.fromhex(sha256), rank(at, source, load_id, seq)))
                 for id_, sha256, at, source, load_id, seq in rows
                 if sha256 is not None and load_id in loads
             )

@@ -23,6 +23,7 @@ from pipelines.landing.walk import Walk
 if TYPE_CHECKING:
     from pipelines.settings import Settings
 
+
 class Gate:
     """The gate of one kind under given settings."""
 

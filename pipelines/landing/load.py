@@ -7,9 +7,13 @@ between any two of them is mended when the next load of the kind opens. Knows no
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import secrets
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+import msgspec
 
 from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import UnfitError
@@ -22,6 +26,7 @@ from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.vault import Sealing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipelines.landing.judged import Judged
@@ -52,7 +57,9 @@ class LoadSummary(NamedTuple):
     quarantined: list[Refusal]
 
 
-class _Waiting(NamedTuple):
+class Waiting(msgspec.Struct, gc=False):
+    """What came and has no verdict yet."""
+
     seq: int
     body: bytes | None  # None: the service has no such document
     asked: int | None
@@ -82,7 +89,7 @@ class Load:
         self._source = source
         self._vault = vault
         self._gate = Gate(settings, kind)
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[Waiting] = []
         self._waiting_bytes = self._seq = 0
         self._counts = Counter(dict.fromkeys(VERDICTS, 0))
         self._refusals: list[Refusal] = []
@@ -168,7 +175,7 @@ class Load:
         http_status: int | None,
         failure: str | None = None,
     ) -> None:
-        waiting = _Waiting(self._seq, body, asked, observed_at, source, http_status, failure)
+        waiting = Waiting(self._seq, body, asked, observed_at, source, http_status, failure)
         self._waiting.append(waiting)
         self._seq += 1
         self._waiting_bytes += len(body) if body is not None else 0
@@ -176,6 +183,10 @@ class Load:
             self._flush()
 
     def _flush(self) -> None:
+        with _no_collection():
+            self._judge_waiting()
+
+    def _judge_waiting(self) -> None:
         batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not batch:
             return
@@ -201,23 +212,23 @@ class Load:
             TableWriter(observations, OBSERVATIONS),
         )
 
-    def _judge(self, batch: list[_Waiting]) -> tuple[dict[int, Judged], dict[int, Refusal]]:
+    def _judge(self, batch: list[Waiting]) -> tuple[dict[int, Judged], dict[int, Refusal]]:
         judged: dict[int, Judged] = {}
         refused: dict[int, Refusal] = {}
         judge = self._gate.judge
-        for at, (_, body, asked, *_rest) in enumerate(batch):
-            if body is None:
+        for at, item in enumerate(batch):
+            if item.body is None:
                 continue
             try:
-                judged[at] = judge(body, asked)
+                judged[at] = judge(item.body, item.asked)
             except UnfitError as error:
-                id_ = self._gate.own_id(body) if asked is None else asked
+                id_ = self._gate.own_id(item.body) if item.asked is None else item.asked
                 refused[at] = Refusal(id_, error.reason, error.pointer)
         return judged, refused
 
     def _write(
         self,
-        batch: list[_Waiting],
+        batch: list[Waiting],
         judged: dict[int, Judged],
         sealed: dict[int, Sealed],
         refused: dict[int, Refusal],
@@ -227,16 +238,15 @@ class Load:
         known = self._index.latest(each.id for each in judged.values())
         documents = DocumentRows(self.load_id)
         observations = ObservationRows(self.kind, self.load_id)
-        places: list[tuple[int, bytes, int, bool, str, int]] = []
+        places: list[tuple[int, Seen]] = []
+        load_id = self.load_id
         for at, item in enumerate(batch):
             if (document := judged.get(at)) is not None:
-                seen = known.setdefault(document.id, [])
-                own = Seen(document.sha256, rank(item.observed_at, item.source, self.load_id, item.seq))
-                verdict = "unchanged" if seen and seen[-1].sha256 == own.sha256 else "accepted"
-                if all(own.sha256 != each.sha256 for each in seen):
+                own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
+                verdict, is_new = place(known, document.id, own)
+                if is_new:
                     documents.add(document, len(item.body or b""))
-                place(seen, own)
-                places.append((document.id, own.sha256, *own.rank))
+                places.append((document.id, own))
                 observations.good(item, document, verdict, sealed[at])
             elif (refusal := refused.get(at)) is not None:
                 verdict = "quarantined"
@@ -256,15 +266,35 @@ class Load:
         self._index.add(places)
 
 
-def place(seen: list[Seen], own: Seen) -> None:
-    """Put an observation among those of its id, each document once, the latest last."""
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through a batch again and again: nothing in one refers in a circle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
+    """Put an observation among those of its id, each document once, the latest last.
+
+    Return its verdict, and whether its document was never stored before.
+    """
+    seen = known.get(id_)
+    if seen is None:
+        known[id_] = [own]
+        return "accepted", True
+    verdict = "unchanged" if seen[-1].sha256 == own.sha256 else "accepted"
     before = next((each for each in seen if each.sha256 == own.sha256), None)
-    if before is not None:
-        if before.rank >= own.rank:
-            return
-        seen.remove(before)
-    seen.append(own)
-    seen.sort(key=lambda each: each.rank)
+    if before is None or before.rank < own.rank:
+        if before is not None:
+            seen.remove(before)
+        seen.append(own)
+        seen.sort(key=lambda each: each.rank)
+    return verdict, before is None
 
 
 def mend(data_dir: Path, vault: Vault, kind: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.landing.judged import Judged
-    from pipelines.landing.load import Refusal
+    from pipelines.landing.load import Refusal, Waiting
     from pipelines.vault import Sealed
 
 
@@ -27,7 +27,7 @@ class DocumentRows:
             (
                 judged.id,
                 judged.sha256.hex(),
-                judged.document.decode(),
+                judged.document,
                 self._load_id,
                 size,
                 judged.absences,
@@ -50,38 +50,44 @@ class ObservationRows:
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Any, judged: Judged, verdict: str, sealed: Sealed) -> None:
+    def good(self, item: Waiting, judged: Judged, verdict: str, sealed: Sealed) -> None:
         """Add a document that was accepted or unchanged."""
-        changed = sealed.changed if verdict == "unchanged" else []
-        self._add(item, judged.id, verdict, judged.sha256.hex(), None, None, sealed.customer_key, changed, None)
-
-    def refused(self, item: Any, refusal: Refusal, ref: str) -> None:
-        """Add a body that was quarantined."""
-        self._add(item, refusal.id, "quarantined", None, refusal.reason, refusal.pointer, None, [], ref)
-
-    def missing(self, item: Any) -> None:
-        """Add an id that the service has no document of."""
-        self._add(item, item.asked, "missing", None, None, None, None, [], None)
-
-    def failed(self, item: Any, refusal: Refusal) -> None:
-        """Add an id that was asked for without an answer that could be judged."""
-        self._add(item, refusal.id, "failed", None, refusal.reason, None, None, [], None)
-
-    def _add(self, item: Any, id_: int | None, verdict: str, sha256: str | None, *rest: Any) -> None:
         self._rows.append(
             (
                 self._kind,
-                id_,
+                judged.id,
                 item.seq,
                 item.observed_at,
                 item.source,
                 verdict,
-                sha256,
+                judged.sha256.hex(),
                 item.http_status,
                 self._load_id,
-                *rest,
+                None,
+                None,
+                sealed.customer_key,
+                sealed.changed if verdict == "unchanged" else (),
+                None,
             )
         )
+
+    def refused(self, item: Waiting, refusal: Refusal, ref: str) -> None:
+        """Add a body that was quarantined."""
+        self._bad(item, refusal.id, "quarantined", refusal.reason, refusal.pointer, ref)
+
+    def missing(self, item: Waiting) -> None:
+        """Add an id that the service has no document of."""
+        self._bad(item, item.asked, "missing", None, None, None)
+
+    def failed(self, item: Waiting, refusal: Refusal) -> None:
+        """Add an id that was asked for without an answer that could be judged."""
+        self._bad(item, refusal.id, "failed", refusal.reason, None, None)
+
+    def _bad(
+        self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
+    ) -> None:
+        row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
+        self._rows.append((*row, reason, pointer, None, (), ref))
 
     def columns(self) -> list[Any] | None:
         """Return the rows as columns; None when there are none."""

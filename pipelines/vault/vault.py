@@ -14,9 +14,10 @@ import sqlite3
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.customers import Lookup, normal_email, normal_phone
+from pipelines.vault.customers import Lookup
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, read_keys, seal, unseal
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
 _ASKED_AT_ONCE = 500
 _CHECK = b"ordermart vault"
+_NAME_BYTES = 16
+_RANDOM_AT_ONCE = 8_192
 
 _SCHEMA = """
 create table if not exists meta (name text primary key, value blob not null) without rowid;
@@ -52,7 +55,7 @@ create table if not exists open_loads (load_id text primary key, kind text not n
 """
 
 
-class Sealing(NamedTuple):
+class Sealing(msgspec.Struct, gc=False):
     """What is to be sealed of one document: `content` is a JSON object, pointer → value."""
 
     id: int
@@ -62,7 +65,7 @@ class Sealing(NamedTuple):
     content: bytes
 
 
-class Sealed(NamedTuple):
+class Sealed(msgspec.Struct, frozen=True, gc=False):
     """Under which customer it was sealed, and which fields differ from what was sealed before."""
 
     customer_key: str | None
@@ -77,10 +80,8 @@ class Refused(NamedTuple):
     body: bytes
 
 
-class _Previous(NamedTuple):
-    no: int
-    customer: int
-    digest: bytes
+_NOTHING = Sealed(None, [])
+_Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
 def open_vault(settings: Settings) -> Vault:
@@ -159,59 +160,63 @@ class Vault:
             return self._seal(kind, load_id, batch)
 
     def _seal(self, kind: str, load_id: str, batch: Sequence[Sealing]) -> list[Sealed]:
+        if len(self._ciphers) > _CIPHERS_KEPT:
+            self._ciphers.clear()
         hashes = [self._hashes(item) for item in batch]
-        known = self._known({h for pair in hashes for h in pair})
+        known = self._known({h for own in hashes for h in own})
         previous = self._previous(kind, {item.id for item in batch})
-        self._load_ciphers({*known.values(), *(p.customer for p in previous.values())})
+        self._load_ciphers({before[1] for before in previous.values()})
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
-        random = os.urandom((KEY_BYTES + 2 * NONCE_BYTES) * len(batch))
-        at = 0
+        random = _Random()
         customers: list[tuple[int, str, bytes]] = []
         lookups: list[tuple[bytes, int]] = []
         rows: list[tuple[str, int, int, int, bytes, str, int, bytes]] = []
         results: list[Sealed] = []
+        digest_of, ciphers = self._lookup.digest, self._ciphers
         for item, own in zip(batch, hashes, strict=True):
             before = previous.get(item.id)
             if item.content == _EMPTY and before is None:
-                results.append(Sealed(None, []))
+                results.append(_NOTHING)
                 continue
-            n = next((known[h] for h in own if h in known), None)
-            if n is None and not own and before is not None and before.customer in self._ciphers:
-                n = before.customer
-            if n is None or n not in self._ciphers:
+            n = 0
+            for h in own:
+                if (n := known.get(h, 0)) != 0:
+                    break
+            if n == 0 and before is not None and not own and before[1] in ciphers:
+                n = before[1]
+            if n == 0:
                 last = n = last + 1
-                key = random[at : at + KEY_BYTES]
-                customer_key = secrets.token_hex(16)
-                nonce = random[at + KEY_BYTES : at + KEY_BYTES + NONCE_BYTES]
-                customers.append((n, customer_key, seal(self._master, nonce, key, customer_key.encode())))
-                self._ciphers[n] = (customer_key, AESGCM(key))
-            customer_key, cipher = self._ciphers[n]
+                customers.append(self._new_customer(n, random))
+            customer_key, cipher = ciphers[n]
             for h in own:
                 if known.get(h) != n:
                     lookups.append((h, n))
                     known.setdefault(h, n)
-            digest = self._lookup.digest(item.content)
-            changed: list[str] = []
-            if before is None or before.digest != digest:
-                bound = f"{kind}/{item.id}/{customer_key}".encode()
-                nonce = random[at + KEY_BYTES + NONCE_BYTES : at + KEY_BYTES + 2 * NONCE_BYTES]
-                no = before.no + 1 if before else 1
-                body = seal(cipher, nonce, item.content, bound)
-                if before is not None:
-                    changed = self._changed(kind, item, before, rows)
-                rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
-                previous[item.id] = _Previous(no, n, digest)
-            at += KEY_BYTES + 2 * NONCE_BYTES
+            digest = digest_of(item.content)
+            if before is not None and before[2] == digest:
+                results.append(Sealed(customer_key, []))
+                continue
+            bound = f"{kind}/{item.id}/{customer_key}".encode()
+            body = seal(cipher, random.take(NONCE_BYTES), item.content, bound)
+            no = 1 if before is None else before[0] + 1
+            changed = [] if before is None else self._changed(kind, item, before, rows)
+            rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
+            previous[item.id] = (no, n, digest)
             results.append(Sealed(customer_key, changed))
         self._db.executemany("insert into customers values (?, ?, ?)", customers)
         self._db.executemany("insert or ignore into lookups values (?, ?)", lookups)
         self._db.executemany("insert into sealed values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return results
 
+    def _new_customer(self, n: int, random: _Random) -> tuple[int, str, bytes]:
+        key, customer_key = random.take(KEY_BYTES), random.take(_NAME_BYTES).hex()
+        self._ciphers[n] = (customer_key, AESGCM(key))
+        return n, customer_key, seal(self._master, random.take(NONCE_BYTES), key, customer_key.encode())
+
     def _changed(self, kind: str, item: Sealing, before: _Previous, rows: list[Any]) -> list[str]:
-        body = next((row[7] for row in rows if row[1] == item.id and row[2] == before.no), None)
+        body = next((row[7] for row in rows if row[1] == item.id and row[2] == before[0]), None)
         try:
-            old = self._open(kind, item.id, before.no, body)
+            old = self._open(kind, item.id, before[0], body)
         except VaultError:  # erased: nothing is known of what it was
             old = {}
         new = _values(item.content)
@@ -280,35 +285,32 @@ class Vault:
 
     def _hashes(self, item: Sealing) -> list[bytes]:
         """Return the keyed hashes under which a customer is found: of the phone, of the e-mail."""
-        phone, email = normal_phone(item.phone), normal_email(item.email)
-        named = ("phone:" + phone if phone else "", "email:" + email if email else "")
-        return [self._lookup.hash(text.encode()) for text in named if text]
+        phone = self._lookup.phone(item.phone) if item.phone else b""
+        email = self._lookup.email(item.email) if item.email else b""
+        return [h for h in (phone, email) if h]
 
     # -- looking up ----------------------------------------------------------------------------------------
 
     def _known(self, hashes: set[bytes]) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
+        """Return the first customer of each hash who was not erased, with the ciphers at hand."""
+        found: list[tuple[bytes, int]] = []
         for part in _parts(hashes):
             marks = ", ".join("?" * len(part))
-            query = (
-                "select hash, min(customer) from lookups join customers on n = customer "
-                f"where hash in ({marks}) and wrapped is not null group by hash"
-            )
-            found.update(self._db.execute(query, part).fetchall())
-        return found
+            found += self._db.execute(f"select hash, customer from lookups where hash in ({marks})", part).fetchall()
+        self._load_ciphers({n for _, n in found})
+        ciphers = self._ciphers
+        return {h: n for h, n in sorted(found, reverse=True) if n in ciphers}
 
     def _previous(self, kind: str, ids: set[int]) -> dict[int, _Previous]:
         found: dict[int, _Previous] = {}
         for part in _parts(ids):
             marks = ", ".join("?" * len(part))
             query = f"select id, no, customer, digest from sealed where kind = ? and id in ({marks}) order by id, no"
-            for id_, *rest in self._db.execute(query, (kind, *part)):
-                found[id_] = _Previous(*rest)
+            for id_, no, customer, digest in self._db.execute(query, (kind, *part)):
+                found[id_] = (no, customer, digest)
         return found
 
     def _load_ciphers(self, customers: set[int]) -> None:
-        if len(self._ciphers) > _CIPHERS_KEPT:
-            self._ciphers.clear()
         for part in _parts(customers - self._ciphers.keys()):
             marks = ", ".join("?" * len(part))
             query = f"select n, customer_key, wrapped from customers where n in ({marks}) and wrapped is not null"
@@ -330,6 +332,22 @@ class Vault:
             raise VaultError("[vault] master_key is not the key that this vault was made with") from None
         if held["lookup_check"] != self._lookup.check:
             raise VaultError("[vault] lookup_secret is not the secret that this vault was made with")
+
+
+class _Random:
+    """Random bytes, asked of the kernel many at a time."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        """Return bytes that were never given out before."""
+        start = self._at
+        self._at = start + size
+        if self._at > len(self._bytes):
+            self._bytes, start, self._at = os.urandom(_RANDOM_AT_ONCE), 0, size
+        return self._bytes[start : self._at]
 
 
 class _transaction:  # noqa: N801
