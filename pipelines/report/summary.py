@@ -55,7 +55,8 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
         return set(
             db.execute(
-                "select kind, id, iif(id is null, load_id || ' ' || seq, null) from audit.quarantine where is_open"
+                "select kind, entity_id, if(entity_id is null, load_id || ' ' || seq, null) "
+                "from audit.quarantine where is_still_refused"
             ).fetchall()
         )
 
@@ -96,7 +97,8 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
             yield f"  {schema + ':':6} " + ", ".join(rows)
         open_refusals = db.execute(
-            "select kind, reason, count(*), min(id) from audit.quarantine where is_open group by all order by all"
+            "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_still_refused "
+            "group by all order by all"
         ).fetchall()
         yield f"Refused or failed: {sum(row[2] for row in open_refusals):,} (all in audit.quarantine)"
         for kind, reason, number, first in open_refusals:

@@ -72,7 +72,8 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     con.execute(f"create or replace view {STATES} as from warehouse.build.states")
     columns = ", ".join(inputs.OBSERVATION)
     con.execute(
-        f"insert into warehouse.build.refusals select {columns} from raw.observations where verdict = 'quarantined'"
+        f"insert into warehouse.build.refusals select {columns} from raw.observations "
+        "where verdict in ('quarantined', 'failed')"
     )
     con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
     for kind, files in raw.items():

@@ -152,7 +152,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         create or replace view raw.refusals as
         select {refusals} from warehouse.build.refusals
         union all
-        select {refusals} from raw.observations where verdict = 'quarantined'
+        select {refusals} from raw.observations where verdict in ('quarantined', 'failed')
         """
     )
 
@@ -200,7 +200,8 @@ def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]
     con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
     refusals = ", ".join(inputs.OBSERVATION)
     con.execute(
-        f"insert into warehouse.build.refusals select {refusals} from raw.observations where verdict = 'quarantined'"
+        f"insert into warehouse.build.refusals select {refusals} from raw.observations "
+        "where verdict in ('quarantined', 'failed')"
     )
     for kind, loads in new.items():
         con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [loads, kind])

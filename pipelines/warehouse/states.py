@@ -56,7 +56,7 @@ select
     load_id as last_load_id,
     seq as last_seq,
     verdict as last_verdict,
-    if(verdict = 'quarantined', null, observed_at) as last_checked_at,
+    if(verdict in ('quarantined', 'failed'), null, observed_at) as last_checked_at,
 from (
     select
         kind, id,
@@ -138,7 +138,7 @@ lasts as (
         arg_max(seq, n) as last_seq,
         arg_max(verdict, n) as last_verdict,
         max(observed_at) as last_observed_at,
-        max(observed_at) filter (where verdict <> 'quarantined') as last_checked_at,
+        max(observed_at) filter (where verdict not in ('quarantined', 'failed')) as last_checked_at,
     from observed
     group by kind, id
 ),

@@ -11,6 +11,7 @@ select
     count(*) filter (where verdict = 'unchanged') as unchanged,
     count(*) filter (where verdict = 'quarantined') as quarantined,
     count(*) filter (where verdict = 'missing') as missing,
+    count(*) filter (where verdict = 'failed') as failed,
     count(*) filter (where id is null) as without_id,
     max(seq) + 1 as places,
     count(distinct seq) as places_judged,

@@ -21,10 +21,11 @@ ranked as (
             partition by kind, id, body
             order by observed_at desc nulls last, source desc, load_id desc, seq desc
         ) as n_of_entity,
-        count(*) over (partition by kind, id, reason, pointer, body) as times,
-        min(observed_at) over (partition by kind, id, reason, pointer, body) as first_seen_at,
-        max(observed_at) over (partition by kind, id, reason, pointer, body) as last_seen_at,
+        count(*) over of_cause as times,
+        min(observed_at) over of_cause as first_seen_at,
+        max(observed_at) over of_cause as last_seen_at,
     from raw.refusals
+    window of_cause as (partition by kind, id, reason, pointer, body)
 )
 
 select
@@ -42,7 +43,7 @@ select
     ranked.first_seen_at,
     ranked.last_seen_at,
     ranked.n_of_entity = 1
-    and (ranked.entity_id is null or states.last_verdict = 'quarantined') as is_still_refused,
+    and (ranked.entity_id is null or states.last_verdict in ('quarantined', 'failed')) as is_still_refused,
 from ranked
 left join raw.states as states
     on ranked.kind = states.kind

@@ -22,7 +22,7 @@ _BUSINESS_DATE = "The business day of the orders, see mart.orders; null for orde
 class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     """One row per load: how many bodies it judged, by verdict.
 
-    Source: raw.observations, the gate's verdicts. The four verdicts add up to bodies, or nothing is published.
+    Source: raw.observations, the gate's verdicts. The verdicts add up to bodies, or nothing is published.
     Trap: unchanged is no error: the service gave the document that was known already.
     """
 
@@ -34,6 +34,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     unchanged: Count = column("How many were the document that was known already.", ge=0)
     quarantined: Count = column("How many were refused whole: see audit.quarantine.", ge=0)
     missing: Count = column("How many were a 404.", ge=0)
+    failed: Count = column("How many ids gave no answer at all, after all tries: see audit.quarantine.", ge=0)
     without_id: Count = column("How many had no usable id and none was asked for.", ge=0)
     places: Count = column("The last place in the load, from 1: as many bodies came in.", ge=1)
     places_judged: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
@@ -65,9 +66,10 @@ class Quarantine(
     scope="all",
     key=("kind", "entity_id", "reason", "pointer", "load_id", "seq"),
 ):
-    """One row per document and cause for which it was refused; per body where it had no id.
+    """One row per document and cause for which it was refused or could not be fetched; per body where it had no id.
 
-    Source: every quarantined verdict. Neither the values nor the bytes are here: they are sealed in the vault.
+    Source: every quarantined body, and every id whose fetch failed. Neither the values nor the bytes are here: they are
+    sealed in the vault.
     Traps: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
     is_still_refused for what is wrong now.
     """
