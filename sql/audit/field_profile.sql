@@ -41,12 +41,12 @@ named as (
         kind,
         if(
             note[1] = '/',
-            regexp_replace(note, ':[a-z]+$', ''),
+            regexp_replace(note, ':[a-z|]+$', ''),
             '/' || regexp_replace(note, '=[a-z]+$', '')
         ) as path,
         if(
             note[1] = '/',
-            'unknown:' || regexp_extract(note, '[a-z]+$'),
+            'unknown:' || regexp_extract(note, '[a-z|]+$'),
             regexp_extract(note, '[a-z]+$')
         ) as state,
         documents,

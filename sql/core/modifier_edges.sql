@@ -1,4 +1,4 @@
--- One row per modifier reference in a menu: below a product, or below a modifier as its child.
+-- One row per modifier reference in a menu, below a product or below a modifier.
 with
 
 product_entries as (

@@ -93,7 +93,9 @@ walk as (
             parent.depth + 1 as depth,
             edge.modifier_id,
             edge.price,
-            coalesce(list_contains(parent.modifier_ids, edge.modifier_id), false) as is_cycle,
+            coalesce(
+                list_contains(parent.modifier_ids, edge.modifier_id), false
+            ) as is_cycle,
             parent.product_paths + count(*) over (
                 partition by parent.menu_id, parent.product_id
             ) as product_paths,

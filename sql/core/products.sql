@@ -12,7 +12,8 @@ entries as (
 select
     -- keys
     menu_id,
-    cast(entry.key as bigint) as product_id, -- the gate lets only canonical integers through
+    -- the gate lets only canonical integers through
+    cast(entry.key as bigint) as product_id,
     -- what it is
     entry.value.name as name,
     entry.value.description as description,

@@ -22,7 +22,9 @@ stores as (
         name as store_name,
         currency,
         -- null where the record names none, or none that exists
-        if(timezone in (select timezone from raw.zone_offsets), timezone, null) as timezone,
+        if(
+            timezone in (select timezone from raw.zone_offsets), timezone, null
+        ) as timezone,
     from core.stores
 ),
 
@@ -50,7 +52,8 @@ clocked as not materialized (
         epoch_us(orders.promised_delivery_time) as delivery_us,
         epoch_us(orders.promised_pick_up_time) as pick_up_us,
         cast(
-            make_timestamp(coalesce(created_us, requested_us, delivery_us, pick_up_us)) as date
+            make_timestamp(coalesce(created_us, requested_us, delivery_us, pick_up_us))
+            as date
         ) as utc_day,
     from core.orders as orders
     cross join raw.settings as settings

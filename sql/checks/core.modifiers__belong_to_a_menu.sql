@@ -1,0 +1,7 @@
+-- Every modifier belongs to a menu.
+-- severity: blocking
+select
+    modifiers.menu_id as entity_id,
+    'modifier ' || modifiers.modifier_id as place,
+from core.modifiers as modifiers
+anti join core.menus as menus on modifiers.menu_id = menus.menu_id

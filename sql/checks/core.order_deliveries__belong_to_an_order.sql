@@ -1,0 +1,7 @@
+-- Every delivery record belongs to an order.
+-- severity: blocking
+select
+    deliveries.order_id as entity_id,
+    'delivery ' || deliveries.delivery_no as place,
+from core.order_deliveries as deliveries
+anti join core.orders as orders on deliveries.order_id = orders.order_id

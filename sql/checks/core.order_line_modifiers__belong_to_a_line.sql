@@ -1,0 +1,9 @@
+-- Every modifier of an order belongs to a line.
+-- severity: blocking
+select
+    modifiers.order_id as entity_id,
+    'line ' || modifiers.line_no || ', modifier ' || modifiers.modifier_no as place,
+from core.order_line_modifiers as modifiers
+anti join core.order_lines as lines
+    on modifiers.order_id = lines.order_id
+    and modifiers.line_no = lines.line_no

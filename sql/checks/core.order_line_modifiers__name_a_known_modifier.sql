@@ -1,0 +1,55 @@
+-- Every modifier ordered is on a menu.
+-- severity: warning
+-- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where no
+-- menu is known to compare with, core.menus__are_known or core.stores__have_a_known_menu
+-- says so.
+with
+
+known as (
+    select
+        null::bigint as store_id,
+        modifier_id,
+    from core.modifiers
+
+    union
+
+    select
+        store_menus.store_id,
+        modifiers.modifier_id,
+    from core.store_menus as store_menus
+    inner join core.modifiers as modifiers on store_menus.menu_id = modifiers.menu_id
+),
+
+comparable as (
+    select null::bigint as store_id, from core.menus
+    union
+    select store_menus.store_id,
+    from core.store_menus as store_menus
+    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+),
+
+ordered as (
+    select
+        sold.order_id,
+        sold.line_no,
+        sold.modifier_no,
+        sold.modifier_id,
+        if(settings.menus_product_ids = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_ids = 'per_menu'
+        and orders.store_id is null as is_storeless,
+    from core.order_line_modifiers as sold
+    inner join core.orders as orders on sold.order_id = orders.order_id
+    cross join raw.settings as settings
+    where sold.modifier_id is not null
+)
+
+select
+    ordered.order_id as entity_id,
+    'line ' || ordered.line_no || ', modifier ' || ordered.modifier_no as place,
+    'modifier ' || ordered.modifier_id as detail,
+from ordered
+semi join comparable on ordered.store_id is not distinct from comparable.store_id
+anti join known
+    on ordered.store_id is not distinct from known.store_id
+    and ordered.modifier_id = known.modifier_id
+where not ordered.is_storeless

@@ -1,0 +1,7 @@
+-- Every order line belongs to an order.
+-- severity: blocking
+select
+    lines.order_id as entity_id,
+    'line ' || lines.line_no as place,
+from core.order_lines as lines
+anti join core.orders as orders on lines.order_id = orders.order_id

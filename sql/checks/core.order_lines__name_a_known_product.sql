@@ -1,0 +1,54 @@
+-- Every product ordered is on a menu.
+-- severity: warning
+-- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where no
+-- menu is known to compare with, core.menus__are_known or core.stores__have_a_known_menu
+-- says so.
+with
+
+known as (
+    select
+        null::bigint as store_id,
+        product_id,
+    from core.products
+
+    union
+
+    select
+        store_menus.store_id,
+        products.product_id,
+    from core.store_menus as store_menus
+    inner join core.products as products on store_menus.menu_id = products.menu_id
+),
+
+comparable as (
+    select null::bigint as store_id, from core.menus
+    union
+    select store_menus.store_id,
+    from core.store_menus as store_menus
+    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+),
+
+ordered as (
+    select
+        lines.order_id,
+        lines.line_no,
+        lines.product_id,
+        if(settings.menus_product_ids = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_ids = 'per_menu'
+        and orders.store_id is null as is_storeless,
+    from core.order_lines as lines
+    inner join core.orders as orders on lines.order_id = orders.order_id
+    cross join raw.settings as settings
+    where lines.product_id is not null
+)
+
+select
+    ordered.order_id as entity_id,
+    'line ' || ordered.line_no as place,
+    'product ' || ordered.product_id as detail,
+from ordered
+semi join comparable on ordered.store_id is not distinct from comparable.store_id
+anti join known
+    on ordered.store_id is not distinct from known.store_id
+    and ordered.product_id = known.product_id
+where not ordered.is_storeless

@@ -1,0 +1,7 @@
+-- Every price group belongs to a menu.
+-- severity: blocking
+select
+    price_groups.menu_id as entity_id,
+    'group ' || price_groups.group_no as place,
+from core.price_groups as price_groups
+anti join core.menus as menus on price_groups.menu_id = menus.menu_id

@@ -1,0 +1,7 @@
+-- Every product belongs to a menu.
+-- severity: blocking
+select
+    products.menu_id as entity_id,
+    'product ' || products.product_id as place,
+from core.products as products
+anti join core.menus as menus on products.menu_id = menus.menu_id

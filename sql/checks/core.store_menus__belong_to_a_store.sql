@@ -1,0 +1,7 @@
+-- Every menu that a store names is named by a store that is there.
+-- severity: blocking
+select
+    store_menus.store_id as entity_id,
+    'menu ' || store_menus.menu_id as place,
+from core.store_menus as store_menus
+anti join core.stores as stores on store_menus.store_id = stores.store_id

@@ -1,0 +1,15 @@
+-- Every store names a menu that was observed.
+-- severity: warning
+with
+
+known as (
+    select store_menus.store_id,
+    from core.store_menus as store_menus
+    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+)
+
+select
+    stores.store_id as entity_id,
+    'menu_ids' as place,
+from core.stores as stores
+anti join known on stores.store_id = known.store_id
