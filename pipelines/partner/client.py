@@ -5,6 +5,7 @@ Knows nothing of what a document means, and keeps nothing on disk.
 
 from __future__ import annotations
 
+from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -58,6 +59,8 @@ class PartnerClient:
             follow_redirects=False,
             trust_env=False,
         )
+        # A cookie is a credential, too: none is kept, here or below.
+        self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self._asking = Asking(partner, self._http, self._clock)
         return self
 
@@ -146,7 +149,6 @@ def _network(partner: Partner) -> httpx.AsyncBaseTransport:
         opened = aiohttp.ClientSession(
             # One more than the pace allows, for the token.
             connector=aiohttp.TCPConnector(limit=partner.max_in_flight + 1, ssl=context),
-            # A cookie is a credential, too: none is kept.
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         # aiohttp sends a lost GET once more on its own: it would double what an outage is asked.

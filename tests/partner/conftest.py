@@ -31,7 +31,7 @@ AUTHENTICATE = "/v1/partner_developers/authenticate"
 START = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def partner() -> Callable[..., Partner]:
     """Make [partner] settings: the defaults, with keys changed; a dict changes a table's keys."""
     defaults = load_settings(environ={}).partner
@@ -76,7 +76,7 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
         return self._jumping.time
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def jump() -> Callable[[Callable[[Clock], Coroutine[Any, Any, Any]]], Any]:
     """Run a coroutine function of a Clock on time that jumps; return its result."""
 
@@ -151,13 +151,13 @@ class FakePartner:
         return sum(request.url.path != AUTHENTICATE for request in self.seen)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def answer() -> Callable[..., httpx.Response]:
     """Make an HTTP answer: status, body (bytes, or what becomes JSON), headers."""
     return _answer
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fake() -> Callable[..., FakePartner]:
     """Make a partner service in memory that answers every id after 0.1 s; `serve` replaces its answers."""
 
@@ -171,7 +171,7 @@ def fake() -> Callable[..., FakePartner]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def client() -> Callable[..., PartnerClient]:
     """Make a client of a partner service in memory."""
 
@@ -194,11 +194,11 @@ class RawPartner:
         return [path for path in asked if path != AUTHENTICATE]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def raw_partner() -> Callable[..., contextlib.AbstractAsyncContextManager[RawPartner]]:
     """Serve a script: called with path and StreamWriter, it writes what it likes; the connection then closes."""
     token = b'{"access_token": "raw-token", "expires_in": 3600}'
-    granted = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
+    granted = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
 
     @contextlib.asynccontextmanager
     async def serving(

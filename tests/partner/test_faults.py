@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 BODY = b'{"id": 7, "user_phone": "+49 30 1234567"}'
-OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+OK = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n"
 
 
 def _framed(body: bytes, length: int | None = None, *, head: bytes = OK) -> bytes:
@@ -32,18 +32,24 @@ FAULTS: dict[str, tuple[bytes, str]] = {
     "half a chunk": (OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n" % len(BODY) + BODY[:9], "truncated"),
     "no last chunk": (OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(BODY), BODY), "truncated"),
     "a bad chunk": (OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n" + BODY, "protocol"),
-    "a body without length, cut": (OK + b"connection: close\r\n\r\n" + BODY[:20], "not_json"),
+    "a body without length, cut": (OK + b"\r\n" + BODY[:20], "not_json"),
     "a negative length": (OK + b"content-length: -5\r\n\r\n" + BODY, "protocol"),
     "two lengths": (OK + b"content-length: 5\r\ncontent-length: 50\r\n\r\n" + BODY, "protocol"),
-    "HTML": (_framed(b"<html>sorry", head=b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "content_type"),
+    "HTML": (
+        _framed(b"<html>sorry", head=b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/html\r\n"),
+        "content_type",
+    ),
     "half a gzip": (_framed(gzip.compress(BODY)[:25], head=OK + b"content-encoding: gzip\r\n"), "truncated"),
     "no gzip": (_framed(BODY, head=OK + b"content-encoding: gzip\r\n"), "truncated"),
     "brotli unasked": (_framed(BODY, head=OK + b"content-encoding: br\r\n"), "content_encoding"),
-    "a server error": (b"HTTP/1.1 500 Oops\r\ncontent-length: 4\r\n\r\noops", "server_error"),
-    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", "status_204"),
-    "gone": (b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", "status_410"),
-    "forbidden": (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "status_403"),
-    "a redirect": (b"HTTP/1.1 302 Found\r\nlocation: /v1/elsewhere\r\ncontent-length: 0\r\n\r\n", "redirect"),
+    "a server error": (b"HTTP/1.1 500 Oops\r\nconnection: close\r\ncontent-length: 4\r\n\r\noops", "server_error"),
+    "no content": (b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n", "status_204"),
+    "gone": (b"HTTP/1.1 410 Gone\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", "status_410"),
+    "forbidden": (b"HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", "status_403"),
+    "a redirect": (
+        b"HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: /v1/elsewhere\r\ncontent-length: 0\r\n\r\n",
+        "redirect",
+    ),
 }
 NOT_TRIED_AGAIN = {"status_204", "status_410", "status_403", "redirect"}
 
@@ -161,7 +167,7 @@ def test_a_body_without_end_is_read_to_the_limit(raw_partner: Any, partner: Any,
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
         nonlocal sent
-        writer.write(OK + (b"content-encoding: gzip\r\n" if packed else b"") + b"connection: close\r\n\r\n")
+        writer.write(OK + (b"content-encoding: gzip\r\n" if packed else b"") + b"\r\n")
         packer = zlib.compressobj(wbits=31)
         for _ in range(2_000):
             block = b" " * 65_536
@@ -201,7 +207,7 @@ def test_json_by_any_usual_name(raw_partner: Any, partner: Any, media: bytes) ->
     """JSON is taken under its usual names, packed or not, and without a name."""
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
-        head = b"HTTP/1.1 200 OK\r\n" + (b"content-type: %s\r\n" % media if media else b"")
+        head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n" + (b"content-type: %s\r\n" % media if media else b"")
         writer.write(_framed(gzip.compress(BODY), head=head + b"content-encoding: gzip\r\n"))
 
     async def main(server: Any) -> Fetched:
@@ -215,7 +221,10 @@ def test_404_is_an_answer(raw_partner: Any, partner: Any) -> None:
     """Not found is an answer without a body, whatever its page says and however it ends."""
 
     async def script(_: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-type: text/html\r\ncontent-length: 500\r\n\r\n<html>nope")
+        writer.write(
+            b"HTTP/1.1 404 Not Found\r\nconnection: close\r\n"
+            b"content-type: text/html\r\ncontent-length: 500\r\n\r\n<html>nope"
+        )
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
@@ -243,7 +252,8 @@ def test_the_token_follows_no_redirect(raw_partner: Any, partner: Any, status: i
     async def main(server: Any) -> None:
         async def redirect(_: str, writer: asyncio.StreamWriter) -> None:
             writer.write(
-                f"HTTP/1.1 {status} Moved\r\nlocation: {server.base_url}/v1/x\r\ncontent-length: 0\r\n\r\n".encode()
+                f"HTTP/1.1 {status} Moved\r\nconnection: close\r\n"
+                f"location: {server.base_url}/v1/x\r\ncontent-length: 0\r\n\r\n".encode()
             )
 
         async with raw_partner(redirect) as redirecting, PartnerClient(partner(redirecting.base_url)) as client:

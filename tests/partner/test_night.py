@@ -100,10 +100,12 @@ def test_the_pace_follows_the_service(
         service.serve = serve
 
         async def ask() -> None:
-            async with client(partner(max_in_flight=64), service, clock) as asking:
-                async with aclosing(fetch_all(asking, "orders", iter(range(10**9)))) as answers:
-                    async for _ in answers:
-                        pass
+            async with (
+                client(partner(max_in_flight=64), service, clock) as asking,
+                aclosing(fetch_all(asking, "orders", iter(range(10**9)))) as answers,
+            ):
+                async for _ in answers:
+                    pass
 
         nonlocal capacity
         task = asyncio.create_task(ask())
