@@ -199,6 +199,15 @@ class WorkList:
             counted.setdefault(kind, {})[state] = number
         return counted
 
+    def due_counts(self, now: datetime | None = None) -> dict[str, int]:
+        """Return the number of ids due at `now` by kind; a kind of which nothing is due is left out."""
+        return dict(
+            self._read(
+                "select kind, count(*) from entries where due_at <= ? group by kind order by kind",
+                (micros(now or self._clock()),),
+            )
+        )
+
     # -- inside -----------------------------------------------------------------------------------
 
     def _entries(self, where: str, values: dict[str, Any]) -> list[Entry]:
