@@ -1,0 +1,152 @@
+"""The claims that marts and loads add up: each with a clean case and a planted fault, to the cent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
+PLACE = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted"}
+NOWHERE = {"store_id": None, "business_date": None, "sale_class": "unmapped"}
+ORDERS = [
+    PLACE | {"order_id": 1, "lines": 2, "units": 3} | dict.fromkeys(PARTS, "1.0001"),
+    PLACE | {"order_id": 2, "lines": 1, "units": None} | dict.fromkeys(PARTS),
+    NOWHERE | {"order_id": 3, "lines": 1, "units": 1} | dict.fromkeys(PARTS, "-5"),
+]
+
+
+def bent(row: dict[str, Any], column: str) -> dict[str, Any]:
+    """Return the row with one thing more in that column."""
+    return row | {column: str(Decimal(str(row[column] or 0)) + Decimal("0.0001" if column in PARTS else 1))}
+
+
+@pytest.mark.duckdb2
+def test_mart_orders_are_the_orders(run_check: Run) -> None:
+    """An order that is lost, made up, or off by a hundredth of a cent in any part is found."""
+    claim = "mart.orders__are_the_orders"
+    source = [
+        {"order_id": each["order_id"], "store_id": each["store_id"]} | {p: each[p] for p in PARTS} for each in ORDERS
+    ]
+    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS}) == []
+    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [{"entity_id": 1, "place": "lost"}]
+    assert run_check(claim, {"core.orders": source[1:], "mart.orders": ORDERS}) == [
+        {"entity_id": 1, "place": "made up"}
+    ]
+    for part in PARTS:
+        for place, order in enumerate(ORDERS):
+            planted = [*ORDERS[:place], bent(order, part), *ORDERS[place + 1 :]]
+            found = run_check(claim, {"core.orders": source, "mart.orders": planted})
+            assert found == [{"entity_id": order["order_id"], "place": "parts"}]
+
+
+def test_local_times(run_check: Run) -> None:
+    """An order with a time and without its local time is found."""
+    claim = "mart.orders__have_local_times"
+    clean = [
+        {"order_id": 1, "created_at": "2026-01-10T12:00:00Z", "created_at_local": "2026-01-10 13:00:00"},
+        {"order_id": 2},
+    ]
+    assert run_check(claim, {"mart.orders": clean}) == []
+    planted = {"order_id": 3, "created_at": "2026-01-10T12:00:00Z"}
+    assert run_check(claim, {"mart.orders": [*clean, planted]}) == [{"entity_id": 3, "place": "created_at_local"}]
+
+
+def test_lines_of_orders(run_check: Run) -> None:
+    """An order that counts a line or a unit too many is found, also one without lines."""
+    claim = "mart.orders__match_their_lines"
+    lines = [
+        {"order_id": 1, "line_no": 1, "quantity": 3},
+        {"order_id": 1, "line_no": 2, "quantity": None},
+        {"order_id": 2, "line_no": 1, "quantity": None},
+    ]
+    clean: list[dict[str, Any]] = [
+        {"order_id": 1, "lines": 2, "units": 3},
+        {"order_id": 2, "lines": 1, "units": None},
+        {"order_id": 3, "lines": 0, "units": 0},
+    ]
+    assert run_check(claim, {"core.order_lines": lines, "mart.orders": clean}) == []
+    for place, order in enumerate(clean):
+        for column in ("lines", "units"):
+            planted = [*clean[:place], bent(order, column), *clean[place + 1 :]]
+            found = run_check(claim, {"core.order_lines": lines, "mart.orders": planted})
+            assert [row["entity_id"] for row in found] == [order["order_id"]]
+
+
+DAILY = [
+    PLACE | {"orders": 2, "lines": 3, "units": 3} | dict.fromkeys(PARTS, "1.0001"),
+    NOWHERE | {"orders": 1, "lines": 1, "units": 1} | dict.fromkeys(PARTS, "-5"),
+]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("column", ["orders", "lines", "units", *PARTS])
+def test_daily_sales_tie(run_check: Run, column: str) -> None:
+    """A day off by one order, line or unit, or by a hundredth of a cent in any part, is found; a null day too."""
+    claim = "mart.daily_store_sales__tie_to_orders"
+    assert run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": DAILY}) == []
+    for row, place in ((0, (1, "2026-01-10, counted")), (1, (None, "no day, unmapped"))):
+        planted = [bent(each, column) if n == row else each for n, each in enumerate(DAILY)]
+        found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": planted})
+        assert [(each["entity_id"], each["place"]) for each in found] == [place]
+
+
+def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
+    """Days whose classes are swapped are off in both, though their sum is right."""
+    claim = "mart.daily_store_sales__tie_to_orders"
+    swapped = [DAILY[0] | {"sale_class": "excluded"}, DAILY[1]]
+    found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": swapped})
+    assert [each["place"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("column", ["lines", "units"])
+def test_product_mix_ties(run_check: Run, column: str) -> None:
+    """A product that has a line or unit too many is found."""
+    claim = "mart.product_mix__ties_to_orders"
+    mix = [
+        PLACE | {"product_id": 5, "lines": 1, "units": 3},
+        PLACE | {"product_id": None, "lines": 2, "units": None},
+        NOWHERE | {"product_id": 5, "lines": 1, "units": 1},
+    ]
+    assert run_check(claim, {"mart.orders": ORDERS, "mart.product_mix": mix}) == []
+    for row, place in ((1, "2026-01-10, counted"), (2, "no day, unmapped")):
+        planted = [bent(each, column) if n == row else each for n, each in enumerate(mix)]
+        found = run_check(claim, {"mart.orders": ORDERS, "mart.product_mix": planted})
+        assert [each["place"] for each in found] == [place]
+
+
+def test_reconciliation_ties(run_check: Run) -> None:
+    """An order that is not reconciled, or whose formula and residual are not its total, is found."""
+    claim = "mart.order_reconciliation__ties_to_orders"
+    orders = [PLACE | {"order_id": 1, "total_price": "7"}, NOWHERE | {"order_id": 2, "total_price": None}]
+    clean = [
+        PLACE | {"order_id": 1, "total_price": "7", "formula_total": "6.5", "total_residual": "0.5"},
+        NOWHERE | {"order_id": 2},
+    ]
+    assert run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean}) == []
+    for change in ({"total_price": "8"}, {"total_residual": "0.4"}, {"sale_class": "gone"}, {"business_date": None}):
+        planted = [clean[0] | change, clean[1]]
+        found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
+        assert found == [{"entity_id": 1, "place": "total_price"}]
+    found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
+    assert found == [{"entity_id": 2, "place": "lost"}]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("change", [{"missing": 0}, {"places": 6}, {"places_judged": 4}, {"bodies": 6}])
+def test_loads_add_up(run_check: Run, change: dict[str, int]) -> None:
+    """A load in which a body has no verdict, or two, is found."""
+    claim = "audit.loads__add_up"
+    verdicts = {"accepted": 1, "unchanged": 1, "quarantined": 1, "missing": 1, "failed": 1}
+    clean = {"load_id": "L1", **verdicts, "bodies": 5, "places": 5, "places_judged": 5}
+    assert run_check(claim, {"audit.loads": [clean]}) == []
+    planted = clean | {"load_id": "L2"} | change
+    assert [row["place"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]

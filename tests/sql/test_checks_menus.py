@@ -1,0 +1,306 @@
+"""The claims about stores and menus: each with a clean case and a planted fault."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+
+def edge(parent: str, edge_no: int, modifier_id: int | None, price: str | None = None) -> dict[str, Any]:
+    """Return a row of core.modifier_edges: `edge("product 5", 1, 7)`."""
+    kind, _, number = parent.partition(" ")
+    return {
+        "menu_id": 10,
+        "parent_type": kind,
+        "parent_id": int(number),
+        "edge_no": edge_no,
+        "modifier_id": modifier_id,
+        "price": price,
+    }
+
+
+def product(product_id: int, menu_id: int = 10, **more: Any) -> dict[str, Any]:
+    """Return a row of core.products."""
+    return {"menu_id": menu_id, "product_id": product_id, **more}
+
+
+def modifier(modifier_id: int, **more: Any) -> dict[str, Any]:
+    """Return a row of core.modifiers."""
+    return {"menu_id": 10, "modifier_id": modifier_id, **more}
+
+
+def path(product_id: int, *steps: tuple[int, int], is_cycle: bool = False) -> dict[str, Any]:
+    """Return a row of core.modifier_paths from (edge_no, modifier_id) steps."""
+    return {
+        "menu_id": 10,
+        "product_id": product_id,
+        "path": [step[0] for step in steps],
+        "modifier_ids": [step[1] for step in steps],
+        "modifier_id": steps[-1][1],
+        "depth": len(steps),
+        "is_cycle": is_cycle,
+    }
+
+
+GATE = {
+    "menu_id": 10,
+    "gate_price_groups": 1,
+    "gate_prices": 2,
+    "gate_products": 1,
+    "gate_product_references": 1,
+    "gate_modifiers": 1,
+    "gate_child_references": 0,
+    "gate_price_money": "3.5",
+    "gate_delivery_price_money": "0",
+    "gate_reference_money": "0.25",
+}
+FLAT: Given = {
+    "core.menus": [{"menu_id": 10}],
+    "core.price_groups": [{"menu_id": 10, "group_no": 1}],
+    "core.menu_prices": [
+        {"menu_id": 10, "group_no": 1, "price_no": 1, "price": "3.5"},
+        {"menu_id": 10, "group_no": 1, "price_no": 2},
+    ],
+    "core.products": [product(5)],
+    "core.modifiers": [modifier(7)],
+    "core.modifier_edges": [edge("product 5", 1, 7, "0.25")],
+}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("counted", "place"),
+    [
+        ("gate_price_groups", "price_groups"),
+        ("gate_prices", "prices"),
+        ("gate_products", "products"),
+        ("gate_modifiers", "modifiers"),
+        ("gate_product_references", "product references"),
+        ("gate_child_references", "child references"),
+    ],
+)
+def test_menu_counts_match_the_gate(run_check: Run, counted: str, place: str) -> None:
+    """A menu whose flat rows are one fewer than the gate counted is found, whatever they are."""
+    claim = "core.menus__match_the_gate"
+    assert run_check(claim, FLAT | {"raw.latest_menus": [GATE]}) == []
+    found = run_check(claim, FLAT | {"raw.latest_menus": [GATE | {counted: GATE[counted] + 1}]})  # type: ignore[operator]
+    assert found == [{"entity_id": 10, "place": place, "residual": None}]
+
+
+@pytest.mark.parametrize(
+    ("added", "place"),
+    [
+        ("gate_price_money", "price"),
+        ("gate_delivery_price_money", "delivery_price"),
+        ("gate_reference_money", "reference price"),
+    ],
+)
+def test_menu_money_matches_the_gate(run_check: Run, added: str, place: str) -> None:
+    """A menu whose prices are a hundredth of a cent less than the gate added up is found, with the difference."""
+    given = FLAT | {"raw.latest_menus": [GATE | {added: str(Decimal(str(GATE[added])) + Decimal("0.0001"))}]}
+    found = run_check("core.menus__match_the_gate", given)
+    assert found == [{"entity_id": 10, "place": place, "residual": Decimal("-0.0001")}]
+
+
+def test_a_lost_menu_is_found(run_check: Run) -> None:
+    """A menu that was accepted and has no row is found once, also when it is empty."""
+    empty = dict.fromkeys(GATE, 0) | {"menu_id": 11}
+    given = FLAT | {"raw.latest_menus": [GATE, empty]}
+    assert run_check("core.menus__match_the_gate", given) == [{"entity_id": 11, "place": "menu", "residual": None}]
+
+
+def test_stores_match_the_gate(run_check: Run) -> None:
+    """A store that was accepted and has no row, or fewer menus than the gate counted, is found."""
+    latest = [{"store_id": 1, "gate_menu_ids": 3}, {"store_id": 2, "gate_menu_ids": 0}]
+    menus = [{"store_id": 1, "menu_id": 10, "mentions": 2}, {"store_id": 1, "menu_id": 11, "mentions": 1}]
+    claim = "core.store_menus__match_the_gate"
+    assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
+    found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
+    assert found == [{"entity_id": 1, "place": "menu_ids", "detail": "-1 off"}]
+    claim = "core.stores__match_the_gate"
+    assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}, {"store_id": 2}]}) == []
+    assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}]}) == [{"entity_id": 2}]
+
+
+@pytest.mark.duckdb2
+def test_rule_1(run_check: Run) -> None:
+    """A price of a product that another menu has and its own lacks is found."""
+    claim = "core.menu_prices__name_a_product"
+    place = {"menu_id": 10, "group_no": 1}
+    clean = [place | {"price_no": 1, "product_id": 5}, place | {"price_no": 2, "product_id": None}]
+    products = [product(5), product(6, menu_id=11)]
+    assert run_check(claim, {"core.menu_prices": clean, "core.products": products}) == []
+    planted = [*clean, place | {"price_no": 3, "product_id": 6}]
+    assert run_check(claim, {"core.menu_prices": planted, "core.products": products}) == [
+        {"entity_id": 10, "place": "group 1, price 3", "detail": "product 6"}
+    ]
+
+
+@pytest.mark.duckdb2
+def test_rule_2(run_check: Run) -> None:
+    """A reference to no modifier of the menu is found, below a product and below a modifier."""
+    claim = "core.modifier_edges__name_a_modifier"
+    clean = [edge("product 5", 1, 7), edge("product 5", 2, None)]
+    assert run_check(claim, {"core.modifier_edges": clean, "core.modifiers": [modifier(7)]}) == []
+    planted = [*clean, edge("product 5", 3, 8), edge("modifier 7", 1, 9)]
+    assert run_check(claim, {"core.modifier_edges": planted, "core.modifiers": [modifier(7)]}) == [
+        {"entity_id": 10, "place": "modifier 7, edge 1", "detail": "modifier 9"},
+        {"entity_id": 10, "place": "product 5, edge 3", "detail": "modifier 8"},
+    ]
+
+
+def test_rule_3_products(run_check: Run) -> None:
+    """A product stored again with the same name, texts and modifiers is found; one that differs in any is not."""
+    claim = "core.products__are_stored_once"
+    edges = [edge("product 5", 1, 7, "1"), edge("product 6", 1, 7, "1"), edge("product 8", 1, 7, "2")]
+    clean = [
+        product(5, name="Tea"),
+        product(7, name="Tea"),
+        product(8, name="Tea"),
+        product(9, name="Tea", description="hot"),
+        product(5, menu_id=11, name="Tea"),
+        product(20, name=None),
+        product(21, name=None),
+        product(22, name=""),
+        product(23, name=""),
+    ]
+    assert run_check(claim, {"core.products": clean, "core.modifier_edges": edges}) == []
+    planted = [*clean, product(6, name="Tea")]
+    assert run_check(claim, {"core.products": planted, "core.modifier_edges": edges}) == [
+        {"entity_id": 10, "place": "product 6", "detail": "like product 5"}
+    ]
+
+
+def test_rule_3_modifiers(run_check: Run) -> None:
+    """A group that is stored again with the same children is found; options of one name are not."""
+    claim = "core.modifiers__are_stored_once"
+    edges = [edge("modifier 1", 1, 7), edge("modifier 2", 1, 8), edge("modifier 3", 1, 7)]
+    clean = [modifier(1, name="Size"), modifier(2, name="Size"), modifier(7, name="Large"), modifier(8, name="Large")]
+    assert run_check(claim, {"core.modifiers": clean, "core.modifier_edges": edges}) == []
+    planted = [*clean, modifier(3, name="Size")]
+    assert run_check(claim, {"core.modifiers": planted, "core.modifier_edges": edges}) == [
+        {"entity_id": 10, "place": "modifier 3", "detail": "like modifier 1"}
+    ]
+
+
+def test_one_meaning_in_every_menu(run_check: Run) -> None:
+    """A product with another name in another menu is found, unless ids are said to be a menu's own."""
+    claim = "core.products__mean_the_same_in_every_menu"
+    clean = [product(5, name="Tea"), product(5, menu_id=11, name="Tea"), product(5, menu_id=12, name=None)]
+    assert run_check(claim, {"core.products": clean}) == []
+    planted = [*clean, product(5, menu_id=13, name="Soup")]
+    assert run_check(claim, {"core.products": planted}) == [
+        {"entity_id": 13, "place": "product 5", "detail": "named otherwise in menu 10"}
+    ]
+    own = [{"menus_product_ids": "per_menu"}]
+    assert run_check(claim, {"core.products": planted, "raw.settings": own}) == []
+
+
+def test_repeated_ids(run_check: Run) -> None:
+    """Price groups and prices with one id in one menu are found, each in its place; nulls and other menus are not."""
+
+    def group(menu_id: int, no: int, group_id: int | None) -> dict[str, Any]:
+        return {"menu_id": menu_id, "group_no": no, "price_group_id": group_id}
+
+    claim = "core.price_groups__have_ids_of_their_own"
+    clean = [group(10, 1, 7), group(10, 2, None), group(10, 3, None), group(11, 1, 7)]
+    assert run_check(claim, {"core.price_groups": clean}) == []
+    assert run_check(claim, {"core.price_groups": [*clean, group(10, 4, 7)]}) == [
+        {"entity_id": 10, "place": "group 1", "detail": "group id 7"},
+        {"entity_id": 10, "place": "group 4", "detail": "group id 7"},
+    ]
+
+    def price(menu_id: int, group_no: int, price_id: int | None) -> dict[str, Any]:
+        return {"menu_id": menu_id, "group_no": group_no, "price_no": 1, "price_id": price_id}
+
+    claim = "core.menu_prices__have_ids_of_their_own"
+    prices = [price(10, 1, 7), price(10, 2, None), price(10, 3, None), price(11, 1, 7)]
+    assert run_check(claim, {"core.menu_prices": prices}) == []
+    assert run_check(claim, {"core.menu_prices": [*prices, price(10, 4, 7)]}) == [
+        {"entity_id": 10, "place": "group 1, price 1", "detail": "price id 7"},
+        {"entity_id": 10, "place": "group 4, price 1", "detail": "price id 7"},
+    ]
+
+
+def test_groups_out_of_order(run_check: Run) -> None:
+    """A group that stands after one of a higher position is found; equal positions and gaps are in order."""
+    claim = "core.price_groups__stand_in_order"
+
+    def groups(*positions: int | None) -> Given:
+        rows = [{"menu_id": 10, "group_no": no, "position": each} for no, each in enumerate(positions, start=1)]
+        return {"core.price_groups": rows}
+
+    assert run_check(claim, groups(1, 1, 4, None, 2)) == []
+    assert run_check(claim, groups(1, 3, 2)) == [{"entity_id": 10, "place": "group 3", "detail": "position 2"}]
+
+
+def test_cycles(run_check: Run) -> None:
+    """A modifier that stands below itself is found once per product, in however many paths."""
+    claim = "core.modifier_edges__form_no_cycle"
+    clean = [path(5, (1, 7)), path(5, (1, 7), (1, 8))]
+    assert run_check(claim, {"core.modifier_paths": clean}) == []
+    planted = [*clean, path(5, (1, 7), (1, 8), (1, 7), is_cycle=True), path(5, (1, 7), (1, 8), (2, 7), is_cycle=True)]
+    assert run_check(claim, {"core.modifier_paths": planted}) == [
+        {"entity_id": 10, "place": "product 5", "detail": "modifier 7"}
+    ]
+
+
+def test_cut_paths(run_check: Run) -> None:
+    """A product whose paths are fewer than its edges make is found; the end of a cycle is no cut."""
+    claim = "core.modifier_paths__are_whole"
+    edges = [edge("product 5", 1, 7), edge("modifier 7", 1, 8), edge("modifier 8", 1, 7), edge("modifier 7", 2, 9)]
+    whole = [
+        path(5, (1, 7)),
+        path(5, (1, 7), (1, 8)),
+        path(5, (1, 7), (2, 9)),
+        path(5, (1, 7), (1, 8), (1, 7), is_cycle=True),
+    ]
+    assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": whole}) == []
+    cut = [each for each in whole if each["path"] != [1, 2]]
+    assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": cut}) == [
+        {"entity_id": 10, "place": "product 5", "detail": "3 paths kept"}
+    ]
+    assert run_check(claim, {"core.modifier_edges": edges}) == [
+        {"entity_id": 10, "place": "product 5", "detail": "0 paths kept"}
+    ]
+
+
+def test_stores_and_their_menus(run_check: Run) -> None:
+    """A store without a menu that was observed is found, and each menu that it names in vain."""
+    given: Given = {
+        "core.menus": [{"menu_id": 10}],
+        "core.store_menus": [{"store_id": 1, "menu_id": 10}],
+    }
+    claim, named = "core.stores__have_a_known_menu", "core.store_menus__name_a_known_menu"
+    assert run_check(claim, given | {"core.stores": [{"store_id": 1}]}) == []
+    assert run_check(named, given) == []
+    given["core.store_menus"].append({"store_id": 2, "menu_id": 11})
+    stores = [{"store_id": 1}, {"store_id": 2}, {"store_id": 3}]
+    assert [row["entity_id"] for row in run_check(claim, given | {"core.stores": stores})] == [2, 3]
+    assert run_check(named, given) == [{"entity_id": 2, "place": "menu 11"}]
+
+
+def test_timezones_that_do_not_exist(run_check: Run) -> None:
+    """A timezone that the database lacks is found; none at all is not."""
+    claim = "core.stores__name_a_timezone_that_exists"
+    clean = [{"store_id": 1, "timezone": "Europe/Berlin"}, {"store_id": 2, "timezone": None}]
+    assert run_check(claim, {"core.stores": clean}) == []
+    planted = [*clean, {"store_id": 3, "timezone": "europe/berlin"}, {"store_id": 4, "timezone": ""}]
+    assert [row["entity_id"] for row in run_check(claim, {"core.stores": planted})] == [3, 4]
+
+
+def test_no_menu_at_all(run_check: Run) -> None:
+    """Orders without any menu to compare them with are said to be so, once."""
+    claim = "core.menus__are_known"
+    assert run_check(claim, {"core.orders": [], "core.menus": []}) == []
+    assert run_check(claim, {"core.orders": [{"order_id": 1}], "core.menus": [{"menu_id": 10}]}) == []
+    found = run_check(claim, {"core.orders": [{"order_id": 1}, {"order_id": 2}]})
+    assert [(row["entity_id"], row["place"]) for row in found] == [(None, "no menu")]

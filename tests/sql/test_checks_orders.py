@@ -1,0 +1,137 @@
+"""The claims about what orders refer to, and about repeated ids: each with a clean case and a planted fault."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+PER_MENU = [{"menus_product_ids": "per_menu"}]
+# Store 1 has menu 10, store 2 has menu 11, store 3 names one that was never observed.
+MENUS: Given = {
+    "core.menus": [{"menu_id": 10}, {"menu_id": 11}],
+    "core.store_menus": [
+        {"store_id": 1, "menu_id": 10},
+        {"store_id": 2, "menu_id": 11},
+        {"store_id": 3, "menu_id": 99},
+    ],
+}
+
+
+@pytest.mark.duckdb2
+def test_known_stores(run_check: Run) -> None:
+    """An order of a store without a record is found; one that names no store is not."""
+    claim = "core.orders__name_a_known_store"
+    stores = [{"store_id": 1}]
+    clean = [{"order_id": 1, "store_id": 1}, {"order_id": 2, "store_id": None}]
+    assert run_check(claim, {"core.orders": clean, "core.stores": stores}) == []
+    assert run_check(claim, {"core.orders": [*clean, {"order_id": 3, "store_id": 9}], "core.stores": stores}) == [
+        {"entity_id": 3, "place": "store_id", "detail": "store 9"}
+    ]
+
+
+def sold(store_id: int | None, *product_ids: int | None) -> Given:
+    """Return an order of a store with a line per product."""
+    return {
+        "core.orders": [{"order_id": 7, "store_id": store_id}],
+        "core.order_lines": [
+            {"order_id": 7, "line_no": no, "product_id": each} for no, each in enumerate(product_ids, start=1)
+        ],
+    }
+
+
+PRODUCTS: Given = MENUS | {
+    "core.products": [
+        {"menu_id": 10, "product_id": 5},
+        {"menu_id": 11, "product_id": 5},
+        {"menu_id": 11, "product_id": 6},
+    ]
+}
+
+
+@pytest.mark.duckdb2
+def test_known_products(run_check: Run) -> None:
+    """Ids global: a product on any menu is known, also of another store; a null refers to nothing."""
+    claim = "core.order_lines__name_a_known_product"
+    assert run_check(claim, PRODUCTS | sold(1, 5, 6, None)) == []
+    assert run_check(claim, PRODUCTS | sold(None, 6)) == []
+    assert run_check(claim, PRODUCTS | sold(1, 5, 8)) == [{"entity_id": 7, "place": "line 2", "detail": "product 8"}]
+    assert [row["place"] for row in run_check(claim, PRODUCTS | sold(None, 8))] == ["line 1"]
+
+
+def test_known_products_per_menu(run_check: Run) -> None:
+    """Ids per menu: only the store's own menus count; where none is known, there is nothing to compare with."""
+    claim = "core.order_lines__name_a_known_product"
+    given = PRODUCTS | {"raw.settings": PER_MENU}
+    assert run_check(claim, given | sold(2, 5, 6)) == []
+    assert run_check(claim, given | sold(1, 5, 6)) == [{"entity_id": 7, "place": "line 2", "detail": "product 6"}]
+    for store_without_known_menu in (3, 4, None):
+        assert run_check(claim, given | sold(store_without_known_menu, 8)) == []
+
+
+def test_no_menu_to_compare_with(run_check: Run) -> None:
+    """Without any menu no line is listed: another claim says so once, not once a line."""
+    assert run_check("core.order_lines__name_a_known_product", sold(1, 5)) == []
+
+
+@pytest.mark.parametrize(("mode", "known"), [("global", [5, 6]), ("per_menu", [5])])
+def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
+    """Modifiers are looked for where products are: on any menu, or on the store's own."""
+    claim = "core.order_line_modifiers__name_a_known_modifier"
+    modifiers = [{"menu_id": 10, "modifier_id": 5}, {"menu_id": 11, "modifier_id": 6}]
+    sold_modifiers = [
+        {"order_id": 7, "line_no": 2, "modifier_no": no, "modifier_id": each}
+        for no, each in enumerate((5, 6, None, 8), start=1)
+    ]
+    given = MENUS | {
+        "raw.settings": [{"menus_product_ids": mode}],
+        "core.orders": [{"order_id": 7, "store_id": 1}],
+        "core.modifiers": modifiers,
+        "core.order_line_modifiers": sold_modifiers,
+    }
+    expected = [
+        {
+            "entity_id": 7,
+            "place": f"line 2, modifier {each['modifier_no']}",
+            "detail": f"modifier {each['modifier_id']}",
+        }
+        for each in sold_modifiers
+        if each["modifier_id"] is not None and each["modifier_id"] not in known
+    ]
+    assert run_check(claim, given) == expected
+    assert expected
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(("noun", "plural"), [("line", "lines"), ("delivery", "deliveries")])
+def test_repeated_ids(run_check: Run, noun: str, plural: str) -> None:
+    """Lines or deliveries of one order with one id are found, each in its place; nulls and other orders are not."""
+
+    def row(order_id: int, no: int, id_: int | None) -> dict[str, Any]:
+        return {"order_id": order_id, f"{noun}_no": no, f"{noun}_id": id_}
+
+    claim, table = f"core.order_{plural}__have_ids_of_their_own", f"core.order_{plural}"
+    clean = [row(1, 1, 7), row(1, 2, 8), row(1, 3, None), row(1, 4, None), row(2, 1, 7)]
+    assert run_check(claim, {table: clean}) == []
+    assert run_check(claim, {table: [*clean, row(1, 5, 7)]}) == [
+        {"entity_id": 1, "place": f"{noun} 1", "detail": f"{noun} id 7"},
+        {"entity_id": 1, "place": f"{noun} 5", "detail": f"{noun} id 7"},
+    ]
+
+
+def test_the_formula(run_check: Run) -> None:
+    """A total off by a hundredth of a cent is found with its residual; one that cannot be told is not."""
+    claim = "mart.order_reconciliation__keeps_the_formula"
+    clean = [{"order_id": 1, "verdict": "balanced"}, {"order_id": 2, "verdict": "cannot_tell"}]
+    assert run_check(claim, {"mart.order_reconciliation": clean}) == []
+    planted = {"order_id": 3, "verdict": "total_off", "total_residual": "-0.0001"}
+    assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
+        {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001")}
+    ]
