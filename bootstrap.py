@@ -19,8 +19,11 @@ if sys.version_info < (3, 11):  # noqa: UP036 - said here, because no package me
         f"({sys.executable}). Run bootstrap.py with a newer one."
     )
 
+try:
+    import fcntl
+except ImportError:
+    sys.exit("ordermart runs on Linux and macOS; on Windows use the Linux that comes with it (WSL).")
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -42,14 +45,7 @@ ENVIRONMENTS = {
 }
 OLDEST_PIP = (22, 3)  # the first that installs into another environment
 # pip settings of this user that would send packages elsewhere than into the environment.
-MISLEADING = (
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PIP_TARGET",
-    "PIP_PREFIX",
-    "PIP_ROOT",
-    "PIP_REQUIRE_VIRTUALENV",
-)
+MISLEADING = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV")
 USAGE = (__doc__ or "").split("\n\n", 2)[2]
 
 
@@ -74,7 +70,7 @@ def main(arguments: list[str]) -> NoReturn:
             for name in rest or [".venv"]:
                 set_up(name)
             sys.exit(0)
-    except SetupError as error:
+    except (SetupError, OSError) as error:
         sys.exit(f"bootstrap: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -113,18 +109,7 @@ def set_up(name: str) -> Path:
         if not (whole and found.get("locks") == wanted["locks"] and found.get("python") == wanted["python"]):
             pip = make(environment)
             for lock in ENVIRONMENTS[name]:
-                install(
-                    pip,
-                    lock,
-                    [
-                        "--require-hashes",
-                        "--no-deps",
-                        "--only-binary",
-                        ":all:",
-                        "-r",
-                        str(ROOT / lock),
-                    ],
-                )
+                install(pip, lock, ["--require-hashes", "--no-deps", "-r", str(ROOT / lock)])
         install(pip_of(environment), "ordermart", ["--no-build-isolation", "--no-deps", "-e", str(ROOT)])
         draft = stamp.with_suffix(".part")
         draft.write_text(json.dumps(wanted), encoding="utf-8")
