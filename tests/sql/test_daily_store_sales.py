@@ -1,0 +1,123 @@
+"""mart.daily_store_sales: one row per store, business day and sale class."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
+
+
+def order(order_id: int, **more: Any) -> dict[str, Any]:
+    """Return a row of mart.orders: store 1, 10 January, counted, unless told."""
+    return {
+        "order_id": order_id,
+        "store_id": 1,
+        "store_name": "Nord",
+        "currency": "EUR",
+        "business_date": "2026-01-10",
+        "sale_class": "counted",
+        "lines": 1,
+        "units": 2,
+    } | more
+
+
+@pytest.mark.duckdb2
+def test_classes_stand_side_by_side(run_table: Run) -> None:
+    """Each class of a day is a row of its own, and all of them add up to everything placed."""
+    orders = [
+        order(1, total_price="10.10"),
+        order(2, total_price="0.0001"),
+        order(3, total_price="5", sale_class="excluded"),
+        order(4, total_price="7", sale_class="gone"),
+        order(5, total_price=None, sale_class="unmapped"),
+    ]
+    rows = run_table("mart.daily_store_sales", {"mart.orders": orders})
+    assert [(row["sale_class"], row["orders"], row["total_price"]) for row in rows] == [
+        ("counted", 2, Decimal("10.1001")),
+        ("excluded", 1, Decimal(5)),
+        ("gone", 1, Decimal(7)),
+        ("unmapped", 1, None),
+    ]
+    assert sum(row["orders"] for row in rows) == len(orders)
+
+
+@pytest.mark.duckdb2
+def test_orders_without_day_or_store_stay(run_table: Run) -> None:
+    """Orders without a time or a store are under a null of their own, not dropped."""
+    nowhere = {"store_id": None, "store_name": None, "currency": None}
+    rows = run_table(
+        "mart.daily_store_sales",
+        {"mart.orders": [order(1, business_date=None), order(2, **nowhere), order(3, business_date=None, **nowhere)]},
+    )
+    assert [(row["store_id"], row["business_date"], row["orders"]) for row in rows] == [
+        (1, None, 1),
+        (None, dt.date(2026, 1, 10), 1),
+        (None, None, 1),
+    ]
+
+
+def test_currencies_never_add(run_table: Run) -> None:
+    """Stores of different currencies are different rows, each with its label."""
+    rows = run_table(
+        "mart.daily_store_sales",
+        {"mart.orders": [order(1, tip="1"), order(2, tip="1", store_id=2, store_name="Sud", currency="USD")]},
+    )
+    assert [(row["store_name"], row["currency"], row["tip"]) for row in rows] == [
+        ("Nord", "EUR", Decimal(1)),
+        ("Sud", "USD", Decimal(1)),
+    ]
+
+
+def test_what_is_lacking_is_counted(run_table: Run) -> None:
+    """A part that an order lacks adds nothing, and the row says how many orders lack one."""
+    whole = dict.fromkeys(PARTS, "1")
+    orders = [order(1, **whole), order(2, **whole | {"tip": None}, units=None), order(3, units=None)]
+    (row,) = run_table("mart.daily_store_sales", {"mart.orders": orders})
+    assert (row["orders"], row["orders_lacking_a_part"], row["tip"], row["discount"]) == (3, 2, Decimal(1), Decimal(2))
+    assert (row["lines"], row["units"]) == (3, 2)
+
+
+def test_amounts_too_large_for_one_order(run_table: Run) -> None:
+    """A hundred of the largest amounts that an order may state add up to the cent."""
+    (row,) = run_table(
+        "mart.daily_store_sales", {"mart.orders": [order(n, total_price="99999999999999.9999") for n in range(100)]}
+    )
+    assert row["total_price"] == 100 * Decimal("99999999999999.9999")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "store_id": st.sampled_from([1, 2, None]),
+                "business_date": st.sampled_from(["2026-01-10", "2026-01-11", None]),
+                "sale_class": st.sampled_from(["counted", "excluded", "unmapped", "gone"]),
+                "total_price": st.none() | st.decimals(-1000, 1000, places=4).map(str),
+            }
+        ),
+        max_size=30,
+    )
+)
+def test_everything_placed_is_there_once(run_table: Run, placed: list[dict[str, Any]]) -> None:
+    """Whatever was placed, orders and money over all rows are those of the orders, and per key too."""
+    orders = [order(n, store_name=None, currency=None) | each for n, each in enumerate(placed)]
+    rows = run_table("mart.daily_store_sales", {"mart.orders": orders})
+    keys = Counter((each["store_id"], each["business_date"], each["sale_class"]) for each in orders)
+    assert {
+        (row["store_id"], row["business_date"] and row["business_date"].isoformat(), row["sale_class"]): row["orders"]
+        for row in rows
+    } == keys
+    assert sum(row["total_price"] or 0 for row in rows) == sum(Decimal(each["total_price"] or 0) for each in placed)
