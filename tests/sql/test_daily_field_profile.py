@@ -1,0 +1,44 @@
+"""audit.daily_field_profile: what orders lack or have beyond the interface, by business day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+@pytest.mark.duckdb2
+def test_counted_by_day(run_table: Run) -> None:
+    """An order counts once under each of its notes, on its day or under none."""
+    notes = [
+        {
+            "order_id": 1,
+            "absences": ["tip=null"],
+            "unknown_fields": ["/a:string"],
+            "_fetched_at": "2026-11-20T01:00:00Z",
+        },
+        {"order_id": 2, "absences": ["tip=null"], "unknown_fields": [], "_fetched_at": "2026-11-20T02:00:00Z"},
+        {"order_id": 3, "absences": ["tip=null"], "unknown_fields": []},
+    ]
+    days = [
+        {"order_id": 1, "business_date": "2026-11-20"},
+        {"order_id": 2, "business_date": "2026-11-20"},
+        {"order_id": 3, "business_date": None},
+        {"order_id": 4, "business_date": "2026-11-20"},
+    ]
+    rows = run_table("audit.daily_field_profile", {"audit.order_notes": notes, "mart.orders": days})
+    day = dt.date(2026, 11, 20)
+    assert [(row["business_date"], row["note"], row["documents"], row["example_id"]) for row in rows] == [
+        (day, "/a:string", 1, 1),
+        (day, "tip=null", 2, 1),
+        (None, "tip=null", 1, 3),
+    ]
+    assert rows[1]["first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
+    assert rows[1]["last_seen_at"] == dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
+    assert rows[2]["first_seen_at"] is None

@@ -1,0 +1,54 @@
+"""audit.daily_vocabulary: which values the coded fields of orders have, by business day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+DAY = dt.date(2026, 11, 20)
+
+
+@pytest.mark.duckdb2
+def test_every_coded_field(run_table: Run) -> None:
+    """Values are counted by order and by how often they stand in orders, exactly as sent; a null is no value."""
+    rows = run_table(
+        "audit.daily_vocabulary",
+        {
+            "mart.orders": [
+                {"order_id": 1, "business_date": DAY, "status": "done", "platform": "web", "dispatch_method": None},
+                {"order_id": 2, "business_date": DAY, "status": "Done", "platform": "web", "dispatch_method": ""},
+            ],
+            "core.order_line_modifiers": [
+                {"order_id": order_id, "line_no": line_no, "modifier_no": 1, "action": action}
+                for order_id, line_no, action in ((1, 1, "add"), (1, 2, "add"), (2, 1, "add"), (2, 2, None))
+            ],
+            "core.order_deliveries": [
+                {"order_id": 2, "delivery_no": 1, "type": "own_delivery", "status": "confirmed"},
+                {"order_id": 2, "delivery_no": 2, "type": "own_delivery", "status": "lost"},
+            ],
+        },
+    )
+    assert [(row["path"], row["value"], row["documents"], row["times"], row["example_id"]) for row in rows] == [
+        ("/deliveries/*/status", "confirmed", 1, 1, 2),
+        ("/deliveries/*/status", "lost", 1, 1, 2),
+        ("/deliveries/*/type", "own_delivery", 1, 2, 2),
+        ("/dispatch_method", "", 1, 1, 2),
+        ("/items/*/modifiers/*/action", "add", 2, 3, 1),
+        ("/platform", "web", 2, 2, 1),
+        ("/status", "Done", 1, 1, 2),
+        ("/status", "done", 1, 1, 1),
+    ]
+
+
+def test_days_apart(run_table: Run) -> None:
+    """Each day has its own rows, orders without a day too."""
+    orders = [{"order_id": 1, "business_date": DAY, "status": "done"}, {"order_id": 2, "status": "done"}]
+    rows = run_table("audit.daily_vocabulary", {"mart.orders": orders})
+    assert [(row["business_date"], row["documents"]) for row in rows] == [(DAY, 1), (None, 1)]
