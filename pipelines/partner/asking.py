@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import httpx
+
 from pipelines.partner.answers import Answer, Trouble
 from pipelines.partner.breaker import Breaker
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
-from pipelines.partner.exchange import exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, exchange
 from pipelines.partner.pace import Pace
 from pipelines.partner.retry import RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request
 
 if TYPE_CHECKING:
-    import httpx
-
     from pipelines.partner.clock import Clock
     from pipelines.partner.token import Token
     from pipelines.settings import Partner
@@ -40,9 +40,9 @@ class Asked:
 class Asking:
     """What all requests of a run share: connections, token, pace, breaker, retry budget."""
 
-    def __init__(self, partner: Partner, http: httpx.AsyncClient, clock: Clock) -> None:
+    def __init__(self, partner: Partner, network: httpx.AsyncBaseTransport, clock: Clock) -> None:
         self._partner = partner
-        self._http = http
+        self._network = network
         self._clock = clock
         self._pace = Pace(partner.max_in_flight)
         self._budget = RetryBudget()
@@ -105,10 +105,11 @@ class Asking:
         breaker, timeout = self._breaker, self._partner.timeout_seconds
         if probe:
             timeout = min(timeout, max(1.0, breaker.seconds_left()))
+        request.extensions["timeout"] = {"connect": self._partner.connect_timeout_seconds}
         began = self._clock.monotonic()
         told = False
         try:
-            outcome = await exchange(self._http, request, limit=limit, seconds=timeout, clock=self._clock)
+            outcome = await exchange(self._network, request, limit=limit, seconds=timeout, clock=self._clock)
             told = True
         finally:
             if probe and not told:
@@ -132,7 +133,7 @@ class Asking:
         seconds = 0.0
         while True:
             probe = await self._breaker.admit()
-            request = authenticate_request(self._http, self._partner)
+            request = authenticate_request(self._partner)
             outcome = await self._send(request, _TOKEN_BYTES, path, probe=probe)
             tries += 1
             seconds += outcome.ms / 1000.0
@@ -163,7 +164,7 @@ class Asking:
 
     def _request(self, url: str, token: Token) -> httpx.Request:
         header = self._partner.authenticate.header
-        return self._http.build_request("GET", url, headers={header: token.header_value.reveal()})
+        return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
 
 
 def _refusal(path: str, status: int) -> str:

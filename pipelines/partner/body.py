@@ -22,12 +22,12 @@ class BodyError(Exception):
         self.code = code
 
 
-async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Return the body and whether it is over `limit` bytes; then it is cut just above it.
+async def read_body(response: httpx.Response, encoding: str, limit: int) -> tuple[bytes, bool]:
+    """Return the body, whose Content-Encoding is `encoding`, and whether it is over `limit` bytes: then cut above it.
 
     Raise BodyError for an encoding other than gzip and for a packed body that ends early.
     """
-    packing = response.headers.get("content-encoding", "identity").strip().lower()
+    packing = encoding.strip().lower()
     if packing in {"", "identity"}:
         return await _plain(response, limit)
     if packing in {"gzip", "x-gzip", "deflate"}:

@@ -5,7 +5,6 @@ Knows nothing of what a document means, and keeps nothing on disk.
 
 from __future__ import annotations
 
-from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -30,6 +29,8 @@ _PAGE_BYTES = 67_108_864
 class PartnerClient:
     """Asks the partner service; an async context manager, for one run.
 
+    It speaks to httpx's transport itself: AsyncClient above it keeps cookies, follows redirects and
+    logs addresses, none of which is wanted here, and more than halves the requests a second.
     Reads a body to just above `max_bytes` and no further. Redirects are errors: the token goes to
     base_url alone. `transport` takes the place of the network, `clock` of time and chance.
     """
@@ -45,29 +46,20 @@ class PartnerClient:
         self.max_in_flight = partner.max_in_flight
         self._partner = partner
         self._max_bytes = max_bytes
-        self._transport = transport
         self._clock = clock or Clock()
-        self._http: httpx.AsyncClient | None = None
+        self._network = transport
         self._asking: Asking | None = None
 
     async def __aenter__(self) -> Self:
-        partner = self._partner
-        self._http = httpx.AsyncClient(
-            transport=self._transport or _network(partner),
-            timeout=httpx.Timeout(partner.timeout_seconds, connect=partner.connect_timeout_seconds, pool=None),
-            headers={"Accept": "application/json", "Accept-Encoding": "gzip"},
-            follow_redirects=False,
-            trust_env=False,
-        )
-        # A cookie is a credential, too: none is kept, here or below.
-        self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self._asking = Asking(partner, self._http, self._clock)
+        if self._network is None:
+            self._network = _network(self._partner)
+        self._asking = Asking(self._partner, self._network, self._clock)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._http is not None:
-            await self._http.aclose()
-        self._http = self._asking = None
+        if self._network is not None:
+            await self._network.aclose()
+        self._network = self._asking = None
 
     async def order(self, id_: int) -> Fetched:
         """Return the order (interface section 4.5); raise RequestFailed or RunStopped."""
@@ -149,6 +141,7 @@ def _network(partner: Partner) -> httpx.AsyncBaseTransport:
         opened = aiohttp.ClientSession(
             # One more than the pace allows, for the token.
             connector=aiohttp.TCPConnector(limit=partner.max_in_flight + 1, ssl=context),
+            # A cookie is a credential, too: none is kept.
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         # aiohttp sends a lost GET once more on its own: it would double what an outage is asked.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.partner.clock import Clock
 
+ASK_FOR_JSON = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "ordermart"}
 KEPT_HEADERS = ("content-type", "etag", "last-modified", "date")
 _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
@@ -50,7 +51,7 @@ _FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
 
 
 async def exchange(
-    http: httpx.AsyncClient, request: httpx.Request, *, limit: int, seconds: float, clock: Clock
+    network: httpx.AsyncBaseTransport, request: httpx.Request, *, limit: int, seconds: float, clock: Clock
 ) -> Answer | Trouble:
     """Send `request`, read at most just over `limit` bytes, all within `seconds`.
 
@@ -61,7 +62,7 @@ async def exchange(
     fault: tuple[str, str] | None = None
     try:
         async with asyncio.timeout(seconds):
-            outcome = await _send(http, request, limit, clock, began)
+            outcome = await _send(network, request, limit, clock, began)
     except asyncio.CancelledError:
         fault = None
     except BodyError as error:
@@ -74,25 +75,27 @@ async def exchange(
         # Raised anew, here: the one that was caught carries frames that hold the headers.
         raise asyncio.CancelledError
     code, reason = fault
-    return Trouble(code=code, reason=reason, status=None, ms=_since(clock, began))
+    return Trouble(code=code, reason=reason, status=None, ms=_since(clock, began), overload=code == "timeout")
 
 
 async def _send(
-    http: httpx.AsyncClient, request: httpx.Request, limit: int, clock: Clock, began: float
+    network: httpx.AsyncBaseTransport, request: httpx.Request, limit: int, clock: Clock, began: float
 ) -> Answer | Trouble:
-    response = await http.send(request, stream=True, follow_redirects=False)
+    response = await network.handle_async_request(request)
     try:
         status = response.status_code
-        if status not in (_OK, _CREATED):
-            return await _not_ok(response, clock, began)
-        if not _is_json(response.headers.get("content-type")):
+        headers = _read(response.headers)
+        # A token may be said to be created (201); a document is there (200).
+        if status != _OK and not (status == _CREATED and request.method == "POST"):
+            return await _not_ok(response, headers, clock, began)
+        if not _is_json(headers.get("content-type")):
             reason = "the content type is not JSON"
             ms = _since(clock, began)
             return Trouble(code="content_type", reason=reason, status=status, ms=ms)
-        body, oversize = await read_body(response, limit)
+        body, oversize = await read_body(response, headers.get("content-encoding", ""), limit)
         ms = _since(clock, began)
         if not oversize and not _parses(body):
-            framed = "content-length" in response.headers or "transfer-encoding" in response.headers
+            framed = "content-length" in headers or "transfer-encoding" in headers
             return Trouble(
                 code="not_json",
                 reason="the body is not JSON" if framed else "the body ended before its end",
@@ -108,22 +111,22 @@ async def _send(
             body=body,
             ms=ms,
             oversize=oversize,
-            headers=_kept(response.headers),
-            links=tuple(response.headers.get_list("link")) if "link" in response.headers else (),
+            headers=_kept(headers),
+            links=tuple(response.headers.get_list("link")) if "link" in headers else (),
         )
     finally:
         await response.aclose()
 
 
-async def _not_ok(response: httpx.Response, clock: Clock, began: float) -> Answer | Trouble:
+async def _not_ok(response: httpx.Response, headers: dict[str, str], clock: Clock, began: float) -> Answer | Trouble:
     status = response.status_code
-    retry_after = seconds_to_wait(response.headers.get("retry-after"), clock.now())
+    retry_after = seconds_to_wait(headers.get("retry-after"), clock.now())
     # The status is what counts here, not how its body ended.
     with contextlib.suppress(BodyError, httpx.HTTPError):
-        await read_body(response, _DRAIN)
+        await read_body(response, "", _DRAIN)
     ms = _since(clock, began)
     if status in (_UNAUTHORIZED, _NOT_FOUND):
-        return Answer(status=status, body=b"", ms=ms, headers=_kept(response.headers))
+        return Answer(status=status, body=b"", ms=ms, headers=_kept(headers))
     if status in _REDIRECTS:
         code, reason = "redirect", f"the service redirects ({status}): set the final address"
     elif status == _TOO_MANY:
@@ -170,7 +173,12 @@ def _is_json(content_type: str | None) -> bool:
     return media in {"application/json", "text/json"} or media.endswith("+json")
 
 
-def _kept(headers: httpx.Headers) -> Mapping[str, str]:
+def _read(headers: httpx.Headers) -> dict[str, str]:
+    # Once through the raw ones: httpx looks through all of them for each name asked for.
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.raw}
+
+
+def _kept(headers: dict[str, str]) -> Mapping[str, str]:
     return {name: headers[name] for name in KEPT_HEADERS if name in headers}
 
 

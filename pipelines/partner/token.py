@@ -13,16 +13,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import msgspec
 
 from pipelines.partner import pointer
 from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
+from pipelines.partner.exchange import ASK_FOR_JSON
 from pipelines.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    import httpx
 
     from pipelines.partner.clock import Clock
     from pipelines.settings import Partner
@@ -108,7 +108,7 @@ class Tokens:
         return token.expires_at is not None and self._clock.monotonic() >= token.expires_at
 
 
-def authenticate_request(http: httpx.AsyncClient, partner: Partner) -> httpx.Request:
+def authenticate_request(partner: Partner) -> httpx.Request:
     """Return the request of interface section 4.1, as [partner.authenticate] describes it."""
     how = partner.authenticate
     needed = set(_PLACE.findall(" ".join(how.body.values())))
@@ -121,10 +121,11 @@ def authenticate_request(http: httpx.AsyncClient, partner: Partner) -> httpx.Req
             )
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
-        return http.build_request("POST", url, json=_filled(partner))
+        return httpx.Request("POST", url, headers=ASK_FOR_JSON, json=_filled(partner))
     if how.encoding == "form":
-        return http.build_request("POST", url, data=_filled(partner))
-    return http.build_request("POST", url, data=_filled(partner), headers={"Authorization": _basic(partner)})
+        return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
+    headers = {**ASK_FOR_JSON, "Authorization": _basic(partner)}
+    return httpx.Request("POST", url, headers=headers, data=_filled(partner))
 
 
 def _usable(secret: Secret) -> bool:
