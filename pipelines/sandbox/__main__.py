@@ -7,6 +7,7 @@ import datetime as dt
 import sys
 from pathlib import Path
 
+from pipelines.sandbox.dialects import DIALECTS
 from pipelines.sandbox.serve import DEFAULTS, ServeError, serve
 
 
@@ -28,6 +29,9 @@ def main() -> int:
     flags.add_argument("--client-id", default="sandbox")
     flags.add_argument("--client-secret", default="sandbox")
     flags.add_argument("--token-life-seconds", type=int, default=3600)
+    flags.add_argument("--dialect", choices=DIALECTS, default="standard", help="how it says what is not shown")
+    flags.add_argument("--trouble", action="append", default=[], metavar="NAME=VALUE", help="such as rate_500=0.1")
+    flags.add_argument("--webhooks", action="append", default=[], metavar="NAME=VALUE", help="such as to=URL")
     flags.add_argument("--watch-stdin", action="store_true", help="stop when standard input ends")
     try:
         serve(**vars(flags.parse_args()))

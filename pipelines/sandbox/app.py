@@ -1,32 +1,34 @@
-"""The stand-in's HTTP face: interface sections 4 and 5 over a world, and a control desk for tests.
+"""The stand-in's HTTP face: interface sections 4 and 5 over a world, said in a dialect.
 
-What the interface does not show (paths of authenticate and stores, bodies of errors) is answered here in one way of
-many. Faults of the connection are not made here: they wrap this application as ASGI middleware.
+What the interface does not show (paths of authenticate and stores, bodies of errors) is answered in one way of many:
+`dialects`. What goes wrong on the way is made in `spoiling`; the desk for tests is `desk`.
 """
 
 from __future__ import annotations
 
-import collections
-import datetime as dt
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from starlette.applications import Starlette
-from starlette.responses import Response
+from starlette.requests import Request
 from starlette.routing import Route
 
+from pipelines.sandbox.dialects import ROOT, Dialect, json
+from pipelines.sandbox.spoiling import Spoiler
 from pipelines.sandbox.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import datetime as dt
+    from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.middleware import Middleware
-    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from pipelines.sandbox.trouble import Trouble
     from pipelines.sandbox.world import World
 
-ROOT = "/v1/partner_developers"
+__all__ = ["ROOT", "Service", "make_app"]
 # The longest text that can be a 64-bit id.
 _ID_DIGITS = 19
 
@@ -34,12 +36,22 @@ _ID_DIGITS = 19
 class Service:
     """A world at a time: the answers that the service would give then, orders kept encoded."""
 
-    def __init__(self, world: World, *, client_id: str, client_secret: str, token_life_seconds: int = 3600) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        client_id: str,
+        client_secret: str,
+        token_life_seconds: int = 3600,
+        dialect: Dialect | None = None,
+    ) -> None:
         secret = hashlib.sha256(f"sandbox/{world.config.seed}/{client_secret}".encode()).digest()
         self.world = world
+        self.dialect = dialect or Dialect()
         self.tokens = Tokens(secret, token_life_seconds)
+        self.spoiler = Spoiler(world.config.seed, self.dialect.error)
         self.now = world.end
-        self.served: collections.Counter[str] = collections.Counter()
+        self._token_life_seconds = token_life_seconds
         self._credentials = (client_id, client_secret)
         self._settled: dict[int, tuple[int, bytes]] = {
             order_id: (settled, body) for order_id, settled, body in world.orders()
@@ -57,6 +69,10 @@ class Service:
             return None
         return kept[1] if kept[0] <= self.now.timestamp() else self.world.order(order_id, self.now)
 
+    def unsettled(self, since: int) -> list[int]:
+        """Return the ids of orders that are placed or change after this moment."""
+        return [order_id for order_id, (settled, _) in self._settled.items() if settled > since]
+
     def menu(self, menu_id: int) -> bytes | None:
         """Return the menu as it stands now."""
         key = (menu_id, self.now)
@@ -66,99 +82,102 @@ class Service:
 
     def store(self, store_id: int) -> bytes | None:
         """Return the store record as it stands now."""
-        return self.world.store(store_id, self.now)
+        record = self.world.store(store_id, self.now)
+        return None if record is None else self.dialect.store_record(record)
+
+    def stores(self) -> list[bytes]:
+        """Return all stores' records as they stand now."""
+        found = (self.world.store(store_id, self.now) for store_id in self.world.store_ids)
+        return [record for record in found if record is not None]
 
     def move(self, now: dt.datetime) -> None:
         """Set the clock."""
         self.now = now
         self._menus.clear()
 
+    def suffer(self, trouble: Trouble) -> None:
+        """Let another trouble begin."""
+        life = trouble.token_life_seconds
+        self.tokens.life_seconds = self._token_life_seconds if life is None else life
+        self.spoiler.set(trouble, self.tokens.revoke)
 
-def make_app(service: Service, middleware: Sequence[Middleware] = ()) -> Starlette:
-    """Return the ASGI application; `middleware` may spoil what it says, outermost first."""
-    routes = [
-        Route(f"{ROOT}/authenticate", _authenticate, methods=["POST"]),
-        Route(f"{ROOT}/orders/{{id}}", _reader("orders", service.order)),
-        Route(f"{ROOT}/menus/{{id}}", _reader("menus", service.menu)),
-        Route(f"{ROOT}/stores/{{id}}", _reader("stores", service.store)),
-        Route(f"{ROOT}/stores", _list_stores),
-        Route("/_sandbox/clock", _clock, methods=["GET", "POST"]),
-        Route("/_sandbox/served", _served),
+
+def make_app(service: Service, middleware: Sequence[Middleware] = (), desk: Sequence[Route] = ()) -> Starlette:
+    """Return the ASGI application; `middleware` may spoil what it says, outermost first; `desk` stands beside it."""
+    dialect = service.dialect
+    operations = [
+        ("authenticate", dialect.authenticate, _authenticate(service)),
+        ("orders", dialect.order, _reader(service, service.order)),
+        ("menus", dialect.menu, _reader(service, service.menu)),
+        ("stores", dialect.store, _reader(service, service.store)),
+        ("store_list", dialect.store_list, _store_list(service)),
     ]
-    app = Starlette(routes=routes, middleware=middleware)
-    app.state.service = service
-    return app
+    routes = [
+        Route(
+            dialect.prefix + path,
+            _Operation(service.spoiler.around(name, _application(endpoint))),
+            methods=["POST" if name == "authenticate" else "GET"],
+        )
+        for name, path, endpoint in operations
+    ]
+    return Starlette(routes=[*routes, *desk], middleware=middleware)
 
 
-def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(body, status, headers, media_type="application/json")
+class _Operation:
+    """An ASGI application that Starlette does not take for an endpoint function."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
-def _answer(service: Service, operation: str, body: bytes | None) -> Response:
-    if body is None:
-        service.served[f"{operation} 404"] += 1
-        return _json(b'{"error":"record not found"}', 404)
-    service.served[f"{operation} 200"] += 1
-    return _json(body)
+def _application(endpoint: Callable[[Request], Awaitable[Response]]) -> ASGIApp:
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await endpoint(Request(scope, receive))
+        await response(scope, receive, send)
+
+    return application
 
 
-def _stranger(request: Request, operation: str) -> Response | None:
+def _stranger(service: Service, request: Request) -> Response | None:
     """Return a refusal unless the request has a valid token."""
-    service: Service = request.app.state.service
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and service.tokens.valid(token):
-        return None
-    service.served[f"{operation} 401"] += 1
-    return _json(b'{"error":"invalid or missing token"}', 401, {"WWW-Authenticate": "Bearer"})
+    token = service.dialect.token(request.headers.get("authorization", ""))
+    return None if service.tokens.valid(token) else service.dialect.error(401, "invalid or missing token")
 
 
-def _reader(operation: str, read: Callable[[int], bytes | None]) -> Callable[[Request], Any]:
+def _reader(service: Service, read: Callable[[int], bytes | None]) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        refusal = _stranger(request, operation)
+        refusal = _stranger(service, request)
         if refusal is not None:
             return refusal
         text = request.path_params["id"]
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS else None
-        return _answer(request.app.state.service, operation, None if number is None else read(number))
+        body = None if number is None else read(number)
+        return service.dialect.error(404, "record not found") if body is None else json(body)
 
     return endpoint
 
 
-async def _list_stores(request: Request) -> Response:
-    service: Service = request.app.state.service
-    refusal = _stranger(request, "store_list")
-    return refusal or _answer(service, "store_list", service.world.store_list(service.now))
+def _store_list(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        refusal = _stranger(service, request)
+        if refusal is not None:
+            return refusal
+        page = service.dialect.stores(service.stores(), request.query_params)
+        return service.dialect.error(404, "no such page") if page is None else page
+
+    return endpoint
 
 
-async def _authenticate(request: Request) -> Response:
-    service: Service = request.app.state.service
-    try:
-        body = msgspec.json.decode(await request.body())
-        credentials = (body["client_id"], body["client_secret"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        service.served["authenticate 400"] += 1
-        return _json(b'{"error":"client_id and client_secret are needed"}', 400)
-    if not service.knows(credentials):
-        service.served["authenticate 401"] += 1
-        return _json(b'{"error":"unknown client"}', 401)
-    service.served["authenticate 200"] += 1
-    token = service.tokens.issue(credentials[0])
-    return _json(msgspec.json.encode({"access_token": token, "expires_in": service.tokens.life_seconds}))
+def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        credentials = service.dialect.credentials(await request.body())
+        if credentials is None:
+            return service.dialect.error(400, "client_id and client_secret are needed")
+        if not service.knows(credentials):
+            return service.dialect.error(401, "unknown client")
+        return service.dialect.grant(service.tokens.issue(credentials[0]), service.tokens.life_seconds)
 
-
-async def _clock(request: Request) -> Response:
-    """Show the clock, or move it: no token needed, this desk is not part of the service."""
-    service: Service = request.app.state.service
-    if request.method == "POST":
-        try:
-            now = dt.datetime.fromisoformat(msgspec.json.decode(await request.body())["now"])
-        except (msgspec.DecodeError, KeyError, TypeError, ValueError):
-            return _json(b'{"error":"now must be an ISO 8601 time"}', 400)
-        service.move(now if now.tzinfo else now.replace(tzinfo=dt.UTC))
-    world = service.world
-    return _json(msgspec.json.encode({"now": service.now, "start": world.start, "end": world.end}))
-
-
-async def _served(request: Request) -> Response:
-    """Show how many answers were given, by operation and status."""
-    return _json(msgspec.json.encode(dict(request.app.state.service.served)))
+    return endpoint

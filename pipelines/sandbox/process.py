@@ -6,6 +6,8 @@ Knows nothing of what is served.
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import os
 import selectors
 import subprocess
@@ -13,9 +15,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    import datetime as dt
     from types import TracebackType
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +33,8 @@ class SandboxError(Exception):
 class Sandbox:
     """A running stand-in: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
 
-    Keywords are those of `serve`; the port is a free one unless named. The child watches a pipe whose other end only
-    this process holds: it ends with this process, however that dies.
+    Keywords are those of `serve`, `trouble` and `webhooks` as dicts; the port is a free one unless named. The child
+    watches a pipe whose other end only this process holds: it ends with this process, however that dies.
     """
 
     def __init__(self, *, start_seconds: float = 120.0, **flags: object) -> None:
@@ -62,7 +66,9 @@ class Sandbox:
         command = [sys.executable, "-m", "pipelines.sandbox", "--watch-stdin"]
         for name, value in self._flags.items():
             flag = f"--{name.replace('_', '-')}"
-            if isinstance(value, list | tuple):
+            if isinstance(value, dict):
+                command += [f"{flag}={key}={_text(each)}" for key, each in value.items()]
+            elif isinstance(value, list | tuple):
                 command += [f"{flag.removesuffix('s')}={each}" for each in value]
             elif value is not None:
                 command.append(f"{flag}={value}")
@@ -99,6 +105,41 @@ class Sandbox:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
+    def served(self) -> Any:
+        """Return what it was asked, what it answered and what it spoiled (see `desk`)."""
+        return self._desk("GET", "served")
+
+    def forget(self) -> None:
+        """Let it forget what it was asked."""
+        self._desk("DELETE", "served")
+
+    def suffer(self, **trouble: object) -> None:
+        """Let another trouble begin: the flags of Trouble, none for a calm service."""
+        self._desk("POST", "faults", trouble)
+
+    def tell(self, **webhooks: object) -> None:
+        """Let webhooks be sent otherwise: the flags of Webhooks, none for nobody."""
+        self._desk("POST", "webhooks", webhooks)
+
+    def move(self, now: dt.datetime) -> int:
+        """Move the world's clock; return how many webhooks are sent because of it."""
+        return int(self._desk("POST", "clock", {"now": now.isoformat()})["webhooks"])
+
+    def revoke(self) -> None:
+        """Let it refuse every token that it has issued."""
+        self._desk("POST", "revoke", {})
+
+    def _desk(self, method: str, name: str, body: object = None) -> Any:
+        place = urlsplit(self.base_url)
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(method, f"/_sandbox/{name}", None if body is None else json.dumps(body))
+            answer = connection.getresponse()
+            said = json.loads(answer.read())
+        if answer.status != 200:
+            raise SandboxError(said["error"])
+        return said
+
     def _await_ready(self, process: subprocess.Popen[str]) -> str:
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         deadline = time.monotonic() + self._start_seconds
@@ -117,3 +158,7 @@ class Sandbox:
         assert self._said is not None  # noqa: S101 - opened with the process
         self._said.seek(0)
         return self._said.read()[-2000:].decode(errors="replace").strip()
+
+
+def _text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value).lower()

@@ -17,7 +17,12 @@ from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 
 from pipelines.sandbox.app import Service, make_app
+from pipelines.sandbox.desk import Desk
+from pipelines.sandbox.dialects import DIALECTS
+from pipelines.sandbox.trouble import pairs
+from pipelines.sandbox.trouble import trouble as trouble_of
 from pipelines.sandbox.truth import write_ids, write_truth
+from pipelines.sandbox.webhooks import webhooks as webhooks_of
 from pipelines.sandbox.world import Config, World
 
 if TYPE_CHECKING:
@@ -53,14 +58,18 @@ def serve(
     token_life_seconds: int = 3600,
     menu_faults: float | None = None,
     fault_kinds: Sequence[str] = (),
+    dialect: str = "standard",
+    trouble: Sequence[str] = (),
+    webhooks: Sequence[str] = (),
     watch_stdin: bool = False,
 ) -> NoReturn:
     """Make the world of these figures and serve it; print one line when ready; end the process on SIGTERM or SIGINT.
 
     `truth` and `ids` name files written before that line: the planted faults as JSON lines, and every order id, one
     a line. Port 0 takes a free one. With `watch_stdin` the end of standard input stops the server too: a parent that
-    holds the other end of the pipe cannot leave it behind, however it dies. Raise ServeError when the port is taken,
-    ValueError for figures that make no world.
+    holds the other end of the pipe cannot leave it behind, however it dies. `trouble` and `webhooks` are flags written
+    name=value, of Trouble and of Webhooks. Raise ServeError when the port is taken, ValueError for figures that make no
+    world and flags that cannot hold.
     """
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
@@ -77,22 +86,32 @@ def serve(
         menu_faults=menu_faults,
         fault_kinds=tuple(fault_kinds),
     )
+    suffered, told = trouble_of(pairs(trouble)), webhooks_of(pairs(webhooks))
     world = World(config)
-    service = Service(world, client_id=client_id, client_secret=client_secret, token_life_seconds=token_life_seconds)
+    service = Service(
+        world,
+        client_id=client_id,
+        client_secret=client_secret,
+        token_life_seconds=token_life_seconds,
+        dialect=DIALECTS[dialect](),
+    )
+    service.suffer(suffered)
+    desk = Desk(service)
+    desk.sender.use(told)
     if truth is not None:
         write_truth(world, truth)
     if ids is not None:
         write_ids(world, ids)
-    run(make_app(service), host=host, port=port)
+    run(make_app(service, desk=desk.routes()), host=host, port=port, prefix=service.dialect.prefix)
     # Granian's threads may still be closing connections, and crash when Python is taken down under them.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
-def run(app: Starlette, *, host: str = "127.0.0.1", port: int = 0) -> None:
+def run(app: Starlette, *, host: str = "127.0.0.1", port: int = 0, prefix: str = "") -> None:
     """Serve an application until SIGTERM or SIGINT, after printing where it is."""
-    asyncio.run(_run(app, host, port or free_port(host)))
+    asyncio.run(_run(app, host, port or free_port(host), prefix))
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -102,7 +121,7 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
-async def _run(app: Starlette, host: str, port: int) -> None:
+async def _run(app: Starlette, host: str, port: int, prefix: str) -> None:
     server = Server(
         app, address=host, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, backlog=1024,
         log_enabled=False, websockets=False,
@@ -119,7 +138,7 @@ async def _run(app: Starlette, host: str, port: int) -> None:
             await asyncio.sleep(0.01)
         else:
             writer.close()
-            sys.stdout.write(f"ready on http://{host}:{port}\n")
+            sys.stdout.write(f"ready on http://{host}:{port}{prefix}\n")
             sys.stdout.flush()
             break
     await serving

@@ -33,6 +33,7 @@ class Tokens:
         self._secret = secret
         self._now = now
         self._serial = 0
+        self._revoked = 0
         self._known: dict[str, float] = {}
 
     def issue(self, subject: str) -> str:
@@ -54,6 +55,11 @@ class Tokens:
             self._known[token] = expires
         return self._now() < expires
 
+    def revoke(self) -> None:
+        """Refuse every token issued so far."""
+        self._revoked = self._serial
+        self._known.clear()
+
     def _sign(self, signed: str) -> bytes:
         return hmac.new(self._secret, signed.encode(), hashlib.sha256).digest()
 
@@ -65,6 +71,7 @@ class Tokens:
                 return None
             if json.loads(_raw(head)).get("alg") != "HS256":
                 return None
-            return float(json.loads(_raw(claims))["exp"])
+            read = json.loads(_raw(claims))
+            return float(read["exp"]) if int(read["jti"]) > self._revoked else None
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
             return None

@@ -126,8 +126,10 @@ def test_it_counts_what_it_served(client: httpx.Client) -> None:
     before = client.get("/_sandbox/served").json()
     client.get(f"{ROOT}/orders/1")
     after = client.get("/_sandbox/served").json()
-    assert after["orders 404"] == before.get("orders 404", 0) + 1
-    assert after["authenticate 200"] == before["authenticate 200"]
+    assert after["requests"] == before["requests"] + 1
+    assert after["tries"]["orders"]["1"] == before["tries"]["orders"].get("1", 0) + 1
+    assert after["answers"]["orders 404"] == before["answers"].get("orders 404", 0) + 1
+    assert after["answers"]["authenticate 200"] == before["answers"]["authenticate 200"]
 
 
 def test_client_and_token_life_are_flags(enter: Callable[[str], httpx.Client]) -> None:
@@ -159,4 +161,4 @@ def test_faults_of_the_connection_can_be_wrapped_around() -> None:
             return (await client.get(f"{ROOT}/stores")).status_code
 
     assert asyncio.run(ask()) == 503
-    assert not service.served
+    assert not service.spoiler.record.requests

@@ -1,0 +1,161 @@
+"""How a service says what the interface does not show: one way by default, another to try settings with.
+
+A dialect says the same things of the same world. Knows nothing of worlds, troubles or sockets.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.responses import HTMLResponse, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT = "/v1/partner_developers"
+_PAGE = 3  # stores a page: few, so that small worlds have several
+
+
+class Dialect:
+    """The default: what ordermart.toml expects."""
+
+    prefix = ""  # of every path; part of base_url
+    authenticate = f"{ROOT}/authenticate"
+    store_list = f"{ROOT}/stores"
+    store = f"{ROOT}/stores/{{id}}"
+    # These two are in the interface, sections 4.4 and 4.5.
+    menu = f"{ROOT}/menus/{{id}}"
+    order = f"{ROOT}/orders/{{id}}"
+
+    def credentials(self, body: bytes) -> tuple[Any, Any] | None:
+        """Return the client's id and secret in the body of an authenticate request; None where there are none."""
+        try:
+            read = msgspec.json.decode(body)
+            return read["client_id"], read["client_secret"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            return None
+
+    def grant(self, token: str, life_seconds: int, /) -> Response:
+        """Return the answer that holds a token."""
+        return json(msgspec.json.encode({"access_token": token, "expires_in": life_seconds}))
+
+    def token(self, authorization: str) -> str:
+        """Return the token in an Authorization header; "" where there is none."""
+        scheme, _, token = authorization.partition(" ")
+        return token if scheme.lower() == "bearer" else ""
+
+    def error(self, status: int, text: str) -> Response:
+        """Return the answer of a status that is no success."""
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        return json(msgspec.json.encode({"error": text}), status, headers)
+
+    def store_record(self, record: bytes) -> bytes:
+        """Return a store record as it is answered."""
+        return record
+
+    def stores(self, records: Sequence[bytes], _query: Mapping[str, str], /) -> Response | None:
+        """Return the list of stores, or the page of it that the query asks for; None where there is no such page."""
+        return json(b"[" + b",".join(records) + b"]")
+
+    def hint(self, topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str], bytes]:
+        """Return headers and body of a webhook."""
+        headers = {"X-Webhook-Topic": topic, "X-Webhook-Id": event}
+        return headers, msgspec.json.encode({"topic": topic, "sent_at": sent, "data": {"id": id_}})
+
+
+class Linked(Dialect):
+    """Another service: stores are paged by Link headers, and the list holds no more of a store than its id."""
+
+    prefix = "/stage"
+    authenticate = "/v1/oauth/token"
+    store_list = "/v1/locations"
+    store = "/v1/locations/{id}"
+
+    def credentials(self, body: bytes) -> tuple[Any, Any] | None:
+        """Take a form, with a grant type."""
+        read = {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+        if read.get("grant_type") != "client_credentials" or not {"user", "password"} <= read.keys():
+            return None
+        return read["user"], read["password"]
+
+    def grant(self, token: str, _life_seconds: int, /) -> Response:
+        """Say no life: the token has its own exp."""
+        return json(msgspec.json.encode({"session": {"jwt": token}}))
+
+    def token(self, authorization: str) -> str:
+        """Take the bare token."""
+        return authorization
+
+    def error(self, status: int, text: str) -> Response:
+        """Return a page for people."""
+        return HTMLResponse(f"<!doctype html><title>{status}</title><h1>{text.capitalize()}</h1>", status)
+
+    def store_record(self, record: bytes) -> bytes:
+        """Put everything in another place."""
+        read = msgspec.json.decode(record)
+        other = {
+            "ref": {"id": read["id"]},
+            "attributes": {
+                "title": read["name"],
+                "clock": {"zone": read["timezone"]},
+                "money": {"code": read["currency"]},
+                "menus": [{"ref": {"id": menu_id}, "active": True} for menu_id in read["menu_ids"]],
+            },
+            "contact": {"phone": read["phone"], **read["address"]},
+        }
+        return msgspec.json.encode(other)
+
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+        """Name the next page in a Link header."""
+        found = _page(query.get("from", "0"), len(records))
+        if found is None:
+            return None
+        first, following = found
+        ids = [msgspec.json.decode(record)["id"] for record in records[first : first + _PAGE]]
+        links = [f'<{self.prefix}{self.store_list}>; rel="first"; title="a, b"']
+        if following is not None:
+            links.append(f'<{self.prefix}{self.store_list}?from={following}>; rel="next"')
+        body = msgspec.json.encode({"data": [{"ref": {"id": id_}} for id_ in ids]})
+        return json(body, headers={"Link": ", ".join(links)})
+
+    def hint(self, topic: str, id_: int, event: str, sent: str) -> tuple[dict[str, str], bytes]:
+        """Put the id where payment services have it."""
+        hint = {"id": event, "type": topic, "created": sent, "data": {"object": {"id": id_}}}
+        return {}, msgspec.json.encode(hint)
+
+
+class Cursored(Linked):
+    """The same with whole records in the list, below `data`, and a cursor that means nothing to others."""
+
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+        """Name the next page by a cursor."""
+        try:
+            place = base64.urlsafe_b64decode(query.get("after", "")).decode("ascii") or "0"
+        except ValueError:
+            return None
+        found = _page(place, len(records))
+        if found is None:
+            return None
+        first, following = found
+        cursor = None if following is None else base64.urlsafe_b64encode(str(following).encode()).decode()
+        page = [msgspec.Raw(self.store_record(record)) for record in records[first : first + _PAGE]]
+        return json(msgspec.json.encode({"data": {"locations": page, "next": cursor}}))
+
+
+DIALECTS = {"standard": Dialect, "link": Linked, "cursor": Cursored}
+
+
+def json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    return Response(body, status, headers, media_type="application/json")
+
+
+def _page(place: str, count: int) -> tuple[int, int | None] | None:
+    """Return where a page begins and where the next one does; None where there is no such page."""
+    if not (place.isascii() and place.isdigit() and len(place) < 9 and int(place) <= count):
+        return None
+    first = int(place)
+    return first, first + _PAGE if first + _PAGE < count else None

@@ -1,0 +1,214 @@
+"""Let requests go wrong as Trouble says: an ASGI application around each operation, and a record of what was done.
+
+Knows nothing of what is answered when all is well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import email.utils
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from pipelines.sandbox import sockets
+from pipelines.sandbox.record import Record
+from pipelines.sandbox.trouble import Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    Error = Callable[[int, str], ASGIApp]
+
+# Long enough for the server to put on the wire what it was given.
+_FLUSH_SECONDS = 0.02
+_GONE_SECONDS = 5.0
+
+
+class Spoiler:
+    """One service's troubles and what became of its requests. `error` makes the service's own answer of a status."""
+
+    def __init__(self, seed: int, error: Error) -> None:
+        self.record = Record()
+        self.trouble = Trouble()
+        self._seed = seed
+        self._error = error
+        self._began = 0.0  # 0: with the next request
+        self._on_revoke: Callable[[], None] = lambda: None
+        self._revoked = False
+        self._unready: dict[str, float] = {}
+
+    def set(self, trouble: Trouble, on_revoke: Callable[[], None]) -> None:
+        """Let another trouble begin; `on_revoke` makes every token invalid."""
+        self.trouble, self._on_revoke = trouble, on_revoke
+        self._began, self._revoked = 0.0, False
+
+    def hinted(self, order_id: int) -> None:
+        """Note that a hint at a new order was sent: the service may not find it for a while."""
+        if self.trouble.unready_seconds:
+            self._unready[str(order_id)] = time.monotonic() + self.trouble.unready_seconds
+
+    def around(self, operation: str, app: ASGIApp) -> ASGIApp:
+        """Return the operation with its troubles."""
+
+        async def spoiled(scope: Scope, receive: Receive, send: Send) -> None:
+            asked = scope.get("path_params", {}).get("id") or scope.get("query_string", b"").decode("latin-1")
+            no = self.record.came(operation, asked)
+            end = "gone"
+
+            async def watched(message: Message) -> None:
+                nonlocal end
+                if message["type"] == "http.response.start":
+                    end = str(message["status"])
+                await send(message)
+
+            mishap = None
+            try:
+                mishap = await self._mishap(operation, asked, no)
+                if mishap is None:
+                    await app(scope, receive, watched)
+                else:
+                    self.record.happened(mishap, operation, asked, no)
+                    await self._spoil(mishap, app)(scope, receive, watched)
+            finally:
+                self.record.went(operation, mishap if mishap in {"reset", "truncated"} else end)
+
+        return spoiled
+
+    async def _mishap(self, operation: str, asked: str, no: int) -> str | None:
+        """Return what is to go wrong with a request, after the time that the service takes for it."""
+        trouble, now = self.trouble, time.monotonic()
+        self._began = self._began or now
+        if trouble.revoke_at_in_flight and not self._revoked and self.record.in_flight >= trouble.revoke_at_in_flight:
+            self._revoked = True
+            self._on_revoke()
+        room = trouble.room(now - self._began)
+        if room is not None and self.record.in_flight > room:
+            return "over_capacity"
+        if trouble.latency_seconds:
+            await asyncio.sleep(trouble.latency_seconds)
+        if operation == "orders" and asked in self._unready:
+            if time.monotonic() < self._unready[asked]:
+                return "unready"
+            del self._unready[asked]
+        return trouble.mishap(self._seed, operation, asked, no)
+
+    def _spoil(self, mishap: str, app: ASGIApp) -> ASGIApp:
+        """Return the application with this mishap."""
+        if mishap == "unready":
+            return self._error(404, "record not found")
+        if mishap in {"429", "over_capacity"}:
+            return self._told_when(self._error(429, "too many requests"))
+        if mishap in {"500", "503"}:
+            failed = self._error(int(mishap), "the service failed")
+            return self._told_when(failed) if mishap == "503" else failed
+        ways: dict[str, Callable[[ASGIApp], ASGIApp]] = {
+            "reset": _reset,
+            "truncated": _truncated,
+            "content_type": _called_html,
+            "slow": self._slow,
+            "drip": self._dripped,
+        }
+        return ways[mishap](app)
+
+    def _told_when(self, app: ASGIApp) -> ASGIApp:
+        """Tell when to come again, if the trouble says so."""
+        seconds = self.trouble.retry_after
+        if seconds is None:
+            return app
+        when = f"{seconds:g}"
+        if self.trouble.retry_after_date:
+            when = email.utils.formatdate(math.ceil(time.time() + seconds), usegmt=True)
+
+        async def telling(scope: Scope, receive: Receive, send: Send) -> None:
+            async def add(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message = {**message, "headers": [*message["headers"], (b"retry-after", when.encode())]}
+                await send(message)
+
+            await app(scope, receive, add)
+
+        return telling
+
+    def _slow(self, app: ASGIApp) -> ASGIApp:
+        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+            await asyncio.sleep(self.trouble.slow_seconds)
+            await app(scope, receive, send)
+
+        return slow
+
+    def _dripped(self, app: ASGIApp) -> ASGIApp:
+        async def dripped(scope: Scope, receive: Receive, send: Send) -> None:
+            start, body = await _heard(app, scope, receive)
+            await send(start)
+            gone = asyncio.ensure_future(_gone(receive))
+            for place in range(len(body)):
+                await send(_part(body[place : place + 1], more=True))
+                await asyncio.wait([gone], timeout=self.trouble.drip_seconds)
+                if gone.done():
+                    return
+            gone.cancel()
+            await send(_part(b"", more=False))
+
+        return dripped
+
+
+async def _heard(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[Message, bytes]:
+    """Return what an application says: the start of its answer, and its body."""
+    said: list[Message] = []
+
+    async def listen(message: Message) -> None:
+        said.append(message)
+
+    await app(scope, receive, listen)
+    return said[0], b"".join(message.get("body", b"") for message in said[1:])
+
+
+def _reset(_app: ASGIApp) -> ASGIApp:
+    async def reset(scope: Scope, receive: Receive, _send: Send) -> None:
+        sockets.reset(_client(scope))
+        await _gone(receive)
+
+    return reset
+
+
+def _truncated(app: ASGIApp) -> ASGIApp:
+    async def truncated(scope: Scope, receive: Receive, send: Send) -> None:
+        start, body = await _heard(app, scope, receive)
+        await send(start)
+        await send(_part(body[: len(body) // 2], more=True))
+        await asyncio.sleep(_FLUSH_SECONDS)
+        sockets.hang_up(_client(scope))
+        await _gone(receive)
+
+    return truncated
+
+
+def _called_html(app: ASGIApp) -> ASGIApp:
+    async def called_html(scope: Scope, receive: Receive, send: Send) -> None:
+        start, body = await _heard(app, scope, receive)
+        headers = [(name, value) for name, value in start["headers"] if name != b"content-type"]
+        await send({**start, "headers": [*headers, (b"content-type", b"text/html; charset=utf-8")]})
+        await send(_part(body, more=False))
+
+    return called_html
+
+
+def _part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _client(scope: Scope) -> tuple[str, int]:
+    host, port = scope["client"]
+    return host, int(port)  # the server gives text
+
+
+async def _gone(receive: Receive) -> Any:
+    """Wait until the client is gone, but not for ever."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GONE_SECONDS):
+            while (await receive())["type"] != "http.disconnect":
+                pass

@@ -1,0 +1,111 @@
+"""What goes wrong between a service and its client, and how often: decided by seed, per document and try.
+
+Says what is to happen to a request; that it happens is `spoiling`. Knows nothing of HTTP or of faults in documents.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from pipelines.sandbox.chance import Chance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Mishap = Literal["429", "500", "503", "reset", "truncated", "content_type", "slow", "drip"]
+Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
+MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class TroubleError(ValueError):
+    """A flag of trouble cannot hold; the message names it."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rates are shares of requests, at most one mishap a request. The default is a calm service."""
+
+    rate_429: float = 0.0
+    rate_500: float = 0.0
+    rate_503: float = 0.0
+    rate_reset: float = 0.0  # the connection is reset instead of an answer
+    rate_truncated: float = 0.0  # half of what Content-Length says, then the end
+    rate_content_type: float = 0.0  # text/html over the right body
+    rate_slow: float = 0.0  # answered after slow_seconds
+    rate_drip: float = 0.0  # a byte every drip_seconds
+    slow_seconds: float = 1.0
+    drip_seconds: float = 1.0
+    retry_after: float | None = None  # seconds, told with every 429 and 503
+    retry_after_date: bool = False  # told as a date
+    latency_seconds: float = 0.0  # of every answer
+    capacity: tuple[int, ...] = ()  # more requests at once get 429; each figure holds for capacity_seconds, the last on
+    capacity_seconds: float = 30.0
+    poison: tuple[int, ...] = ()  # ids that are never answered well
+    poison_with: Mishap = "500"
+    only: tuple[Operation, ...] = ()  # which operations go wrong; none named: all
+    token_life_seconds: int | None = None  # of tokens from now on
+    revoke_at_in_flight: int = 0  # every token is refused once so many requests are under way; once
+    unready_seconds: float = 0.0  # a new order answers 404 for so long after its hint
+
+    def rate(self, mishap: Mishap) -> float:
+        """Return the share of requests to which this happens."""
+        share: float = getattr(self, f"rate_{mishap}")
+        return share
+
+    def mishap(self, seed: int, operation: str, asked: str, no: int) -> Mishap | None:
+        """Return what happens to the try `no` of asking for something: the same whenever and however it is asked."""
+        if self.only and operation not in self.only:
+            return None
+        if operation not in {"authenticate", "store_list"} and asked.isdecimal() and int(asked) in self.poison:
+            return self.poison_with
+        if not any(map(self.rate, MISHAPS)):
+            return None
+        drawn = Chance(seed, "mishap", operation, asked, no).random()
+        for mishap in MISHAPS:
+            drawn -= self.rate(mishap)
+            if drawn < 0:
+                return mishap
+        return None
+
+    def room(self, seconds: float) -> int | None:
+        """Return how many requests at once are borne this long after the trouble began; None: any number."""
+        if not self.capacity:
+            return None
+        return self.capacity[min(int(seconds / self.capacity_seconds), len(self.capacity) - 1)]
+
+
+def trouble(flags: dict[str, Any]) -> Trouble:
+    """Return the trouble that flags by name make; TroubleError names the one that cannot hold."""
+    made = from_flags(Trouble, flags)
+    rates = [made.rate(mishap) for mishap in MISHAPS]
+    if any(not 0 <= rate <= 1 for rate in rates) or sum(rates) > 1 + 1e-9:
+        raise TroubleError("rates are shares from 0 to 1, and add up to 1 at most")
+    if min(made.capacity, default=1) < 0 or made.capacity_seconds <= 0:
+        raise TroubleError("capacity is a list of numbers of requests, capacity_seconds above zero")
+    return made
+
+
+def from_flags(kind: type[T], flags: dict[str, Any]) -> T:
+    """Make a struct of flags by name; a value may be text, and a list texts between commas."""
+    known = get_type_hints(kind)
+    given = {
+        name: value.split(",") if isinstance(value, str) and "tuple" in str(known.get(name)) else value
+        for name, value in flags.items()
+    }
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise TroubleError(f"{error}") from None
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """Read flags written name=value."""
+    read = {}
+    for text in texts:
+        name, is_pair, value = text.partition("=")
+        if not is_pair:
+            raise TroubleError(f"{text!r} is not name=value")
+        read[name] = value
+    return read
