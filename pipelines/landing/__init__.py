@@ -5,9 +5,12 @@ Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault 
 
 from pipelines.landing.durable import LandingError
 from pipelines.landing.files import land_files
-from pipelines.landing.load import Load, LoadSummary, Refusal, open_load
+from pipelines.landing.load import Load, open_load
+from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
+from pipelines.landing.retry import land_retry
 from pipelines.landing.source import guard_source
+from pipelines.landing.verdicts import LoadSummary, Refusal
 
 __all__ = [
     "LandingError",
@@ -18,6 +21,8 @@ __all__ = [
     "Refusal",
     "guard_source",
     "land_files",
+    "land_retry",
+    "merge_days",
     "open_load",
     "raw_files",
 ]

@@ -1,4 +1,4 @@
-"""Which documents are stored, and which is the latest of each id: a cache of the raw files, rebuilt when it is not theirs.
+"""Which documents are stored, and the latest of each id: a cache of the raw files, rebuilt when it is not theirs.
 
 Knows nothing of what documents hold.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = """
 create table if not exists loads (load_id text primary key) without rowid;
--- One row per distinct document; where it stands in the order of all observations of its id, the last time it was seen.
+-- One row per distinct document, with the last of its places in the order of all observations of its id.
 create table if not exists documents (
     id integer not null, sha256 blob not null,
     observed_at integer not null, is_live integer not null, load_id text not null, seq integer not null,

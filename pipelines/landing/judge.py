@@ -5,7 +5,6 @@ Knows nothing of files, of the index or of the vault.
 
 from __future__ import annotations
 
-import hashlib
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import msgspec
 from pipelines.landing import leaves
 from pipelines.landing.exact import UnfitError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
-from pipelines.landing.judged import EMPTY, Judged
+from pipelines.landing.judged import EMPTY, Judged, digest
 from pipelines.landing.pattern import Trie, trie
 from pipelines.landing.shape import COUNTS, MENU, ORDER, SUMS
 from pipelines.landing.stores import store_document
@@ -47,6 +46,12 @@ class Gate:
         tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
         if not isinstance(tree, dict):
             raise UnfitError("wrong_type", "")
+        try:
+            return self._walked(tree, asked)
+        except RecursionError:  # max_depth was set higher than we can follow
+            raise UnfitError("too_deep", "") from None
+
+    def _walked(self, tree: dict[str, Any], asked: int | None) -> Judged:
         walk = Walk(self._keep, self._settings.privacy.open_fields, rounds=self._rounds)
         if self._kind == "stores":
             id_, canonical = store_document(tree, self._settings.partner.store, walk)
@@ -60,7 +65,7 @@ class Gate:
         return Judged(
             id=id_,
             document=document,
-            sha256=hashlib.sha256(document).digest(),
+            sha256=digest(document),
             content=msgspec.json.encode(plain(sealed)) if sealed else EMPTY,
             phone=sealed.get("/user_phone") if self._kind == "orders" else None,
             email=sealed.get("/user_email") if self._kind == "orders" else None,

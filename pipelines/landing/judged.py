@@ -5,6 +5,7 @@ Knows nothing of how it came to say so.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 EMPTY = b"{}"
+
+
+def digest(document: bytes) -> bytes:
+    """Return the SHA-256 of a canonical document, by which it is known."""
+    return hashlib.sha256(document).digest()
 
 
 class Judged(msgspec.Struct, gc=False):

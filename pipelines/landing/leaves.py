@@ -64,9 +64,11 @@ def time(value: Any, pointer: str) -> str:
         raise UnfitError("bad_timestamp", pointer)
     year, month, day, hour, minute, second, sign, hours, minutes = found.groups()
     try:
-        moment = dt.datetime(*map(int, (year, month, day, hour, minute, second)), tzinfo=dt.UTC)
+        date = dt.date(int(year), int(month), int(day))
+        clock = dt.time(int(hour), int(minute), int(second), tzinfo=dt.UTC)
+        moment = dt.datetime.combine(date, clock)
         if sign:
-            if int(hours) > 23 or int(minutes) > 59:  # noqa: PLR2004 -- RFC 3339 section 5.6
+            if int(hours) > 23 or int(minutes) > 59:
                 raise UnfitError("bad_timestamp", pointer)
             offset = dt.timedelta(hours=int(hours), minutes=int(minutes))
             moment = moment - offset if sign == "+" else moment + offset
@@ -93,7 +95,7 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
     if exact.copy_abs() >= MONEY_LIMIT:
         raise UnfitError("too_many_digits", pointer)
     scale = exact.as_tuple().exponent
-    if isinstance(scale, int) and -4 <= scale <= 0:  # noqa: PLR2004 -- four decimals
+    if isinstance(scale, int) and -4 <= scale <= 0:
         return str(exact), exact, False
     if exact.is_zero():
         return "0", Decimal(0), False

@@ -11,18 +11,18 @@ import gc
 import secrets
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
-
-import msgspec
+from decimal import localcontext
+from typing import TYPE_CHECKING, Self
 
 from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import UnfitError
 from pipelines.landing.index import Index, Seen, rank
 from pipelines.landing.judge import Gate
-
+from pipelines.landing.leaves import EXACT
 from pipelines.landing.raw_files import KINDS, pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
 from pipelines.vault import Sealing
 
 if TYPE_CHECKING:
@@ -33,40 +33,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.vault import Sealed, Vault
 
-Source = Literal["live", "archive"]
-VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered
-FAILED = "failed"  # no answer that could be judged
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
-
-
-class Refusal(NamedTuple):
-    """A refused body: whose it was, why, and where in it; never a value."""
-
-    id: int | None
-    reason: str
-    pointer: str | None
-
-
-class LoadSummary(NamedTuple):
-    """What became of one load; the counts of verdicts add up to the bodies that came."""
-
-    load_id: str
-    kind: str
-    counts: dict[str, int]
-    quarantined: list[Refusal]
-
-
-class Waiting(msgspec.Struct, gc=False):
-    """What came and has no verdict yet."""
-
-    seq: int
-    body: bytes | None  # None: the service has no such document
-    asked: int | None
-    observed_at: dt.datetime | None
-    source: str
-    http_status: int | None
-    failure: str | None = None
 
 
 def open_load(settings: Settings, vault: Vault, kind: str, source: Source = "live") -> Load:
@@ -126,6 +94,12 @@ class Load:
             observed_at = dt.datetime.now(dt.UTC)
         self._take(body, asked, observed_at, source, http_status)
 
+    def again(
+        self, judged: Judged, size: int, observed_at: dt.datetime | None, source: Source, http_status: int | None
+    ) -> None:
+        """Take a document that was judged already and comes again, as today's settings make it."""
+        self._put(Waiting(self._seq, None, judged.id, observed_at, source, http_status, None, judged, size))
+
     def missing(self, id: int, observed_at: dt.datetime | None = None, http_status: int | None = 404) -> None:  # noqa: A002
         """Take note that the service has no document of this id."""
         self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status)
@@ -175,10 +149,13 @@ class Load:
         http_status: int | None,
         failure: str | None = None,
     ) -> None:
-        waiting = Waiting(self._seq, body, asked, observed_at, source, http_status, failure)
+        size = len(body) if body is not None else 0
+        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, failure, None, size))
+
+    def _put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
         self._seq += 1
-        self._waiting_bytes += len(body) if body is not None else 0
+        self._waiting_bytes += waiting.size
         if len(self._waiting) >= _BODIES_AT_ONCE or self._waiting_bytes >= _BYTES_AT_ONCE:
             self._flush()
 
@@ -199,7 +176,7 @@ class Load:
         sealed = self._vault.seal(self.kind, self.load_id, sealings)
         now = dt.datetime.now(dt.UTC)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
-        refs = self._vault.refuse(self.kind, self.load_id, bodies, now) if bodies else []
+        refs = self._vault.refused.seal(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(
             batch, judged, dict(zip(judged, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
         )
@@ -216,14 +193,17 @@ class Load:
         judged: dict[int, Judged] = {}
         refused: dict[int, Refusal] = {}
         judge = self._gate.judge
-        for at, item in enumerate(batch):
-            if item.body is None:
-                continue
-            try:
-                judged[at] = judge(item.body, item.asked)
-            except UnfitError as error:
-                id_ = self._gate.own_id(item.body) if item.asked is None else item.asked
-                refused[at] = Refusal(id_, error.reason, error.pointer)
+        with localcontext(EXACT):
+            for at, item in enumerate(batch):
+                if item.ready is not None:
+                    judged[at] = item.ready
+                if item.body is None:
+                    continue
+                try:
+                    judged[at] = judge(item.body, item.asked)
+                except UnfitError as error:
+                    id_ = self._gate.own_id(item.body) if item.asked is None else item.asked
+                    refused[at] = Refusal(id_, error.reason, error.pointer)
         return judged, refused
 
     def _write(
@@ -234,7 +214,7 @@ class Load:
         refused: dict[int, Refusal],
         refs: dict[int, str],
     ) -> None:
-        assert self._writers is not None  # noqa: S101 -- _flush began it
+        assert self._writers is not None  # noqa: S101 -- the batch began it
         known = self._index.latest(each.id for each in judged.values())
         documents = DocumentRows(self.load_id)
         observations = ObservationRows(self.kind, self.load_id)
@@ -245,7 +225,7 @@ class Load:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
                 if is_new:
-                    documents.add(document, len(item.body or b""))
+                    documents.add(document, item.size)
                 places.append((document.id, own))
                 observations.good(item, document, verdict, sealed[at])
             elif (refusal := refused.get(at)) is not None:
@@ -276,25 +256,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
-    """Put an observation among those of its id, each document once, the latest last.
-
-    Return its verdict, and whether its document was never stored before.
-    """
-    seen = known.get(id_)
-    if seen is None:
-        known[id_] = [own]
-        return "accepted", True
-    verdict = "unchanged" if seen[-1].sha256 == own.sha256 else "accepted"
-    before = next((each for each in seen if each.sha256 == own.sha256), None)
-    if before is None or before.rank < own.rank:
-        if before is not None:
-            seen.remove(before)
-        seen.append(own)
-        seen.sort(key=lambda each: each.rank)
-    return verdict, before is None
 
 
 def mend(data_dir: Path, vault: Vault, kind: str) -> None:

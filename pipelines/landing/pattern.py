@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing.exact import escaped, shown, type_name
+from pipelines.landing.exact import escaped, plain, shown, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +46,10 @@ class Sorted:
         """Sort one value; `named` is what the patterns say from here on."""
         if _END in named:
             self.kept.append((named[_END], pointer, value))
+            if len(named) > 1:  # another pattern goes on from here
+                within_kept = Sorted()
+                within_kept.add(value, pointer, pattern, {t: each for t, each in named.items() if t != _END})
+                self.kept += within_kept.kept
         elif named and isinstance(value, dict):
             self.members(value, pointer, pattern, named)
         elif named and isinstance(value, list) and "*" in named:
@@ -61,6 +65,27 @@ class Sorted:
             token = escaped(key)
             self.add(each, f"{pointer}/{token}", f"{pattern}/{escaped(shown(key))}", named.get(token, {}))
 
+    def by_pointer(self) -> dict[str, Any]:
+        """Return kept values by pointer, in the order of the document."""
+        values = {pointer: plain(value) for _, pointer, value in self.kept}
+        return dict(sorted(values.items(), key=lambda each: pointer_order(each[0])))
+
     def types(self) -> dict[str, str]:
         """Return the types of unknown values by pattern, in order; several are joined by "|"."""
         return {pattern: "|".join(sorted(self.unknown[pattern])) for pattern in sorted(self.unknown)}
+
+
+def pointer_order(pointer: str) -> list[tuple[int, int, str]]:
+    """Order pointers as a document would: array positions by value."""
+    return [(0, int(t), "") if t.isdecimal() and t.isascii() else (1, 0, t) for t in pointer.split("/")]
+
+
+def attributes(kept: list[tuple[str, str, Any]]) -> dict[str, Any]:
+    """Return kept values by pattern; one with "*" holds a list."""
+    found: dict[str, Any] = {}
+    for pattern, _, value in kept:
+        if "*" in pattern.split("/"):
+            found.setdefault(pattern, []).append(plain(value))
+        else:
+            found[pattern] = plain(value)
+    return dict(sorted(found.items()))

@@ -5,12 +5,16 @@ A load counts from the moment its observations file has its name. Knows nothing 
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import pyarrow.parquet as pq
 
-from pipelines.landing.durable import UNFINISHED, write_whole
+from pipelines.landing.durable import UNFINISHED, LandingError, write_whole
+from pipelines.landing.tables import LOAD_IDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KINDS = ("stores", "menus", "orders")
 _SUFFIX = ".parquet"
@@ -52,10 +56,10 @@ def raw_files(data_dir: Path, kind: str) -> RawFiles:
     """Return the raw files of a kind that are in force, each with the loads it holds."""
     manifest = read_manifest(data_dir, kind)
     merged = {load_id for each in manifest.merged for load_id in each.load_ids}
-    single = [name for name in names(data_dir, "observations", kind) if name not in merged]
-    pairs = [(each.name, each.load_ids) for each in manifest.merged if each.load_ids]
-    drafts = {each.name for each in manifest.merged}
-    pairs += [(name, (name,)) for name in single if name not in drafts and not is_merged(name)]
+    pairs = [(each.name, each.load_ids) for each in manifest.merged]
+    pairs += [
+        (name, (name,)) for name in names(data_dir, "observations", kind) if name not in merged and not is_merged(name)
+    ]
     pairs.sort(key=lambda pair: pair[1])
     return RawFiles(
         *(
@@ -103,14 +107,32 @@ def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
 
 
 def sweep(data_dir: Path, kind: str) -> None:
-    """Remove what a killed load or merge left: unfinished files, documents without observations, merged-away pairs."""
-    inforce = {file.path for files in raw_files(data_dir, kind) for file in files}
+    """Remove what a killed load or merge left: unfinished files, documents without observations, merged-away pairs.
+
+    Raise LandingError, and remove nothing, when the manifest does not name a merged pair that nothing else replaces.
+    """
+    in_force = raw_files(data_dir, kind)
+    paths = {file.path for files in in_force for file in files}
+    doomed = []
     for area in ("documents", "observations"):
         where = folder(data_dir, area, kind)
-        if where.is_dir():
-            for path in where.iterdir():
-                if path.name.endswith(UNFINISHED) or (path.suffix == _SUFFIX and path not in inforce):
-                    path.unlink()
+        for path in where.iterdir() if where.is_dir() else ():
+            if path.name.endswith(UNFINISHED):
+                doomed.append(path)
+            elif path.suffix == _SUFFIX and path not in paths:
+                if is_merged(path.stem) and not _loads_of(path) <= set(in_force.load_ids):
+                    raise LandingError(
+                        f"{_manifest(data_dir, kind)} does not name {path.name}, which alone holds some loads: "
+                        "put the manifest back from a copy"
+                    )
+                doomed.append(path)
+    for path in doomed:
+        path.unlink()
+
+
+def _loads_of(path: Path) -> set[str]:
+    held = (pq.read_metadata(path).metadata or {}).get(LOAD_IDS.encode(), b"").decode()
+    return set(held.split(","))
 
 
 def _manifest(data_dir: Path, kind: str) -> Path:

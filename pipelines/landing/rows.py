@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.landing.judged import Judged
-    from pipelines.landing.load import Refusal, Waiting
+    from pipelines.landing.verdicts import Refusal, Waiting
     from pipelines.vault import Sealed
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import UnfitError, plain
-from pipelines.landing.pattern import trie
+from pipelines.landing.exact import UnfitError
+from pipelines.landing.pattern import attributes, trie
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.landing.walk import Walk
-    from pipelines.settings import Settings
-
-    StoreRecord = Settings  # the table [partner.store]
+    from pipelines.settings.tables import StoreRecord
 
 
-def store_document(tree: dict[str, Any], record: Any, walk: Walk) -> tuple[int, dict[str, Any]]:
+def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tuple[int, dict[str, Any]]:
     """Return a store's id and canonical document; raise UnfitError for a wrong type where a pointer leads."""
     named = {
         "id": (record.id_pointer,),
@@ -53,7 +53,7 @@ def store_document(tree: dict[str, Any], record: Any, walk: Walk) -> tuple[int, 
     canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
     walk.counts["menu_ids"] = len(canonical["menu_ids"])
     if held["attributes"]:
-        canonical["attributes"] = _attributes(held["attributes"])
+        canonical["attributes"] = attributes(held["attributes"])
     if found.unknown:
         canonical["_unknown"] = found.types()
     walk.sealed.update(found.sealed)
@@ -66,7 +66,7 @@ def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
     walk.absences.add(f"{name}={how}")
 
 
-def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Any:
+def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Iterator[int]:
     if not held:
         walk.absences.add("menu_ids=absent")
     for _, pointer, value in held:
@@ -74,13 +74,3 @@ def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Any:
             walk.absences.add("menu_ids=null")
         else:
             yield leaves.integer(value, pointer)
-
-
-def _attributes(held: list[tuple[str, str, Any]]) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    for pattern, _, value in held:
-        if "*" in pattern.split("/"):
-            attributes.setdefault(pattern, []).append(plain(value))
-        else:
-            attributes[pattern] = plain(value)
-    return dict(sorted(attributes.items()))

@@ -22,6 +22,7 @@ _TEXTS = pa.list_(pa.field("element", pa.string()))
 _SUM = pa.decimal128(38, 4)
 _ROWS_AT_ONCE = 8192
 _BYTES_AT_ONCE = 32 << 20
+LOAD_IDS = "ordermart_load_ids"  # in the footer of a merged file: which loads it holds
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 OBSERVATIONS = pa.schema(
@@ -64,7 +65,7 @@ def documents_schema(kind: str) -> pa.Schema:
 class TableWriter:
     """Write rows to a Parquet file under its temporary name; `finish` puts it in its place."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._schema = schema
@@ -72,6 +73,8 @@ class TableWriter:
         self._rows = self._bytes = 0
         dictionary = [f.name for f in schema if f.name in _REPEATED]
         self._file = pq.ParquetWriter(unfinished(path), schema, use_dictionary=dictionary, **COMPRESSION)
+        if load_ids:
+            self._file.add_key_value_metadata({LOAD_IDS: ",".join(load_ids)})
 
     def add(self, columns: list[Any] | None) -> None:
         """Add rows, given as one sequence a column, in the schema's order."""
@@ -81,7 +84,14 @@ class TableWriter:
             _texts(each) if field.name == "document" else pa.array(each, field.type)
             for each, field in zip(columns, self._schema, strict=True)
         ]
-        part = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        self._keep(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def add_table(self, table: pa.Table) -> None:
+        """Add rows that were read from a file of the same columns."""
+        for batch in table.select(self._schema.names).cast(self._schema).to_batches():
+            self._keep(batch)
+
+    def _keep(self, part: pa.RecordBatch) -> None:
         self._parts.append(part)
         self._rows += part.num_rows
         self._bytes += part.nbytes

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import UnfitError, escaped, plain, shown
+from pipelines.landing.exact import UnfitError, escaped, shown
 from pipelines.landing.pattern import Sorted, Trie, within
 from pipelines.landing.shape import Field, Keyed, Many, One, Shape
 
@@ -41,7 +41,7 @@ class Walk:
         if self.unknown.unknown:
             canonical["_unknown"] = self.unknown.types()
         if self.unknown.kept:
-            canonical["_kept"] = {at: plain(value) for _, at, value in sorted(self.unknown.kept, key=_place)}
+            canonical["_kept"] = self.unknown.by_pointer()
         self.sealed.update(self.unknown.sealed)
         return canonical
 
@@ -125,8 +125,3 @@ class Walk:
             self.absences.add(f"{pattern[1:]}=null")
             return None
         return self._object(own, shape, at, pattern, keep)
-
-
-def _place(kept: tuple[str, str, Any]) -> list[tuple[int, int, str]]:
-    """Order pointers as a document would: numbers by value."""
-    return [(0, int(t), "") if t.isdecimal() and t.isascii() else (1, 0, t) for t in kept[1].split("/")]

@@ -4,7 +4,8 @@ Knows nothing of documents' shapes, of HTTP, of Parquet or of what is sold.
 """
 
 from pipelines.vault.keys import VaultError, new_key_file
-from pipelines.vault.vault import Refused, Sealed, Sealing, Vault, open_vault
+from pipelines.vault.refused import Refused
+from pipelines.vault.vault import Sealed, Sealing, Vault, open_vault
 
 __all__ = [
     "Refused",

@@ -14,10 +14,11 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     from pipelines.settings import Settings
 

@@ -1,0 +1,79 @@
+"""Merge the small files of past days into one pair a day; content and order stay what they were.
+
+The merged pair is written first, then the manifest is switched, then the small files go: whatever is killed when,
+each load is read exactly once. Knows nothing of what the files hold.
+"""
+
+from __future__ import annotations
+
+import secrets
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from pipelines.landing.durable import Lock
+from pipelines.landing.raw_files import (
+    Manifest,
+    Merged,
+    folder,
+    pair,
+    raw_files,
+    read_manifest,
+    sweep,
+    write_manifest,
+)
+from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from pipelines.landing.raw_files import RawFile
+
+
+def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
+    """Merge the pairs of each day (UTC) before a given one; return how many pairs were merged away.
+
+    Raise LandingError when a load of the kind is under way.
+    """
+    if not folder(data_dir, "observations", kind).is_dir():
+        return 0
+    gone = 0
+    with Lock(data_dir / "raw" / f"{kind}.lock", kind):
+        sweep(data_dir, kind)
+        files = raw_files(data_dir, kind)
+        pairs = list(zip(files.documents, files.observations, strict=True))
+        for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
+            of_day = list(group)
+            if day < f"{before:%Y%m%d}" and len(of_day) > 1:
+                _merge(data_dir, kind, day, of_day)
+                gone += len(of_day)
+        sweep(data_dir, kind)
+    return gone
+
+
+def _merge(data_dir: Path, kind: str, day: str, pairs: list[tuple[RawFile, RawFile]]) -> None:
+    name = f"merged-{day}-{secrets.token_hex(3)}"
+    load_ids = tuple(load_id for documents, _ in pairs for load_id in documents.load_ids)
+    documents, observations = pair(data_dir, kind, name)
+    _concatenate(documents, documents_schema(kind), [each[0].path for each in pairs], load_ids)
+    _concatenate(observations, OBSERVATIONS, [each[1].path for each in pairs], load_ids)
+    before = read_manifest(data_dir, kind).merged
+    kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
+    write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
+
+
+def _concatenate(target: Path, schema: pa.Schema, sources: list[Path], load_ids: tuple[str, ...]) -> None:
+    writer = TableWriter(target, schema, load_ids=load_ids)
+    try:
+        for source in sources:
+            with pq.ParquetFile(source) as file:
+                for group in range(file.num_row_groups):
+                    writer.add_table(file.read_row_group(group))
+        writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise

@@ -1,0 +1,70 @@
+"""What a load takes, what it says of each, and where an observation stands among those of its id.
+
+Knows nothing of files or of the vault.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from pipelines.landing.index import Seen
+    from pipelines.landing.judged import Judged
+
+Source = Literal["live", "archive"]
+VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered
+FAILED = "failed"  # no answer that could be judged
+
+
+class Refusal(NamedTuple):
+    """A refused body: whose it was, why, and where in it; never a value."""
+
+    id: int | None
+    reason: str
+    pointer: str | None
+
+
+class LoadSummary(NamedTuple):
+    """What became of one load; the counts of verdicts add up to the bodies that came."""
+
+    load_id: str
+    kind: str
+    counts: dict[str, int]
+    quarantined: list[Refusal]
+
+
+class Waiting(msgspec.Struct, gc=False):
+    """What came and has no verdict yet."""
+
+    seq: int
+    body: bytes | None  # None: the service has no such document
+    asked: int | None
+    observed_at: dt.datetime | None
+    source: str
+    http_status: int | None
+    failure: str | None = None
+    ready: Judged | None = None  # what was judged already, and only comes again
+    size: int = 0  # of the body, in bytes
+
+
+def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:
+    """Put an observation among those of its id, each document once, the latest last.
+
+    Return its verdict, and whether its document was never stored before.
+    """
+    seen = known.get(id_)
+    if seen is None:
+        known[id_] = [own]
+        return "accepted", True
+    verdict = "unchanged" if seen[-1].sha256 == own.sha256 else "accepted"
+    before = next((each for each in seen if each.sha256 == own.sha256), None)
+    if before is None or before.rank < own.rank:
+        if before is not None:
+            seen.remove(before)
+        seen.append(own)
+        seen.sort(key=lambda each: each.rank)
+    return verdict, before is None

@@ -1,0 +1,89 @@
+"""The vault's SQLite file: its tables, its transactions, and random bytes.
+
+Knows nothing of keys: whatever is secret in it was sealed before it came here.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_ASKED_AT_ONCE = 500
+_RANDOM_AT_ONCE = 8_192
+_SCHEMA = """
+create table if not exists meta (name text primary key, value blob not null) without rowid;
+create table if not exists customers (
+    n integer primary key, customer_key text not null, wrapped blob -- null once erased
+);
+create table if not exists lookups (
+    hash blob not null, customer integer not null, primary key (hash, customer)
+) without rowid;
+create table if not exists sealed (
+    kind text not null, id integer not null, no integer not null, customer integer not null,
+    digest blob not null, load_id text not null, seq integer not null, body blob not null,
+    primary key (kind, id, no)
+) without rowid;
+create table if not exists refused (
+    ref text primary key, kind text not null, asked integer, load_id text not null, refused_at text not null,
+    wrapped blob not null, body blob not null
+) without rowid;
+create table if not exists open_loads (load_id text primary key, kind text not null) without rowid;
+"""
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """Open the file, made if need be, readable by its owner alone; what is deleted from it is overwritten."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    try:
+        path.chmod(0o600)
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        db.execute("pragma secure_delete = on")
+        db.execute("pragma cache_size = -65536")
+        db.executescript(_SCHEMA)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+class Random:
+    """Random bytes, asked of the kernel many at a time."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        """Return bytes that were never given out before."""
+        start = self._at
+        self._at = start + size
+        if self._at > len(self._bytes):
+            self._bytes, start, self._at = os.urandom(_RANDOM_AT_ONCE), 0, size
+        return self._bytes[start : self._at]
+
+
+class transaction:  # noqa: N801 -- used like a function
+    """`begin immediate` … `commit`, or `rollback` when the block raises."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("begin immediate")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._db.execute("commit" if kind is None else "rollback")
+
+
+def parts(values: set[Any]) -> Iterable[list[Any]]:
+    """Yield values in lists short enough for one statement."""
+    chosen = sorted(values)
+    for start in range(0, len(chosen), _ASKED_AT_ONCE):
+        yield chosen[start : start + _ASKED_AT_ONCE]
