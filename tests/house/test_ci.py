@@ -18,6 +18,7 @@ STEPS = [
     "ruff format --check .",
     "mypy ",
     "python bootstrap.py test --all",
+    "python bootstrap.py run --orders 500",
     "python bootstrap.py setup .venv-duckdb2",
     "python bootstrap.py test-duckdb2",
 ]
