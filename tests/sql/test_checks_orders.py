@@ -110,14 +110,20 @@ def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize(("noun", "plural"), [("line", "lines"), ("delivery", "deliveries")])
-def test_repeated_ids(run_check: Run, noun: str, plural: str) -> None:
+@pytest.mark.parametrize(
+    ("claim", "noun"),
+    [
+        ("core.order_lines__have_ids_of_their_own", "line"),
+        ("core.order_deliveries__have_ids_of_their_own", "delivery"),
+    ],
+)
+def test_repeated_ids(run_check: Run, claim: str, noun: str) -> None:
     """Lines or deliveries of one order with one id are found, each in its place; nulls and other orders are not."""
 
     def row(order_id: int, no: int, id_: int | None) -> dict[str, Any]:
         return {"order_id": order_id, f"{noun}_no": no, f"{noun}_id": id_}
 
-    claim, table = f"core.order_{plural}__have_ids_of_their_own", f"core.order_{plural}"
+    table = claim.partition("__")[0]
     clean = [row(1, 1, 7), row(1, 2, 8), row(1, 3, None), row(1, 4, None), row(2, 1, 7)]
     assert run_check(claim, {table: clean}) == []
     assert run_check(claim, {table: [*clean, row(1, 5, 7)]}) == [
@@ -135,3 +141,47 @@ def test_the_formula(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
         {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001")}
     ]
+
+
+GATE = {
+    "order_id": 1,
+    "gate_lines": 2,
+    "gate_modifiers": 1,
+    "gate_deliveries": 1,
+    "gate_order_money": "12.5",
+    "gate_line_money": "10",
+    "gate_modifier_money": "0",
+}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("counted", "place", "residual"),
+    [
+        ("gate_lines", "lines", None),
+        ("gate_modifiers", "modifiers", None),
+        ("gate_deliveries", "deliveries", None),
+        ("gate_order_money", "order money", Decimal("-0.0001")),
+        ("gate_line_money", "line money", Decimal("-0.0001")),
+        ("gate_modifier_money", "modifier money", Decimal("-0.0001")),
+    ],
+)
+def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
+    """An order with a row fewer, or a hundredth of a cent less, than the gate took from the document is found."""
+    claim = "core.orders__match_the_gate"
+    flat: Given = {
+        "core.orders": [{"order_id": 1, "subtotal_price": "10", "tip": "2.5", "total_price": None}],
+        "core.order_lines": [{"order_id": 1, "line_no": 1, "price": "10"}, {"order_id": 1, "line_no": 2}],
+        "core.order_line_modifiers": [{"order_id": 1, "line_no": 1, "modifier_no": 1}],
+        "core.order_deliveries": [{"order_id": 1, "delivery_no": 1}],
+    }
+    assert run_check(claim, flat | {"raw.latest_orders": [GATE]}) == []
+    more = str(Decimal(str(GATE[counted])) + (1 if residual is None else Decimal("0.0001")))
+    (found,) = run_check(claim, flat | {"raw.latest_orders": [GATE | {counted: more}]})
+    assert (found["entity_id"], found["place"], found["residual"]) == (1, place, residual)
+
+
+def test_a_lost_order_is_found(run_check: Run) -> None:
+    """An order that was accepted and has no row is found."""
+    (found,) = run_check("core.orders__match_the_gate", {"raw.latest_orders": [GATE]})
+    assert (found["entity_id"], found["place"]) == (1, "order")
