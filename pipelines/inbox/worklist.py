@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.inbox.entries import Kind
+    from pipelines.inbox.entries import Kind, State
 
 # A 404 may only be early: asked again after these, each from the 404 before it, then given up.
 MISSING_AGAIN = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
+
+GAP_PROBE = "gap probe"
 
 _ADDED = 5_000  # ids a transaction: other writers, the webhook receiver above all, wait no longer than that takes
 _CHANGED = 1_000
@@ -141,14 +143,19 @@ class WorkList:
         )  # fmt: skip
 
     def missing(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
-        """Note a 404: due again after 1, 10 and 60 minutes, then given up until a new hint."""
+        """Note a 404: due again after 1, 10 and 60 minutes, then given up until a new hint.
+
+        An id that only the gap probe asked for is given up at once: nobody said that it exists.
+        """
         again = " ".join(
             f"when {n} then :at + {wait // timedelta(microseconds=1)}" for n, wait in enumerate(MISSING_AGAIN)
         )
+        waits = (
+            f"(misses < {len(MISSING_AGAIN)} and why is not (select 1 << no from reasons where name = '{GAP_PROBE}'))"
+        )
         self._change(
-            "update entries set state = "
-            f"iif({_LATER} or misses < {len(MISSING_AGAIN)}, 'waiting', 'given_up'), "
-            f"due_at = iif({_LATER}, hinted_at, case misses {again} end), "
+            f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'given_up'), "
+            f"due_at = iif({_LATER}, hinted_at, iif({waits}, case misses {again} end, null)), "
             f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, covers = null, "
             "last_tried_at = coalesce(last_tried_at, :at) where due_at is not null and",
             kind, ids, at,
@@ -198,6 +205,16 @@ class WorkList:
         ):
             counted.setdefault(kind, {})[state] = number
         return counted
+
+    def ids_in(self, kind: Kind, state: State, why: str | None = None, since: datetime | None = None) -> list[int]:
+        """Return the ids in a state, only those with reason `why` and those finished since then where given."""
+        rows = self._read(
+            "select id from entries where kind = :kind and state = :state "
+            "and (:since is null or finished_at >= :since) "
+            "and (:why is null or why & (select 1 << no from reasons where name = :why)) order by id",
+            {"kind": _known(kind), "state": state, "why": why, "since": None if since is None else micros(since)},
+        )
+        return [row[0] for row in rows]
 
     def due_counts(self, now: datetime | None = None) -> dict[str, int]:
         """Return the number of ids due at `now` by kind; a kind of which nothing is due is left out."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.inbox.hints import Hint, Reader
@@ -99,6 +99,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(body=st.binary(max_size=300) | JSON.map(msgspec.json.encode))
 def test_any_bytes_are_read_or_said_to_be_unreadable(body: bytes) -> None:
     """No bytes raise; each delivery either names kind and id or says why not."""

@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_stored_as_such(start: Callable[..., Any]) -> Non
     with WorkList(running.inbox) as work:
         assert work.counts() == {}
     with open_vault(load_settings(running.folder / "ordermart.toml", variables)) as vault:
-        sealed = [vault.open_refused(delivery.sealed_ref or "") for delivery in unread]
+        sealed = [vault.refused.open(delivery.sealed_ref or "") for delivery in unread]
     sent = [body if isinstance(body, bytes) else json.dumps(body).encode() for body, _ in UNREADABLE]
     assert [refused.body for refused in sealed if refused] == sent
 

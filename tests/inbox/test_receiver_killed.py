@@ -6,6 +6,7 @@ import random
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,9 @@ def test_nothing_acknowledged_is_lost(start: Callable[..., Any], kills: int) -> 
         threads = [threading.Thread(target=send, args=(running.url, numbers, acknowledged)) for _ in range(8)]
         for thread in threads:
             thread.start()
-        threading.Event().wait(chance.uniform(0.2, 0.7))
+        while len(acknowledged) == before and any(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.5))
         assert running.end(signal.SIGKILL) == -signal.SIGKILL
         for thread in threads:
             thread.join()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
@@ -122,6 +122,7 @@ def test_a_secret_of_no_use_is_said(tmp_path: Path, secret: str) -> None:
     assert not secret.strip("whsec_") or secret not in str(caught.value)
 
 
+@settings(deadline=None)
 @given(
     body=st.binary(max_size=200),
     headers=st.dictionaries(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.worklist import WorkList
+from pipelines.inbox.worklist import GAP_PROBE, WorkList
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +128,28 @@ def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
     entry = work.entry("orders", 1)
     assert entry is not None
     assert entry.misses == 0
+
+
+def test_a_probed_gap_is_asked_for_once(work: WorkList) -> None:
+    """A 404 of an id that only the gap probe named is remembered and not asked again; a hinted one is."""
+    work.add("orders", [1, 2], GAP_PROBE)
+    work.add("orders", [2], "webhook")
+    work.missing("orders", [1, 2])
+    assert work.ids_in("orders", "given_up") == [1]
+    assert work.ids_in("orders", "waiting") == [2]
+
+
+def test_ids_by_reason_and_time(work: WorkList, clock: Any) -> None:
+    """What a reason asked for is found again by state, reason and time."""
+    work.add("orders", [1, 2, 3], "sample")
+    work.add("orders", [4], "webhook")
+    work.done("orders", [1, 4])
+    later = clock.forward(hours=1)
+    work.done("orders", [2])
+    assert work.ids_in("orders", "done", "sample") == [1, 2]
+    assert work.ids_in("orders", "done", "sample", later) == [2]
+    assert work.ids_in("orders", "done", "a reason never given") == []
+    assert work.ids_in("orders", "done") == [1, 2, 4]
 
 
 def test_dead_letter_and_retry(work: WorkList, clock: Any) -> None:

@@ -1,0 +1,176 @@
+"""Learn from what was seen: for how long orders keep changing, and how many changes we miss.
+
+Pure: plain values in, figures and one sentence out. Knows nothing of where they come from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_ENOUGH = 100  # orders that changed; below that nothing is learned
+_SETTLED_SHARE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One order: when it was made, when its last version but the first began (None: never), when it was seen last."""
+
+    created_at: datetime
+    last_changed_at: datetime | None
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """How long after their creation orders were seen to change for the last time.
+
+    `settled_after` is the age after which 99% of those that changed did so no more; timedelta.max while fewer than a
+    hundred changed. It holds only for changes that somebody looked for: see `watched_for`.
+    """
+
+    orders: int
+    changed: int
+    half: timedelta | None
+    settled_after: timedelta
+    longest: timedelta | None
+    watched_for: timedelta | None
+
+    def sentence(self) -> str:
+        """Say what was learned, and its limits, in a sentence or two."""
+        if self.half is None or self.longest is None:
+            return f"Of {self.orders} orders none was seen to change, so how long orders keep changing is not known."
+        said = (
+            f"Of {self.orders} orders {self.changed} were seen to change; the last change of half of them came within "
+            f"{_span(self.half)} of their creation, the longest after {_span(self.longest)}."
+        )
+        if self.settled_after == timedelta.max:
+            return f"{said} That is too few to plan by."
+        return (
+            f"{said} 99% had settled after {_span(self.settled_after)}. Half of all orders were watched for "
+            f"{_span(self.watched_for or timedelta())} or less: later changes show only in the sample."
+        )
+
+
+def learn(histories: Iterable[History]) -> Learned:
+    """Learn from the versions of orders; times before an order's creation count as zero."""
+    lags: list[float] = []
+    watched: list[float] = []
+    for order in histories:
+        watched.append(max(0.0, (order.last_seen_at - order.created_at).total_seconds()))
+        if order.last_changed_at is not None:
+            lags.append(max(0.0, (order.last_changed_at - order.created_at).total_seconds()))
+    lags.sort()
+    watched.sort()
+    settled = _at(lags, _SETTLED_SHARE) if len(lags) >= _ENOUGH else None
+    return Learned(
+        orders=len(watched),
+        changed=len(lags),
+        half=_at(lags, 0.5),
+        settled_after=timedelta.max if settled is None else settled,
+        longest=_at(lags, 1.0),
+        watched_for=_at(watched, 0.5),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """An estimate of how many of `population` orders changed unseen, from a random sample of them.
+
+    `low` and `high` bound the share with the stated confidence.
+    """
+
+    checked: int
+    changed: int
+    population: int
+    confidence: float
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float | None:
+        """The share of the sample that had changed; None when nothing was checked."""
+        return self.changed / self.checked if self.checked else None
+
+    def sentence(self) -> str:
+        """Say the estimate and its bounds in one sentence."""
+        if not self.checked:
+            return "No old order was checked, so how many changes are missed is not known."
+        low, high = math.floor(self.low * self.population), math.ceil(self.high * self.population)
+        return (
+            f"Of {self.checked} old orders drawn at random {self.changed} had changed unseen: "
+            f"{self.changed / self.checked:.2%}, with {self.confidence:.0%} confidence between {self.low:.2%} and "
+            f"{self.high:.2%}, which is {low} to {high} of {self.population} orders."
+        )
+
+
+def missed_changes(checked: int, changed: int, population: int, confidence: float = 0.95) -> Missed:
+    """Estimate the share of changes missed, with the exact interval of Clopper and Pearson.
+
+    C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26 (1934) 404-413: `low` is the p at which `changed` or more of `checked` have probability a/2, `high`
+    the p at which `changed` or fewer have it, a = 1 - confidence. It covers the true share at least that often,
+    whatever the share is. Raise ValueError when the counts cannot be.
+    """
+    if not 0 <= changed <= checked <= population:
+        raise ValueError("changed, checked and population must not be negative and not exceed one another")
+    if not 0 < confidence < 1:
+        raise ValueError("confidence must be between 0 and 1")
+    tail = (1 - confidence) / 2
+    low = 0.0 if changed == 0 else _root(lambda p: _at_most(checked - changed, checked, 1 - p) - tail)
+    high = 1.0 if changed == checked else _root(lambda p: tail - _at_most(changed, checked, p))
+    return Missed(checked, changed, population, confidence, low, high)
+
+
+def _at_most(k: int, n: int, p: float) -> float:
+    """Return the probability of k or fewer successes in n trials, summing the shorter tail."""
+    if p <= 0:
+        return 1.0
+    if p >= 1:
+        return 1.0 if k >= n else 0.0
+    if k > n * p:
+        return 1.0 - _sum(range(k + 1, n + 1), n, p)
+    return _sum(range(k, -1, -1), n, p)
+
+
+def _sum(successes: range, n: int, p: float) -> float:
+    """Add up binomial probabilities in an order in which they fall."""
+    total = 0.0
+    for i in successes:
+        log = math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
+        term = math.exp(log + i * math.log(p) + (n - i) * math.log1p(-p))
+        total += term
+        if term < total * 1e-17:
+            break
+    return total
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Return where a function that rises over [0, 1] is zero."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if rising(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _at(ordered: list[float], share: float) -> timedelta | None:
+    """Return the smallest value that at least this share does not exceed."""
+    if not ordered:
+        return None
+    return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)])
+
+
+def _span(time: timedelta) -> str:
+    hours = time.total_seconds() / 3600
+    if hours < 1:
+        return f"{hours * 60:.0f} minutes"
+    return f"{hours:.1f} hours" if hours < 48 else f"{hours / 24:.1f} days"

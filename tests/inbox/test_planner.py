@@ -1,0 +1,200 @@
+"""The re-fetch planner: what is due, in which order, within which budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from pipelines.inbox.learning import Learned
+from pipelines.inbox.planner import KnownOrder, add_plan, plan
+from pipelines.settings import load_settings
+
+if TYPE_CHECKING:
+    import random
+
+    from pipelines.inbox.worklist import WorkList
+
+NOW = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
+SETTINGS = load_settings(environ={}).planner
+NO_SAMPLE = msgspec.structs.replace(SETTINGS, sample=0)
+
+
+def order(id_: int, age: dict[str, float], checked: dict[str, float] | None, **more: Any) -> KnownOrder:
+    """Make an order of this age that was checked so long ago."""
+    last = None if checked is None else NOW - timedelta(**checked)
+    return KnownOrder(id_, NOW - timedelta(**age), last, more.pop("status", "preparing"), **more)
+
+
+@pytest.mark.parametrize(
+    ("age", "checked", "tier"),
+    [
+        ({"hours": 5}, {"minutes": 59}, None),
+        ({"hours": 5}, {"minutes": 60}, "hot"),
+        ({"hours": 24}, {"hours": 2}, "hot"),
+        ({"hours": 25}, {"hours": 2}, None),
+        ({"hours": 25}, {"hours": 24}, "warm"),
+        ({"days": 8}, {"days": 2}, None),
+        ({"days": 8}, {"days": 7}, "cold"),
+        ({"days": 35}, {"days": 7}, "cold"),
+        ({"days": 36}, {"days": 30}, None),
+        ({"days": 36}, None, None),
+        ({"hours": -3}, {"hours": 2}, "hot"),
+        ({"days": 3}, None, "warm"),
+    ],
+)
+def test_age_decides_how_often(age: dict[str, float], checked: dict[str, float] | None, tier: str | None) -> None:
+    """Hourly in the first day, daily for a week, weekly to 35 days, then no more."""
+    assert [one.tier for one in plan([order(1, age, checked)], NOW, NO_SAMPLE).due] == ([tier] if tier else [])
+
+
+def test_an_order_of_unknown_age_is_asked_for_weekly() -> None:
+    """Without a time of creation an order may still change, however long it is known."""
+    unknown = KnownOrder(1, None, NOW - timedelta(days=7), None)
+    assert [one.tier for one in plan([unknown], NOW, NO_SAMPLE).due] == ["cold"]
+    assert plan([replace(unknown, last_checked_at=NOW)], NOW, NO_SAMPLE).resting == 1
+
+
+def test_final_statuses_are_none_by_default() -> None:
+    """No status is final unless settings say so; then only the sample looks at such orders."""
+    delivered = order(1, {"hours": 5}, {"hours": 2}, status="delivered")
+    assert plan([delivered], NOW, SETTINGS).due[0].id == 1
+    final = plan([delivered], NOW, msgspec.structs.replace(SETTINGS, final_statuses=("delivered",)))
+    assert (final.due, final.sample, final.final) == ((), (1,), 1)
+
+
+def test_missing_ones_come_first_an_hour_apart() -> None:
+    """An order that was not found is asked for again after an hour, before all others; a gone one no more."""
+    orders = [
+        order(1, {"hours": 5}, {"hours": 20}),
+        order(2, {"days": 300}, {"minutes": 61}, presence="missing", status="delivered"),
+        order(3, {"days": 300}, {"minutes": 59}, presence="missing"),
+        order(4, {"hours": 5}, {"hours": 20}, presence="gone"),
+    ]
+    assert [one.id for one in plan(orders, NOW, SETTINGS).due] == [2, 1]
+
+
+def test_a_short_budget_goes_to_the_young_and_overdue() -> None:
+    """With too small a budget the tiers come in order and within a tier the most overdue; the rest is counted."""
+    orders = [
+        order(1, {"days": 20}, {"days": 15}),
+        order(2, {"days": 3}, {"days": 1}),
+        order(3, {"days": 3}, {"days": 2}),
+        order(4, {"hours": 3}, {"hours": 1}),
+        order(5, {"hours": 3}, {"hours": 2}),
+    ]
+    chosen = plan(orders, NOW, NO_SAMPLE, budget=3)
+    assert [one.id for one in chosen.due] == [5, 4, 3]
+    assert chosen.left_out == {"warm": 1, "cold": 1}
+    assert "leaves out 2" in chosen.sentence()
+
+
+def test_what_was_learned_sets_the_order() -> None:
+    """Within a tier, orders of an age at which orders were seen to change come before older, more overdue ones."""
+    orders = [order(1, {"days": 6}, {"days": 5}), order(2, {"days": 2}, {"days": 1})]
+    assert [one.id for one in plan(orders, NOW, NO_SAMPLE).due] == [1, 2]
+    learned = Learned(1000, 500, timedelta(hours=1), timedelta(days=3), timedelta(days=5), timedelta(days=30))
+    assert [one.id for one in plan(orders, NOW, NO_SAMPLE, learned=learned).due] == [2, 1]
+
+
+def test_an_archive_is_not_asked_for() -> None:
+    """Old orders that only an archive showed are neither queued nor drawn."""
+    archived = [order(n, {"days": 200}, None, archive_only=True) for n in range(50)]
+    nothing = plan(archived, NOW, SETTINGS)
+    assert (nothing.requests, nothing.population) == (0, 0)
+
+
+def test_the_sample_is_even() -> None:
+    """Every old order has the same chance to be drawn."""
+    old = [order(n, {"days": 100}, {"days": 50}) for n in range(40)]
+    settings = msgspec.structs.replace(SETTINGS, sample=10)
+    drawn = [0] * 40
+    for seed in range(2_000):
+        for id_ in plan(old, NOW, settings, seed=seed).sample:
+            drawn[id_] += 1
+    assert sum(drawn) == 20_000
+    # 500 each; four standard deviations of a binomial with 2,000 trials of 1/4 are 77.
+    assert all(423 <= times <= 577 for times in drawn)
+
+
+def test_a_plan_and_a_hint_are_one_fetch(work: WorkList) -> None:
+    """An order that is planned, sampled and hinted at is one entry with each reason."""
+    work.add("orders", [1, 2], "webhook")
+    orders = [order(1, {"hours": 5}, {"hours": 2}), order(2, {"days": 100}, {"days": 50})]
+    add_plan(work, plan(orders, NOW, SETTINGS))
+    assert work.due("orders") == [1, 2]
+    first, second = work.entry("orders", 1), work.entry("orders", 2)
+    assert first is not None
+    assert second is not None
+    assert (first.why, second.why) == ({"webhook", "planner"}, {"webhook", "sample"})
+
+
+AGES = st.none() | st.timedeltas(timedelta(days=-1), timedelta(days=60)).map(lambda age: NOW - age)
+ORDERS = st.lists(
+    st.builds(
+        KnownOrder,
+        st.integers(1, 10_000),
+        AGES,
+        AGES,
+        st.sampled_from([None, "preparing", "done"]),
+        st.sampled_from(["present", "present", "missing", "gone"]),
+        st.booleans(),
+    ),
+    unique_by=lambda one: one.id,
+    max_size=60,
+)
+
+
+@hypothesis_settings(deadline=None)
+@given(orders=ORDERS, budget=st.integers(0, 70), sample=st.integers(0, 70), final=st.booleans())
+def test_the_budget_holds_and_the_order_is_right(
+    orders: list[KnownOrder], budget: int, sample: int, final: bool
+) -> None:
+    """No more than the budget, nobody twice, nothing that is not due; and each order is counted exactly once."""
+    settings = msgspec.structs.replace(SETTINGS, sample=sample, final_statuses=("done",) if final else ())
+    chosen = plan(orders, NOW, settings, budget=budget, seed=1)
+    ids = [one.id for one in chosen.due] + list(chosen.sample)
+    assert len(ids) == len(set(ids)) == chosen.requests <= budget
+    by_id = {one.id: one for one in orders}
+    assert all(by_id[id_].presence != "gone" for id_ in ids)
+    assert all(one.due_since <= NOW for one in chosen.due)
+    ranks = [("missing", "hot", "warm", "cold").index(one.tier) for one in chosen.due]
+    assert ranks == sorted(ranks)
+    left_out = sum(chosen.left_out.values())
+    assert not left_out or chosen.requests == budget
+    gone = sum(one.presence == "gone" for one in orders)
+    asked_by_none = sum(
+        one.presence == "present"
+        and one.archive_only
+        and (
+            (final and one.status == "done")
+            or (one.created_at is not None and NOW - one.created_at > timedelta(days=settings.cold_days))
+        )
+        for one in orders
+    )
+    assert len(chosen.due) + left_out + chosen.resting + chosen.population + gone + asked_by_none == len(orders)
+
+
+@hypothesis_settings(deadline=None)
+@given(orders=ORDERS, budget=st.integers(0, 70), shuffle=st.randoms())
+def test_the_plan_does_not_hang_on_the_order_of_its_input(
+    orders: list[KnownOrder], budget: int, shuffle: random.Random
+) -> None:
+    """The same orders in another sequence give the same due orders."""
+    other = list(orders)
+    shuffle.shuffle(other)
+    assert plan(orders, NOW, NO_SAMPLE, budget=budget).due == plan(other, NOW, NO_SAMPLE, budget=budget).due
+
+
+@hypothesis_settings(deadline=None)
+@given(orders=ORDERS, budget=st.integers(0, 30))
+def test_a_larger_budget_only_adds(orders: list[KnownOrder], budget: int) -> None:
+    """What a small budget asks for is the beginning of what a larger one asks for."""
+    small = plan(orders, NOW, NO_SAMPLE, budget=budget).due
+    assert plan(orders, NOW, NO_SAMPLE, budget=budget + 10).due[: len(small)] == small
