@@ -5,6 +5,7 @@ Knows nothing of kinds of documents or of what an answer holds.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from pipelines.partner.breaker import Breaker
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
 from pipelines.partner.pace import Pace
-from pipelines.partner.retry import RetryBudget, full_jitter
+from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
-_REFUSED = 3
+_REFUSED = 3  # tries
+_TOKEN_TRIES, _TOKEN_LONGEST_SECONDS = 30, 20.0
+_LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Asking:
             broken = outcome.body
             if self._is_over(outcome, tries, seconds) or not self._budget.take():
                 return Asked(outcome, tries)
-            await self._wait(outcome, tries)
+            await self._clock.sleep(self._pause(outcome, tries))
 
     async def _try(self, group: str, url: str, token: Token, limit: int) -> Answer | Trouble | None:
         """Send one request; None where the service had to be probed first, and failed."""
@@ -101,10 +104,13 @@ class Asking:
                 self._pace.too_much(ticket)
             return outcome
 
-    async def _send(self, request: httpx.Request, limit: int, subject: str, *, probe: bool) -> Answer | Trouble:
-        breaker, timeout = self._breaker, self._partner.timeout_seconds
+    async def _send(
+        self, request: httpx.Request, limit: int, subject: str, *, probe: bool, within: float = math.inf
+    ) -> Answer | Trouble:
+        breaker = self._breaker
         if probe:
-            timeout = min(timeout, max(1.0, breaker.seconds_left()))
+            within = min(within, breaker.seconds_left())
+        timeout = min(self._partner.timeout_seconds, max(_LEAST_SECONDS, within))
         request.extensions["timeout"] = {"connect": self._partner.connect_timeout_seconds}
         began = self._clock.monotonic()
         told = False
@@ -128,36 +134,36 @@ class Asking:
         return outcome
 
     async def _ask_for_token(self) -> bytes:
+        """Return the body of an answer that should hold a token; a service that is away is waited for."""
         path = self._partner.authenticate.path
-        tries = 0
-        seconds = 0.0
-        while True:
-            probe = await self._breaker.admit()
+        began = self._clock.monotonic()
+        for tries in range(1, _TOKEN_TRIES + 1):
             request = authenticate_request(self._partner)
-            outcome = await self._send(request, _TOKEN_BYTES, path, probe=probe)
-            tries += 1
-            seconds += outcome.ms / 1000.0
+            probe = await self._breaker.admit()
+            left = began + self._partner.outage_seconds - self._clock.monotonic()
+            outcome = await self._send(request, _TOKEN_BYTES, path, probe=probe, within=left)
             if isinstance(outcome, Answer):
                 if outcome.status in _TOKEN_ANSWERS:
                     return outcome.body
                 raise AuthenticationFailed(_refusal(path, outcome.status))
             if not outcome.transient:
                 raise AuthenticationFailed(f"{path}: {outcome.reason} ({outcome.code})")
-            if self._is_over(outcome, tries, seconds):
-                raise ServiceDown(f"no token after {tries} tries of {path}: {outcome.reason} ({outcome.code})")
-            await self._wait(outcome, tries)
+            why = f"{outcome.reason} ({outcome.code})"
+            pause = self._pause(outcome, tries, longest=_TOKEN_LONGEST_SECONDS)
+            if self._clock.monotonic() + pause >= began + self._partner.outage_seconds:
+                break
+            await self._clock.sleep(pause)
+        raise ServiceDown(f"no token after {tries} tries of {path}: {why}")
 
     def _is_over(self, trouble: Trouble, tries: int, seconds: float) -> bool:
         # Tries that hang use up patience; waiting between them does not.
         hangs = seconds + self._partner.timeout_seconds > self._partner.outage_seconds
         return not trouble.transient or tries >= self._partner.max_tries or (tries > 1 and hangs)
 
-    async def _wait(self, trouble: Trouble, tries: int) -> None:
+    def _pause(self, trouble: Trouble, tries: int, *, longest: float = LONGEST_SECONDS) -> float:
         # Who is told to slow down starts further up.
-        jitter = full_jitter(
-            tries + (_REFUSED if trouble.overload and not trouble.service else 0), self._clock.random()
-        )
-        await self._clock.sleep(self._asked_to_wait(trouble) + jitter)
+        refused = _REFUSED if trouble.overload and not trouble.service else 0
+        return self._asked_to_wait(trouble) + full_jitter(tries + refused, self._clock.random(), longest)
 
     def _asked_to_wait(self, trouble: Trouble) -> float:
         return min(trouble.retry_after or 0.0, self._partner.retry_after_cap_seconds)

@@ -13,13 +13,13 @@ FIRST_SECONDS = 0.1
 LONGEST_SECONDS = 5.0
 
 
-def full_jitter(tries: int, chance: float) -> float:
+def full_jitter(tries: int, chance: float, longest: float = LONGEST_SECONDS) -> float:
     """Return the seconds to wait after `tries` failed tries; `chance` is in [0, 1).
 
     Full jitter (M. Brooker, "Exponential Backoff And Jitter", 2015): anything between nothing
-    and a ceiling that doubles, so that clients that failed together do not come back together.
+    and a ceiling that doubles up to `longest`, so that clients that failed together do not come back together.
     """
-    ceiling = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(tries - 1, 30))
+    ceiling = min(longest, FIRST_SECONDS * 2.0 ** min(tries - 1, 30))
     return ceiling * chance
 
 

@@ -228,6 +228,23 @@ def test_short_lived_tokens_end_nothing(jump: Any, partner: Any, fake: Any, clie
     assert 2 < service.tokens < 20
 
 
+def test_a_restart_at_the_start_is_waited_for(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
+    """A service that is away for the first 40 seconds costs nothing but the time."""
+    service = fake()
+    respond = service._respond
+
+    async def main(clock: Clock) -> list[Any]:
+        async def away(request: httpx.Request) -> httpx.Response:
+            return answer(503) if clock.monotonic() < 40 else await respond(request)
+
+        service._respond = away
+        async with client(partner(), service, clock) as asking:
+            return [end async for end in fetch_all(asking, "orders", range(20))]
+
+    assert len(jump(main)) == 20
+    assert service.statuses[503] <= 30
+
+
 def test_a_service_that_gives_no_token_ends_the_run(jump: Any, partner: Any, answer: Any) -> None:
     """When authenticating only fails, the run ends in under two minutes and within 35 requests."""
     asked: list[str] = []
