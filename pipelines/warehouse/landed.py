@@ -65,16 +65,17 @@ def create_documents(
     con.execute(f"create or replace table {table} ({spelled})")
     wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
     entity = inputs.ENTITY[kind]
+    missing = _count(con, wanted)
     for each in (paths, older):
-        rest = f"(select * from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
-        if each and _count(con, rest):
-            con.execute(_typed(con, kind, each, rest))
+        if each and missing:
+            con.execute(_typed(con, kind, each, wanted))
             _drop_repeats(con, table, entity)
-    rest = f"(select * from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
-    row = con.execute(f"select count(*), min(id) from {rest}").fetchone()
-    if row and row[0]:
+            wanted = f"(from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
+            missing = _count(con, wanted)
+    if missing:
+        row = con.execute(f"select min(id) from {wanted}").fetchone()
         raise MissingDocumentError(
-            f"data/raw has no document for {row[0]} of the {kind} that were observed, the first is {row[1]}: "
+            f"data/raw has no document for {missing} of the {kind} that were observed, the first is {row and row[0]}: "
             "bring its files back, or land them again"
         )
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pipelines.warehouse.catalogue import Table
 
+_MONTHS = "touched.months_of_orders"
 _FORMAT = "format parquet, compression zstd"
 
 
@@ -37,6 +38,9 @@ def write_parquet(
     """
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
     files = []
+    con.execute(
+        f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
+    )
     for table in catalogue.tables():
         schema, _, name = table.name.partition(".")
         folder = release / "parquet" / schema / name
@@ -75,15 +79,14 @@ def _write(
     columns = ", ".join(f't."{column.name}"' for column in table.columns)
     if table.scope == "order":
         months = ", ".join(f"'{month}'" for month in wanted)
-        source = (
-            f"warehouse.{table.name} as t"
-            if table.name == "core.orders"
-            else f"warehouse.{table.name} as t inner join warehouse.core.orders as o on o.order_id = t.order_id"
-        )
-        month = month_of("t.created_at" if table.name == "core.orders" else "o.created_at")
         con.execute(
             f"""
-            copy (select {columns}, {month} as month from {source} where {month} in ({months}))
+            copy (
+                select {columns}, m.month
+                from warehouse.{table.name} as t
+                inner join {_MONTHS} as m on m.order_id = t.order_id
+                where m.month in ({months})
+            )
             to '{quoted(draft)}' ({_FORMAT}, partition_by (month))
             """
         )

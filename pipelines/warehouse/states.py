@@ -59,23 +59,12 @@ select
     if(verdict in ('quarantined', 'failed'), null, observed_at) as last_checked_at,
 from (
     select
-        kind, id,
-        any_value(sha256) as sha256,
-        any_value(observed_at) as observed_at,
-        any_value(load_id) as load_id,
-        any_value(customer_key) as customer_key,
-        any_value(source) as source,
-        any_value(seq) as seq,
-        any_value(verdict) as verdict,
-        any_value(verdict) in ('accepted', 'unchanged') as good,
-    from {observations}
+        kind, id, sha256, observed_at, load_id, customer_key, source, seq, verdict,
+        verdict in ('accepted', 'unchanged') as good,
+    from {observations} as o
     where id is not null
-    group by kind, id
-    having count(*) = 1
+        and not exists (select 1 from {repeated} as r where r.kind = o.kind and r.id = o.id)
 ) as singles
-where not exists (
-    select 1 from {before} as before where before.kind = singles.kind and before.id = singles.id
-)
 """
 
 _FOLD = """
@@ -93,10 +82,9 @@ observed as (
     from {observations} as observations
     left join {before} as before
         on observations.kind = before.kind and observations.id = before.id
-    where not exists (
-        select 1 from {done} as done where done.kind = observations.kind and done.id = observations.id
+    where exists (
+        select 1 from {repeated} as r where r.kind = observations.kind and r.id = observations.id
     )
-    and observations.id is not null
 ),
 
 goods as (

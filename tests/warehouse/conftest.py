@@ -285,3 +285,15 @@ def make_store() -> Any:
 
 def _total(texts: Iterable[str | None]) -> Decimal:
     return sum((Decimal(text) for text in texts if text is not None), Decimal(0))
+
+
+@pytest.fixture(scope="session")
+def world_of() -> Any:
+    """Give `world_of(folder, **environ)`: a data folder there."""
+    return World
+
+
+@pytest.fixture(scope="session")
+def makers() -> Any:
+    """Give the makers of canonical orders, menus and stores."""
+    return order, menu, store

@@ -1,0 +1,333 @@
+"""Measure building and publishing against the floor: what DuckDB alone takes to read, add up and write the same rows.
+
+    python benchmarks/build.py [--orders 100000 1000000] [--folder FOLDER] [--keep]
+
+The input is raw Parquet in the gate's layout, made by seed with DuckDB SQL. The floor, in the same process and with the
+same threads: read the landed JSON and add up its money; then write the tables of the release, made by then, once to a
+DuckDB file and once to Parquet. The build runs in a process of its own, whose peak memory is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Seconds = dict[str, tuple[float, float]]
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+STORES = 200
+PRODUCTS = 100
+
+# One order as canonical JSON; hash() of (id, salt) is the only chance there is.
+_ORDERS = """
+create or replace macro pick(id, salt, n) as cast(hash(id, salt, {seed}) % n as bigint);
+create or replace macro cents(id, salt, n) as cast(cast(pick(id, salt, n) as decimal(18, 2)) / 100 as decimal(18, 2));
+
+copy (
+    with
+    lines as (
+        select id, line_no, 1 + pick(id, 100 + line_no, 3) as quantity, cents(id, 200 + line_no, 2000) as price,
+            pick(id, 300 + line_no, {products})
+                * pick(id, 350 + line_no, {products}) // {products} as product, pick(id, 400 + line_no, 4) as modifiers
+        from range({first}, {last}) as t(id), range(1, 7) as l(line_no)
+        where line_no <= 1 + pick(id, 1, 5)
+    ),
+    modifiers as (
+        select id, line_no, modifier_no, cents(id, 500 + 10 * line_no + modifier_no, 300) as price,
+            pick(id, 600 + 10 * line_no + modifier_no, 60) as modifier
+        from lines, range(1, 4) as m(modifier_no)
+        where modifier_no <= modifiers
+    ),
+    modifier_texts as (
+        select id, line_no, count(*) as n, sum(price) as money,
+            string_agg(
+                '{{"id":' || modifier || ',"name":"Modifier ' || modifier || '","price":"' || price
+                || '","action":"add","quantity":' || (1 + modifier % 2) || '}}', ',' order by modifier_no
+            ) as text
+        from modifiers group by id, line_no
+    ),
+    line_texts as (
+        select id, count(*) as n, coalesce(sum(m.n), 0) as modifiers, sum(price * quantity) as subtotal,
+            sum(price) as money, coalesce(sum(m.money), 0) as modifier_money,
+            string_agg(
+                '{{"id":' || (id * 10 + line_no) || ',"product_id":' || product || ',"quantity":' || quantity
+                || ',"name":"Product number ' || product || '","has_instructions":' || (product % 5 = 0)
+                || ',"price":"' || price || '","modifiers":[' || coalesce(m.text, '') || ']}}', ',' order by line_no
+            ) as text
+        from lines left join modifier_texts as m using (id, line_no) group by id
+    ),
+    parts as (
+        select *, cents(id, 2, 500) as delivery, cents(id, 3, 300) as tip, cents(id, 4, 100) as discount,
+            timestamp '2026-01-01' + to_seconds(id * {step} + pick(id, 5, 3600)) as created
+        from line_texts
+    )
+    select
+        id,
+        sha256(id::varchar || '{seed}') as sha256,
+        '{{"id":' || id || ',"has_user_phone":true,"has_user_email":true,"has_user_address":true,"has_user_name":true'
+            || ',"has_apartment_details":false,"has_user_latitude":true,"has_user_longitude":true'
+            || ',"has_dispatch_note":' || (id % 7 = 0) || ',"dispatch_method":"store_delivery","store_id":'
+            || pick(id, 6, {stores}) || ',"status":"'
+            || if(pick(id, 7, 20) = 0, 'cancelled', if(id > {orders} - 500, 'preparing', 'delivered'))
+            || '","platform":"web","requested_time":"' || strftime(created, '%Y-%m-%dT%H:%M:%SZ')
+            || '","promised_delivery_time":"' || strftime(created + interval 40 minutes, '%Y-%m-%dT%H:%M:%SZ')
+            || '","promised_pick_up_time":null,"created_at":"' || strftime(created, '%Y-%m-%dT%H:%M:%SZ')
+            || '","subtotal_price":"' || subtotal || '","delivery_price":"' || delivery || '","tip":"' || tip
+            || '","discount":"' || discount || '","loyalty_discount":"0","total_price":"'
+            || (subtotal + delivery + tip - discount) || '","items":[' || text || '],"deliveries":['
+            || if(id % 4 = 0, '', '{{"id":' || id || ',"type":"own_delivery","has_confirmation_code":true,"status":'
+                || '"confirmed","has_tracking_url":true}}') || ']}}' as document,
+        '{load_id}' as load_id,
+        1800::integer as bytes,
+        ['promised_pick_up_time=null'] as absences,
+        0::integer as rounded,
+        n::integer as lines,
+        modifiers::integer as modifiers,
+        if(id % 4 = 0, 0, 1)::integer as deliveries,
+        (subtotal + delivery + tip + discount + subtotal + delivery + tip - discount)::decimal(38, 4) as order_money,
+        money::decimal(38, 4) as line_money,
+        modifier_money::decimal(38, 4) as modifier_money
+    from parts
+    order by hash(id)
+) to '{documents}' (format parquet, compression zstd, row_group_size 32768);
+
+copy (
+    select
+        'orders' as kind, id, row_number() over () - 1 as seq, {observed_at} as observed_at, 'live' as source,
+        'accepted' as verdict, sha256, 200::integer as http_status, load_id, null::varchar as reason,
+        null::varchar as pointer, substr(md5((id % 100000)::varchar), 1, 32) as customer_key,
+        []::varchar[] as changed_personal, null::varchar as refused_ref
+    from read_parquet('{documents}')
+) to '{observations}' (format parquet, compression zstd);
+"""
+
+_SMALL = """
+copy (
+    select id, sha256(id::varchar || '{kind}') as sha256, {document} as document, '{load_id}' as load_id,
+        100::integer as bytes, []::varchar[] as absences, 0::integer as rounded, {gate}
+    from range({rows}) as t(id)
+) to '{documents}' (format parquet, compression zstd);
+copy (
+    select '{kind}' as kind, id, id as seq, timestamptz '2026-06-01T00:00:00Z' as observed_at, 'live' as source,
+        'accepted' as verdict, sha256, 200::integer as http_status, load_id, null::varchar as reason,
+        null::varchar as pointer, null::varchar as customer_key, []::varchar[] as changed_personal,
+        null::varchar as refused_ref
+    from read_parquet('{documents}')
+) to '{observations}' (format parquet, compression zstd);
+"""
+
+
+def make_raw(data: Path, orders: int, seed: int = 1, per_load: int = 50_000) -> None:
+    """Write raw files of stores, one menu each, and orders, in loads as a night would leave them."""
+    with duckdb.connect() as con:
+        con.execute("set timezone = 'UTC'")
+        con.execute(_small(data, "stores", "20260101T000000000000-000001", _STORE, STORES, "1::integer as menu_ids"))
+        con.execute(_small(data, "menus", "20260101T000000000000-000002", _menu(), STORES, _MENU_GATE))
+        for n, first in enumerate(range(0, orders, per_load)):
+            make_orders(con, data, first, min(first + per_load, orders), f"20260601T{n:012d}-000003", orders, seed)
+
+
+def make_orders(
+    con: duckdb.DuckDBPyConnection, data: Path, first: int, last: int, load_id: str, orders: int, seed: int
+) -> None:
+    """Write one load of the orders first … last - 1, of a year that holds `orders`."""
+    documents, observations = _pair(data, "orders", load_id)
+    con.execute(
+        _ORDERS.format(
+            seed=seed,
+            first=first,
+            last=last,
+            load_id=load_id,
+            stores=STORES,
+            products=PRODUCTS,
+            orders=orders,
+            step=max(1, 365 * 86400 // orders),
+            documents=documents,
+            observations=observations,
+            observed_at=f"timestamptz '2026-06-01T00:00:00Z' + to_hours({seed})",
+        )
+    )
+
+
+_STORE = (
+    '\'{"id":\' || id || \',"name":"Store \' || id || \'","timezone":"Europe/Berlin","currency":"EUR",'
+    '"menu_ids":[\' || id || \'],"attributes":{}}\''
+)
+_MENU_GATE = f"""1::integer as price_groups, {PRODUCTS}::integer as prices, {PRODUCTS}::integer as products,
+    {PRODUCTS}::integer as product_references, 60::integer as modifiers, 0::integer as child_references,
+    {5 * PRODUCTS}::decimal(38, 4) as price_money, {6 * PRODUCTS}::decimal(38, 4) as delivery_price_money,
+    {PRODUCTS}::decimal(38, 4) as reference_money"""
+
+
+def _menu() -> str:
+    prices = [
+        {"price_id": p, "product_id": p, "position": p + 1, "channel": "both", "price": "5", "delivery_price": "6"}
+        for p in range(PRODUCTS)
+    ]
+    menu = {
+        "products": {
+            str(p): {
+                "name": f"Product number {p}",
+                "description": "",
+                "dispatch_method": "both",
+                "modifiers": [{"modifier_id": p % 60, "position": 1, "price": "1"}],
+            }
+            for p in range(PRODUCTS)
+        },
+        "modifiers": {str(m): {"name": f"Modifier {m}", "description": "", "children": []} for m in range(60)},
+    }
+    head = {"name": "Menu", "price_groups": [{"id": 1, "name": "All", "position": 1, "prices": prices}]}
+    rest = json.dumps(head, separators=(",", ":"))[1:]
+    return f"""'{{"menu":{{"id":' || id || ',{rest},{json.dumps(menu, separators=(",", ":"))[1:]}'"""
+
+
+def _pair(data: Path, kind: str, load_id: str) -> tuple[Path, Path]:
+    paths = [data / "raw" / area / kind / f"{load_id}.parquet" for area in ("documents", "observations")]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return paths[0], paths[1]
+
+
+def _small(data: Path, kind: str, load_id: str, document: str, rows: int, gate: str) -> str:
+    documents, observations = _pair(data, kind, load_id)
+    return _SMALL.format(
+        kind=kind,
+        load_id=load_id,
+        document=document,
+        rows=rows,
+        gate=gate,
+        documents=documents,
+        observations=observations,
+    )
+
+
+_SUM = """
+select
+    sum(o.subtotal_price), sum(o.delivery_price), sum(o.tip), sum(o.discount), sum(o.loyalty_discount),
+    sum(o.total_price), sum(list_sum(list_transform(o.items, lambda i: i.price))),
+    sum(list_sum(list_transform(flatten(list_transform(o.items, lambda i: i.modifiers)), lambda m: m.price)))
+from (
+    select from_json(document, '{"subtotal_price":"DECIMAL(18,4)","delivery_price":"DECIMAL(18,4)",
+        "tip":"DECIMAL(18,4)","discount":"DECIMAL(18,4)","loyalty_discount":"DECIMAL(18,4)",
+        "total_price":"DECIMAL(18,4)",
+        "items":[{"price":"DECIMAL(18,4)","modifiers":[{"price":"DECIMAL(18,4)"}]}]}') as o
+"""
+
+
+@contextmanager
+def _timed(seconds: Seconds, part: str) -> Iterator[None]:
+    """Note how long the block took: on the clock, and on the processors."""
+    clock, cpu = time.perf_counter(), time.process_time()
+    yield
+    seconds[part] = (time.perf_counter() - clock, time.process_time() - cpu)
+
+
+def floor(folder: Path, data: Path) -> Seconds:
+    """Time what no build can do without; return seconds per part."""
+    release = data / "published" / "current" / "ordermart.duckdb"
+    seconds: Seconds = {}
+    with duckdb.connect(config={"preserve_insertion_order": False}) as con:
+        con.execute(f"attach '{release}' as release (read_only)")
+        names = [
+            f"{s}.{t}"
+            for s, t in con.execute(
+                "select schema_name, table_name from duckdb_tables() where database_name = 'release'"
+            ).fetchall()
+        ]
+        with _timed(seconds, "read and add up"):
+            con.execute(f"{_SUM} from read_parquet('{data}/raw/documents/orders/*.parquet'))").fetchall()
+        with _timed(seconds, "write DuckDB"):
+            con.execute(f"attach '{folder / 'floor.duckdb'}' as flat")
+            for name in names:
+                con.execute(f"create schema if not exists flat.{name.split('.')[0]}")
+                con.execute(f"create table flat.{name} as from release.{name}")
+            con.execute("checkpoint flat")
+        with _timed(seconds, "write Parquet"):
+            for name in names:
+                con.execute(f"copy release.{name} to '{folder / name}.parquet' (format parquet, compression zstd)")
+    return seconds
+
+
+def _work(data: Path) -> None:
+    """Build and publish, then print seconds and the peak memory of this process."""
+    from pipelines.settings import load_settings  # noqa: PLC0415 - imports are not what is measured
+    from pipelines.warehouse import build, publish, tables  # noqa: PLC0415
+
+    tables()
+    settings = load_settings(data.parent / "ordermart.toml", {})
+    seconds: Seconds = {}
+    with _timed(seconds, "build"):
+        result = build(settings)
+    with _timed(seconds, "publish"):
+        publish(settings, result)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    blocked = sum(each.violations for each in result.checks if each.severity == "blocking")
+    print(json.dumps({"seconds": seconds, "peak_mb": peak, "rows": sum(result.rows.values()), "blocked": blocked}))
+
+
+def measure(orders: int, folder: Path) -> None:
+    """Print what building and publishing so many orders took, as ratios to the floor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "ordermart.toml").write_text("", encoding="utf-8")
+    data = folder / "data"
+    started = time.perf_counter()
+    make_raw(data, orders)
+    print(f"{orders:,} orders, input made in {time.perf_counter() - started:.1f} s")
+    done = subprocess.run([sys.executable, __file__, "--work", str(data)], capture_output=True, text=True, check=True)
+    work = json.loads(done.stdout.splitlines()[-1])
+    parts = floor(folder, data)
+    bottom = _sum(parts)
+    for name, taken in parts.items():
+        _print(f"floor: {name}", taken, bottom)
+    _print("floor", bottom, bottom)
+    for name, taken in work["seconds"].items():
+        _print(name, taken, bottom)
+    _print("build and publish", _sum(work["seconds"]), bottom)
+    print(f"  peak memory {work['peak_mb']:,.0f} MB; {work['rows']:,} rows; {work['blocked']} violations that block")
+
+
+def _sum(parts: Seconds) -> tuple[float, float]:
+    return sum(clock for clock, _ in parts.values()), sum(cpu for _, cpu in parts.values())
+
+
+def _print(what: str, taken: tuple[float, float], bottom: tuple[float, float]) -> None:
+    clock, cpu = taken
+    print(f"  {what:24} {clock:7.2f} s {clock / bottom[0]:6.2f}   CPU {cpu:7.2f} s {cpu / bottom[1]:6.2f}")
+
+
+def main() -> None:
+    """Measure the sizes asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--keep", action="store_true", help="leave the folder")
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        _work(arguments.work)
+        return
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="ordermart-"))
+    for orders in arguments.orders:
+        measure(orders, folder / str(orders))
+        if not arguments.keep:
+            shutil.rmtree(folder / str(orders))
+
+
+if __name__ == "__main__":
+    main()
