@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.inbox.hints import Hint
+    from pipelines.inbox.store import Inbox
 
     # Seals the bodies that nobody could read, durably, and returns a reference to each.
     Seal = Callable[[Sequence[bytes]], Sequence[str]]
@@ -67,7 +68,7 @@ class Committer:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._failed = failed or (lambda _: None)
         self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
-        self._connection: sqlite3.Connection | None = None
+        self._connection: Inbox | None = None
         self._thread = threading.Thread(target=self._run, name="committer")
         self._log = LogKeeper(path)
 
@@ -135,7 +136,7 @@ class Committer:
             return {}
         return dict(zip(unread, self._seal([group[n].body or b"" for n in unread]), strict=True))
 
-    def _write(self, connection: sqlite3.Connection, group: list[Delivery], refs: dict[int, str]) -> None:
+    def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str]) -> None:
         rows = [
             (at, hint.topic, hint.kind, hint.id, hint.delivery_id, size, hint.undecodable, refs.get(n))
             for n, (_, at, hint, size, _) in enumerate(group)
@@ -153,7 +154,7 @@ class Committer:
                     given = msgspec.json.encode(sorted(ids)).decode()
                     connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": kind, "ids": given})
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> Inbox:
         """Return the connection; a new one after an error, or when the file was taken away under the old one."""
         if self._connection is not None and self._is_there():
             return self._connection

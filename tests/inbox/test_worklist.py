@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipelines.inbox.store import connect, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 
 if TYPE_CHECKING:
@@ -253,6 +256,12 @@ def test_a_million_ids_in_seconds(work: WorkList) -> None:
     assert work.add("orders", range(1, 1_000_001), "range") == 1_000_000
     assert time.monotonic() - began < 20
     assert sum(map(len, work.due_batches("orders", size=10_000))) == 1_000_000
+    began = time.monotonic()
+    for id_ in range(1, 201):
+        work.started("orders", [id_])
+        work.done("orders", [id_])
+    # Walking the whole list each time takes a minute.
+    assert time.monotonic() - began < 15
 
 
 def _add_some(path: Path, first: int) -> None:
@@ -272,6 +281,31 @@ def test_processes_share_the_list(inbox_path: Path) -> None:
         assert process.exitcode == 0
     with WorkList(inbox_path) as work:
         assert sorted(work.due("orders")) == list(range(801))
+
+
+def test_writers_take_turns(inbox_path: Path) -> None:
+    """A writer that never rests lets another one in between any two of its transactions, and no later."""
+    served: list[str] = []
+    ended = threading.Event()
+
+    def restless() -> None:
+        with closing(connect(inbox_path)) as connection:
+            while not ended.is_set():
+                with transaction(connection):
+                    served.append("restless")
+
+    connect(inbox_path).close()
+    thread = threading.Thread(target=restless)
+    thread.start()
+    waits = []
+    with closing(connect(inbox_path)) as connection:
+        for _ in range(50):
+            before = len(served)
+            with transaction(connection):
+                waits.append(len(served) - before)
+    ended.set()
+    thread.join()
+    assert sorted(waits)[40] <= 3
 
 
 STEPS = st.lists(
