@@ -198,12 +198,19 @@ def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: s
 
     `before` is a table of states that hold for ids all of whose `observations` are later.
     """
-    con.execute(f"insert into {into} ({_COLUMNS}) {_SINGLES.format(observations=observations, before=before)}")
-    done = f"(select kind, id from {into})"
-    con.execute("create or replace temp table folded as select * from " + into + " limit 0")
-    con.execute(f"insert into folded ({_COLUMNS}) {_FOLD.format(observations=observations, before=before, done=done)}")
-    con.execute(f"insert into {into} select * from folded")
-    con.execute("drop table folded")
+    repeated = "touched.repeated"
+    con.execute(
+        f"""
+        create or replace table {repeated} as
+        select kind, id from {observations} where id is not null group by kind, id having count(*) > 1
+        union
+        select b.kind, b.id from {before} as b
+        where exists (select 1 from {observations} as o where o.kind = b.kind and o.id = b.id)
+        """
+    )
+    names = {"observations": observations, "before": before, "repeated": repeated}
+    for select in (_SINGLES, _FOLD):
+        con.execute(f"insert into {into} ({_COLUMNS}) {select.format(**names)}")
 
 
 def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> int:
