@@ -1,0 +1,96 @@
+"""The chain of acts: what was written stays, and what was changed shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pipelines.ledger import Ledger, LedgerError, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """Three acts, the second of which seals rows."""
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.append("note", {"text": "first"})
+    ledger.append("close", {"day": "2026-10-31"}, pa.table({"order_id": [1, 2], "amount": ["1.00", "2.50"]}))
+    ledger.append("note", {"text": "=1+1 ünï"})
+    return ledger
+
+
+def test_acts_come_back_in_order_with_their_rows(ledger: Ledger) -> None:
+    """Each act is read back as it was written; its rows too."""
+    assert [(entry.no, entry.act) for entry in ledger.entries()] == [(1, "note"), (2, "close"), (3, "note")]
+    close = next(ledger.entries("close"))
+    assert ledger.rows(close).to_pydict() == {"order_id": [1, 2], "amount": ["1.00", "2.50"]}
+    assert verify(ledger).entries == 3
+    assert verify(ledger).head == ledger.head() == list(ledger.entries())[-1].sha256
+
+
+def test_a_new_ledger_holds(tmp_path: Path) -> None:
+    """Before the first act there is nothing on the disk, and the chain holds."""
+    ledger = Ledger(tmp_path / "none")
+    assert verify(ledger).entries == 0
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("change", ["edited", "dropped", "swapped", "appended"])
+def test_a_changed_chain_is_found(ledger: Ledger, change: str) -> None:
+    """An act that was edited, taken out, moved or forged at the end is named."""
+    path = ledger.folder / "ledger.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if change == "edited":
+        lines[0] = lines[0].replace("first", "other")
+    elif change == "dropped":
+        del lines[1]
+    elif change == "swapped":
+        lines[0], lines[1] = lines[1], lines[0]
+    else:
+        forged = json.loads(lines[2]) | {"no": 4}
+        lines.append(json.dumps(forged))
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"entry \d"):
+        verify(ledger)
+
+
+def test_sealed_rows_that_changed_are_found(ledger: Ledger) -> None:
+    """A sealed file that is not the one that was sealed, or is gone, is named."""
+    close = next(ledger.entries("close"))
+    path = ledger.folder / str(close.file)
+    content = bytearray(path.read_bytes())
+    content[10] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="is not what was sealed"):
+        verify(ledger)
+    path.unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        verify(ledger)
+
+
+def test_half_a_line_is_no_act(ledger: Ledger) -> None:
+    """What a kill left of a line is passed over when read, and gone with the next act."""
+    with (ledger.folder / "ledger.jsonl").open("ab") as lines:
+        lines.write(b'{"no": 4, "act": "clo')
+    assert len(list(ledger.entries())) == 3
+    ledger.append("note", {"text": "after the kill"})
+    assert verify(ledger).entries == 4
+
+
+def test_two_writers_do_not_break_the_chain(tmp_path: Path) -> None:
+    """Processes that write at the same time wait for one another."""
+    script = (
+        "import sys; from pathlib import Path; from pipelines.ledger import Ledger\n"
+        "ledger = Ledger(Path(sys.argv[1]))\n"
+        "for n in range(10): ledger.append('note', {'n': n})"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "ledger")]) for _ in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert verify(Ledger(tmp_path / "ledger")).entries == 20
