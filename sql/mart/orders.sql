@@ -5,27 +5,33 @@
 -- same span. Only those that do not are looked up one by one.
 with
 
-spans as (
-    select
-        timezone,
-        from_us,
-        lead(from_us, 1, 9223372036854775807) over (
-            partition by timezone order by from_us
-        ) as until_us,
-        offset_us,
-    from raw.zone_offsets
-),
-
 stores as (
     select
-        store_id,
-        name as store_name,
-        currency,
-        -- null where the record names none, or none that exists
-        if(
-            timezone in (select timezone from raw.zone_offsets), timezone, null
-        ) as timezone,
-    from core.stores
+        stores.store_id,
+        stores.name as store_name,
+        stores.currency,
+        zones.timezone, -- null where the record names none, or none that exists
+    from core.stores as stores
+    left join (select distinct timezone from raw.zone_offsets) as zones
+        on stores.timezone = zones.timezone
+),
+
+used_zones as (
+    select timezone from stores
+    union
+    select business_day_timezone from raw.settings
+),
+
+spans as (
+    select
+        zones.timezone,
+        zones.from_us,
+        lead(zones.from_us, 1, 9223372036854775807) over (
+            partition by zones.timezone order by zones.from_us
+        ) as until_us,
+        zones.offset_us,
+    from raw.zone_offsets as zones
+    semi join used_zones on zones.timezone = used_zones.timezone
 ),
 
 contents as (

@@ -1,32 +1,35 @@
 -- One row per store, business day, sale class and product sold.
 with
 
-sold as (
+-- few: counting each order once by a distinct count would cost more than all the rest
+repeated as (
     select
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        lines.product_id,
-        lines.order_id,
-        lines.line_no,
-        lines.quantity,
-        lines.name,
-    from mart.orders as orders
-    inner join core.order_lines as lines on orders.order_id = lines.order_id
+        order_id,
+        product_id,
+        min(line_no) as first_line_no,
+    from core.order_lines
+    group by order_id, product_id
+    having count(*) > 1
 )
 
 select
     -- keys
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    lines.product_id,
     -- what it is
-    arg_max(name, (order_id, line_no)) as name_when_ordered,
-    count(distinct name) as names,
+    max(lines.name) as name_when_ordered,
+    coalesce(min(lines.name) <> max(lines.name), false) as is_named_differently,
     -- how much
-    count(distinct order_id) as orders,
+    count(*) filter (
+        where repeated.order_id is null or repeated.first_line_no = lines.line_no
+    ) as orders,
     count(*) as lines,
-    cast(sum(quantity) as decimal(38, 0)) as units,
-from sold
-group by store_id, business_date, sale_class, product_id
+    cast(sum(lines.quantity) as decimal(38, 0)) as units,
+from mart.orders as orders
+inner join core.order_lines as lines on orders.order_id = lines.order_id
+left join repeated
+    on lines.order_id = repeated.order_id
+    and lines.product_id is not distinct from repeated.product_id
+group by orders.store_id, orders.business_date, orders.sale_class, lines.product_id

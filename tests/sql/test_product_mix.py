@@ -64,15 +64,24 @@ def test_classes_and_lines_without_a_product(run_table: Run) -> None:
 
 
 def test_a_product_that_was_renamed(run_table: Run) -> None:
-    """Of several names on one day the last line's is shown, and how many there were."""
+    """Of several names on one day the last by alphabet is shown, and that there were several."""
     rows = run_table(
         "mart.product_mix",
         {
             "mart.orders": [order(1), order(2)],
-            "core.order_lines": [line(2, 1, 5, 1, "Tea, hot"), line(1, 9, 5, 1, "Tea"), line(2, 2, 5, 1, "Tea, iced")],
+            "core.order_lines": [
+                line(2, 1, 5, 1, "Tea, hot"),
+                line(1, 9, 5, 1, "Tea"),
+                line(2, 2, 6, 1, "Cake"),
+                line(2, 3, 7, 1, None),
+            ],
         },
     )
-    assert [(row["name_when_ordered"], row["names"], row["lines"]) for row in rows] == [("Tea, iced", 3, 3)]
+    assert [(row["name_when_ordered"], row["is_named_differently"]) for row in rows] == [
+        ("Tea, hot", True),
+        ("Cake", False),
+        (None, False),
+    ]
 
 
 def test_no_money(run_table: Run) -> None:

@@ -134,11 +134,10 @@ class ProductMix(
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     product_id: Id = column("The product; null for lines that name none.", nullable=True)
     name_when_ordered: Text = column(
-        "The product's name on the order lines of that day, the last line's where they differ; see names.",
-        nullable=True,
+        "The product's name on the order lines of that day; where they differ, the last by alphabet.", nullable=True
     )
-    names: Count = column(
-        "How many different names those lines give it; above 1 it was renamed, or the id means several products.", ge=0
+    is_named_differently: Flag = column(
+        "Whether those lines give it different names: it was renamed, or the id means several products."
     )
     orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
     lines: Count = column("How many order lines.", ge=1)
