@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from pipelines.inbox.committer import Delivery
+from pipelines.inbox.reread import as_sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ class Receiver:
             if not self._verify(headers, body, received_at):
                 raise Refused(401)
             hint = self._reader.read(headers, body)
-            kept = body if self._keeps_bodies and hint.undecodable else None
+            kept = as_sent(headers, body) if self._keeps_bodies and hint.undecodable else None
             size = len(body)
             if kept is None:
                 self._held -= size

@@ -14,6 +14,7 @@ import pytest
 
 from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.receiver import ReceiverError, serve_webhooks
+from pipelines.inbox.reread import parts, reread
 from pipelines.inbox.worklist import WorkList
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault
@@ -101,7 +102,30 @@ def test_what_cannot_be_read_is_stored_as_such(start: Callable[..., Any]) -> Non
     with open_vault(load_settings(running.folder / "ordermart.toml", variables)) as vault:
         sealed = [vault.refused.open(delivery.sealed_ref or "") for delivery in unread]
     sent = [body if isinstance(body, bytes) else json.dumps(body).encode() for body, _ in UNREADABLE]
-    assert [refused.body for refused in sealed if refused] == sent
+    assert [parts(refused.body)[1] for refused in sealed if refused] == sent
+
+
+def test_what_could_not_be_read_is_read_later(start: Callable[..., Any]) -> None:
+    """With the settings put right, sealed deliveries become hints, wherever the topic and the id stood."""
+    variables = keys()
+    running = start(**variables)
+    assert running.post({"orderNumber": 5}, {"X-What": "orders.update"}).status_code == 202
+    assert running.post({"orderNumber": 6}).status_code == 202
+    assert running.end() == 0
+    file = running.folder / "ordermart.toml"
+    file.write_text('[webhooks]\ntopic_at = ["header:X-What"]\nid_at = ["/{kind}Number"]')
+    settings = load_settings(file, variables)
+    with open_vault(settings) as vault:
+
+        def opened(ref: str) -> bytes | None:
+            refused = vault.refused.open(ref)
+            return refused.body if refused else None
+
+        assert reread(settings.webhooks, running.inbox, opened) == (1, 1)
+        assert reread(settings.webhooks, running.inbox, opened) == (0, 1)
+    with WorkList(running.inbox) as work:
+        assert work.due("orders") == [5]
+    assert [row[4] for row in running.deliveries()] == [None, "no topic found"]
 
 
 def test_no_personal_data_in_the_inbox(start: Callable[..., Any]) -> None:
