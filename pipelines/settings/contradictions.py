@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is ours: every element of an array
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
+_RULE = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)+")
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 
 
@@ -33,6 +34,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _paths(settings)
     yield from webhooks(settings.webhooks)
     yield from planner(settings.planner)
+    yield from _formula(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):
@@ -59,6 +61,15 @@ def _times(settings: Settings) -> Iterator[str]:
         yield f"[business_day] day_start: {start!r} is no local time like 04:00"
     if not _CRON.fullmatch(settings.schedule.cron):
         yield f"[schedule] cron: {settings.schedule.cron!r} is no line of five fields like 15 3 * * *"
+
+
+def _formula(settings: Settings) -> Iterator[str]:
+    formula = settings.formula
+    if not 0 <= formula.tolerated_noise < 0.5:
+        yield "[formula] tolerated_noise: must be a share from 0 to below 0.5"
+    for key, rule in (("total_rule", formula.total_rule), ("subtotal_rule", formula.subtotal_rule)):
+        if rule and not _RULE.fullmatch(rule):
+            yield f"[formula] {key}: {rule!r} is no rule like observed/unrounded; audit.formula_rules has them all"
 
 
 def _address(settings: Settings) -> Iterator[str]:
@@ -91,6 +102,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[landing] max_depth": landing.max_depth,
         "[vault] refused_days": settings.vault.refused_days,
         "[warehouse] keep_releases": warehouse.keep_releases,
+        "[formula] min_orders": settings.formula.min_orders,
     }
     for key, number in positive.items():
         if not (math.isfinite(number) and number > 0):

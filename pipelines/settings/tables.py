@@ -145,6 +145,15 @@ class Menus(Table, frozen=True):
     product_ids: Literal["global", "per_menu"]
 
 
+class Formula(Table, frozen=True):
+    """How lines make a subtotal and parts a total: the interface states no formula, the evidence decides."""
+
+    total_rule: str
+    subtotal_rule: str
+    min_orders: int
+    tolerated_noise: float
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -221,6 +230,7 @@ class Settings(Table, frozen=True):
     business_day: BusinessDay
     sales: Sales
     menus: Menus
+    formula: Formula
     data: Data
     warehouse: Warehouse
     schedule: Schedule

@@ -231,6 +231,10 @@ RAW: dict[str, dict[str, str]] = {
         "sales_excluded": "VARCHAR[]",
         "menus_product_ids": "VARCHAR",
         "open_fields": "VARCHAR[]",
+        "formula_total_rule": "VARCHAR",
+        "formula_subtotal_rule": "VARCHAR",
+        "formula_min_orders": "BIGINT",
+        "formula_tolerated_noise": "DOUBLE",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     "raw.findings": {

@@ -117,7 +117,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
         "the contracts": _hash_files(code),
         "the timezones": zones.version(),
-        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy"),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula"),
     }
 
 
@@ -144,6 +144,10 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             list(settings.sales.excluded),
             settings.menus.product_ids,
             list(settings.privacy.open_fields),
+            settings.formula.total_rule,
+            settings.formula.subtotal_rule,
+            settings.formula.min_orders,
+            settings.formula.tolerated_noise,
         ],
     )
 

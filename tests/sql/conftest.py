@@ -25,6 +25,10 @@ SETTINGS: Row = {
     "sales_excluded": [],
     "menus_product_ids": "global",
     "open_fields": [],
+    "formula_total_rule": "",
+    "formula_subtotal_rule": "",
+    "formula_min_orders": 20,
+    "formula_tolerated_noise": 0.05,
 }
 
 

@@ -40,6 +40,7 @@ Day = Annotated[pd.ArrowDtype, pa.date32()]
 Flag = Annotated[pd.ArrowDtype, pa.bool_()]
 Share = Annotated[pd.ArrowDtype, pa.float64()]
 Ids = Annotated[pd.ArrowDtype, pa.list_(pa.int64())]
+Amounts = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(38, 4))]
 Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
 
 _DUCKDB_TYPES: dict[Any, str] = {
@@ -56,6 +57,7 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.bool_(): "BOOLEAN",
     pa.float64(): "DOUBLE",
     pa.list_(pa.int64()): "BIGINT[]",
+    pa.list_(pa.decimal128(38, 4)): "DECIMAL(38,4)[]",
     pa.list_(pa.string()): "VARCHAR[]",
 }
 

@@ -1,0 +1,301 @@
+"""Orders made up by a known rule, in exact decimals, and the evidence that the tables gather about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import random
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pipelines.warehouse import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+SETTINGS = {
+    "formula_total_rule": "",
+    "formula_subtotal_rule": "",
+    "formula_min_orders": 20,
+    "formula_tolerated_noise": 0.05,
+}
+CHAIN = (
+    "audit.formula_rules",
+    "audit.order_line_sums",
+    "audit.order_sums",
+    "audit.rounded_subtotal_fits",
+    "audit.subtotal_fits",
+    "audit.total_fits",
+    "audit.formula_patterns",
+    "audit.formula_residuals",
+    "audit.formula_scopes",
+    "audit.formula_comparisons",
+    "audit.formula_evidence",
+    "audit.formula_rules_in_force",
+)
+
+
+@dataclasses.dataclass
+class Modifier:
+    """A modifier of a line."""
+
+    price: Decimal | None
+    quantity: int | None = 1
+    action: str | None = "add"
+
+
+@dataclasses.dataclass
+class Line:
+    """A line of an order."""
+
+    price: Decimal | None
+    quantity: int | None = 1
+    modifiers: list[Modifier] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Order:
+    """An order; subtotal and total are what it states."""
+
+    order_id: int
+    lines: list[Line]
+    subtotal: Decimal | None = None
+    delivery: Decimal | None = Decimal(0)
+    tip: Decimal | None = Decimal(0)
+    discount: Decimal | None = Decimal(0)
+    loyalty: Decimal | None = Decimal(0)
+    total: Decimal | None = None
+    platform: str | None = "web"
+    dispatch_method: str | None = "pick_up"
+    store_id: int | None = 1
+    business_date: dt.date | None = dt.date(2026, 10, 31)
+
+
+def rounded(amount: Decimal, rounding: str) -> Decimal:
+    """Round as the last part of a rule's name says."""
+    if rounding == "unrounded":
+        return amount
+    mode = ROUND_HALF_UP if rounding.startswith("half_up") else ROUND_HALF_EVEN
+    return amount.quantize(Decimal(1).scaleb(-int(rounding.split("_")[2])), mode)
+
+
+def subtotal_by(rule: str, order: Order) -> Decimal:
+    """Return the subtotal that a rule gives, read from the rule's name."""
+    price, modifiers, actions, discount, rounding = rule.split("/")
+    each = rounding if rounding.endswith("line") else "unrounded"
+    whole = rounding if rounding.endswith("order") else "unrounded"
+    amounts = []
+    for line in order.lines:
+        amount = line.price * line.quantity if price == "unit_price" else line.price
+        for modifier in line.modifiers:
+            sign = 1 if modifier.action == "add" else {"all_add": 1, "only_add": 0, "others_subtract": -1}[actions]
+            times = line.quantity if "per_unit" in modifiers else 1
+            own = modifier.quantity if modifiers.endswith("by_own") else 1
+            amount += 0 if modifiers == "no_modifiers" else sign * times * own * modifier.price
+        amounts.append(rounded(amount, each))
+    taken_off = order.discount if discount == "after_discount" else Decimal(0)
+    return rounded(sum(amounts, Decimal(0)) - taken_off, whole)
+
+
+def total_by(rule: str, order: Order) -> Decimal:
+    """Return the total that a rule gives, read from the rule's name."""
+    form, rounding = rule.split("/")
+    signs = {"subtotal": 1, "delivery": 1, "tip": 1, "discount": -1, "loyalty": -1}
+    if form.startswith("without_"):
+        parts = {
+            "without_discounts": ("discount", "loyalty"),
+            "without_delivery_and_tip": ("delivery", "tip"),
+        }.get(form, (form.removeprefix("without_"),))
+        signs |= dict.fromkeys(parts, 0)
+    elif form != "observed":
+        part, _, turned = form.rpartition("_")
+        signs[part] = {"added": 1, "subtracted": -1}[turned]
+    return rounded(sum((sign * getattr(order, part) for part, sign in signs.items()), Decimal(0)), rounding)
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """What tests of this folder build worlds from."""
+
+    order = Order
+    line = Line
+    modifier = Modifier
+    subtotal_by = staticmethod(subtotal_by)
+    total_by = staticmethod(total_by)
+
+
+@pytest.fixture(scope="session")
+def world() -> Names:
+    """Give the makers of orders, and what each rule makes of one."""
+    return Names()
+
+
+def some_orders(seed: int, orders: int, decimals: int = 2) -> list[Order]:
+    """Make up orders that tell every rule of the catalogue from every other; prices are still to be stated."""
+    chance = random.Random(seed)
+    unit = Decimal(1).scaleb(-decimals)
+
+    def money(low: int, high: int) -> Decimal:
+        return chance.randrange(low * 10**decimals, high * 10**decimals) * unit
+
+    made = []
+    for order_id in range(1, orders + 1):
+        lines = [
+            Line(
+                money(2, 15),
+                chance.choices((1, 2, 3), (70, 20, 10))[0],
+                [
+                    Modifier(
+                        money(0, 3) if chance.random() < 0.7 else Decimal(0),
+                        chance.choices((1, 2), (80, 20))[0],
+                        chance.choices(("add", "remove"), (88, 12))[0],
+                    )
+                    for _ in range(chance.choices((0, 1, 2), (45, 35, 20))[0])
+                ],
+            )
+            for _ in range(chance.choices((1, 2, 3), (50, 30, 20))[0])
+        ]
+        made.append(
+            Order(
+                order_id,
+                lines,
+                delivery=money(1, 4) if chance.random() < 0.5 else Decimal(0),
+                tip=money(1, 5) if chance.random() < 0.4 else Decimal(0),
+                discount=money(1, 3) if chance.random() < 0.3 else Decimal(0),
+                loyalty=money(1, 2) if chance.random() < 0.3 else Decimal(0),
+                platform=chance.choice(("web", "ios", "android")),
+                dispatch_method=chance.choice(("pick_up", "store_delivery")),
+                store_id=chance.randrange(1, 4),
+                business_date=dt.date(2026, 10, 1) + dt.timedelta(days=chance.randrange(60)),
+            )
+        )
+    return made
+
+
+def state_prices(orders: list[Order], subtotal_rule: str, total_rule: str, noise: float = 0.0, seed: int = 7) -> None:
+    """State the subtotal and the total of every order by a rule; a share of each is off by something."""
+    chance = random.Random(seed)
+    for order in orders:
+        order.subtotal = subtotal_by(subtotal_rule, order)
+        if chance.random() < noise:
+            order.subtotal += chance.choice((-1, 1)) * chance.randrange(1, 500) * Decimal("0.01")
+        order.total = total_by(total_rule, order)
+        if chance.random() < noise:
+            order.total += chance.choice((-1, 1)) * chance.randrange(1, 500) * Decimal("0.01")
+
+
+@pytest.fixture(scope="session")
+def make_orders() -> Callable[..., list[Order]]:
+    """Give `make_orders(seed, orders, decimals=2)`."""
+    return some_orders
+
+
+@pytest.fixture(scope="session")
+def state() -> Callable[..., None]:
+    """Give `state(orders, subtotal_rule, total_rule, noise=0.0)`."""
+    return state_prices
+
+
+@pytest.fixture
+def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
+    """Give `gather(orders, **settings)`: a database with all tables of the evidence, held to their contracts."""
+    opened = []
+
+    def run(orders: Iterable[Order], **settings: Any) -> duckdb.DuckDBPyConnection:
+        con = duckdb.connect(config={"threads": 2})
+        opened.append(con)
+        con.execute("set timezone = 'UTC'")
+        for schema in ("raw", *catalogue.SCHEMAS):
+            con.execute(f"create schema {schema}")
+        chosen = SETTINGS | settings
+        con.execute(
+            "create table raw.settings as select ? as formula_total_rule, ? as formula_subtotal_rule, "
+            "?::bigint as formula_min_orders, ?::double as formula_tolerated_noise",
+            list(chosen.values()),
+        )
+        _load(con, list(orders))
+        for name in CHAIN:
+            _make(con, name)
+        return con
+
+    yield run
+    for con in opened:
+        con.close()
+
+
+def _make(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    table = catalogue.table(name)
+    con.execute(f"create table {name} as {table.sql}")
+    relation = con.table(name)
+    assert list(zip(relation.columns, map(str, relation.types), strict=True)) == [
+        (column.name, column.type) for column in table.columns
+    ]
+    table.contract.validate(relation.to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype), lazy=True)
+    key = ", ".join(table.key)
+    assert con.sql(f"select 1 from {name} group by {key} having count(*) > 1").fetchall() == []
+
+
+def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:
+    money = pa.decimal128(18, 4)
+    order_columns = {
+        "order_id": ("order_id", pa.int64()),
+        "store_id": ("store_id", pa.int64()),
+        "platform": ("platform", pa.string()),
+        "dispatch_method": ("dispatch_method", pa.string()),
+        "business_date": ("business_date", pa.date32()),
+        "subtotal_price": ("subtotal", money),
+        "delivery_price": ("delivery", money),
+        "tip": ("tip", money),
+        "discount": ("discount", money),
+        "loyalty_discount": ("loyalty", money),
+        "total_price": ("total", money),
+    }
+    _insert(
+        con,
+        ("core.orders", "mart.orders"),
+        {name: (pa.array([getattr(o, field) for o in orders], kind)) for name, (field, kind) in order_columns.items()},
+    )
+    lines = [(o.order_id, number, line) for o in orders for number, line in enumerate(o.lines, 1)]
+    _insert(
+        con,
+        ("core.order_lines",),
+        {
+            "order_id": pa.array([order_id for order_id, _, _ in lines], pa.int64()),
+            "line_no": pa.array([number for _, number, _ in lines], pa.int64()),
+            "quantity": pa.array([line.quantity for _, _, line in lines], pa.int64()),
+            "price": pa.array([line.price for _, _, line in lines], money),
+        },
+    )
+    modifiers = [
+        (order_id, line_no, number, each)
+        for order_id, line_no, line in lines
+        for number, each in enumerate(line.modifiers, 1)
+    ]
+    _insert(
+        con,
+        ("core.order_line_modifiers",),
+        {
+            "order_id": pa.array([order_id for order_id, _, _, _ in modifiers], pa.int64()),
+            "line_no": pa.array([line_no for _, line_no, _, _ in modifiers], pa.int64()),
+            "modifier_no": pa.array([number for _, _, number, _ in modifiers], pa.int64()),
+            "action": pa.array([each.action for _, _, _, each in modifiers], pa.string()),
+            "quantity": pa.array([each.quantity for _, _, _, each in modifiers], pa.int64()),
+            "price": pa.array([each.price for _, _, _, each in modifiers], money),
+        },
+    )
+
+
+def _insert(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], columns: dict[str, pa.Array]) -> None:
+    given = pa.table(columns)
+    for name in names:
+        spelled = ", ".join(f'"{column.name}" {column.type}' for column in catalogue.table(name).columns)
+        con.execute(f"create table {name} ({spelled})")
+        kept = given.select([c for c in given.column_names if c in {x.name for x in catalogue.table(name).columns}])
+        con.register("given", kept)
+        con.execute(f"insert into {name} by name select * from given")
+        con.unregister("given")
