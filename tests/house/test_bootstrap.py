@@ -225,6 +225,7 @@ def test_half_a_clone_is_said_to_be_one(clone: Path) -> None:
     assert "requirements.lock is missing: is this a whole clone?" in said.stderr
 
 
+@pytest.mark.slow
 def test_pip_outside_serves_where_ensurepip_is_missing(clone: Path, tmp_path: Path) -> None:
     """A Python whose venv cannot bring pip installs with the pip beside it."""
     python = poor_python(tmp_path / "poor", pip=True)
@@ -242,6 +243,7 @@ def test_neither_pip_nor_ensurepip_is_said_in_a_sentence(clone: Path, tmp_path: 
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.slow
 def test_two_at_once_make_one_environment(clone: Path) -> None:
     """The second waits for the first, and both run."""
     two = [
