@@ -1,7 +1,7 @@
 # Everything here can be said without make: `python3 bootstrap.py run` and `python3 bootstrap.py test`.
 PYTHON ?= python3
 
-.PHONY: run test test-all lint lock
+.PHONY: run test test-all lint dictionary lock
 
 run:
 	$(PYTHON) bootstrap.py run
@@ -17,6 +17,11 @@ lint:
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+# docs/DICTIONARY.md, out of the contracts; a test says when it is stale.
+dictionary:
+	$(PYTHON) bootstrap.py setup
+	.venv/bin/python -m pipelines.warehouse.dictionary
 
 # Resolve the dependencies of pyproject.toml anew, for every platform and Python 3.11 to 3.14, with hashes.
 # uv comes into an environment of its own: nothing else needs it. A version already locked stays while it fits;
