@@ -1,6 +1,7 @@
-"""Fetch what the work list holds and land it, in loads small enough that a kill loses little.
+"""Fetch what the work list holds and land it, load by load; a kill loses no more than the requests under way.
 
-Knows nothing of Dagster. A body goes from the client to the gate and is kept nowhere in between.
+Knows nothing of Dagster. A body goes from the client to the gate; until its load is committed it also stands, sealed,
+in the vault's spool, from which the next run takes it up.
 """
 
 from __future__ import annotations
@@ -14,25 +15,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.assets.lock import goes_on_since
 from pipelines.inbox.entries import INT64
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import guard_source, open_load
+from pipelines.landing import guard_source, open_load, raw_files
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
-from pipelines.partner.pointer import get, get_all
-from pipelines.vault import open_vault
+from pipelines.partner.pointer import get_all
+from pipelines.vault import Answer, open_spool, open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipelines.inbox.entries import Kind
-    from pipelines.landing import Load, Refusal
+    from pipelines.landing import Load, LoadSummary, Refusal
     from pipelines.partner import Fetched
     from pipelines.settings import Settings
-    from pipelines.vault import Vault
+    from pipelines.vault import Spool, Vault
 
     Progress = Callable[[str, int, int], None]
 
-_LOAD = 2_000  # bodies a load: what a kill can lose is fetched again
+_LOAD = 2_000  # bodies a load
 
 
 @dataclass
@@ -50,22 +52,41 @@ class Pulled:
         return sum(self.counts.values())
 
 
-def pull(settings: Settings, kind: Kind, progress: Progress | None = None) -> Pulled:
+def pull(
+    settings: Settings,
+    kind: Kind,
+    progress: Progress | None = None,
+    ask: Callable[[WorkList], None] | None = None,
+) -> Pulled:
     """Fetch and land all that is due of one kind; `progress` gets (kind, done, total).
 
+    `ask` puts into the work list what is wanted besides, after a killed run's answers were taken up.
     Stores come from the service's list each time; what their records name is added to the work list as menus.
     Raise PartnerError when the service cannot be worked with at all; what was landed by then stays.
     """
     guard_source(settings)
     path = settings.data_dir / "inbox" / "worklist.sqlite"
-    with WorkList(path) as work, open_vault(settings) as vault:
-        return asyncio.run(_Pull(settings, vault, work, kind, progress).run())
+    with WorkList(path) as work, open_vault(settings) as vault, open_spool(settings, kind) as spool:
+        pulling = _Pull(settings, vault, spool, work, kind, progress)
+        pulling.take_up()
+        if ask is not None:
+            ask(work)
+        return asyncio.run(pulling.run())
 
 
 class _Pull:
-    def __init__(self, settings: Settings, vault: Vault, work: WorkList, kind: Kind, progress: Progress | None) -> None:
-        self.settings, self.vault, self.work, self.kind = settings, vault, work, kind
+    def __init__(
+        self,
+        settings: Settings,
+        vault: Vault,
+        spool: Spool,
+        work: WorkList,
+        kind: Kind,
+        progress: Progress | None,
+    ) -> None:
+        self.settings, self.vault, self.spool, self.work, self.kind = settings, vault, spool, work, kind
         self.progress = progress or (lambda *_: None)
+        self.since = goes_on_since(settings.data_dir)
         self.result = Pulled(kind)
         self.menu_ids: set[int] = set()
 
@@ -76,7 +97,6 @@ class _Pull:
             due = self.work.due(self.kind)
             for chunk in _chunks(due):
                 await self._land(client, chunk, len(due))
-        self.work.add("menus", sorted(self.menu_ids), why="store record")
         return self.result
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
@@ -85,20 +105,44 @@ class _Pull:
         outcome = _Outcome()
         self.work.started(self.kind, ids)
         with open_load(self.settings, self.vault, self.kind) as load:
+            self.spool.begin(load.load_id)
             try:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
-                    async for answer in answers:
+                    async for fetched in answers:
+                        answer = _answer(fetched)
+                        self.spool.add(answer)
                         self._judge(load, answer, outcome)
                         self.progress(self.kind, self.result.asked + outcome.answered, due)
             except RunStopped as error:
                 stopped = error
-            summary = load.commit()
+            self._count(load.commit())
+        self._report(outcome)
+        self.spool.end()
+        if stopped is not None:
+            raise stopped
+
+    def take_up(self) -> None:
+        """Land what a killed run was answered and had not landed; what it had landed is only told the work list."""
+        left = self.spool.left()
+        if left is None:
+            return
+        outcome = _Outcome()
+        if left.load_id in raw_files(self.settings.data_dir, self.kind).load_ids:
+            for answer in left.answers:
+                self._note(answer, outcome)
+        else:
+            with open_load(self.settings, self.vault, self.kind) as load:
+                self.spool.begin(load.load_id, left.answers)
+                for answer in left.answers:
+                    self._judge(load, answer, outcome)
+                self._count(load.commit())
+        self._report(outcome)
+        self.spool.end()
+
+    def _count(self, summary: LoadSummary) -> None:
         self.result.counts.update(summary.counts)
         self.result.refused.extend(summary.quarantined)
         self.result.loads.append(summary.load_id)
-        self._report(outcome)
-        if stopped is not None:
-            raise stopped
 
     async def _list_stores(self, client: PartnerClient) -> None:
         """Put the listed stores on the work list; a record without a usable id goes to the gate, which refuses it."""
@@ -107,35 +151,35 @@ class _Pull:
         async with aclosing(client.list_stores()) as pages:
             async for page in pages:
                 for record in page:
-                    store_id = get(msgspec.json.decode(record), self.settings.partner.store.id_pointer)
-                    if isinstance(store_id, int) and not isinstance(store_id, bool) and store_id in INT64:
-                        ids.append(store_id)
+                    found = get_all(msgspec.json.decode(record), self.settings.partner.store.id_pointer)
+                    if len(found) == 1 and type(found[0]) is int and found[0] in INT64:
+                        ids.append(found[0])
                     else:
                         strange.append(record)
-        self.work.add("stores", ids, why="store list")
+        self.work.add("stores", ids, why="store list", unless_done_since=self.since)
         if strange:
             with open_load(self.settings, self.vault, "stores") as load:
                 for record in strange:
                     load.judge(record, observed_at=datetime.now(UTC))
-                summary = load.commit()
-            self.result.counts.update(summary.counts)
-            self.result.refused.extend(summary.quarantined)
+                self._count(load.commit())
 
-    def _judge(self, load: Load, answer: Fetched | Failed, outcome: _Outcome) -> None:
-        if isinstance(answer, Failed):
+    def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
+        self._note(answer, outcome)
+        if answer.code:
             load.failed(answer.id, answer.code, observed_at=answer.fetched_at, http_status=answer.status)
-            outcome.failed.append(answer)
         elif answer.status == 404:
             load.missing(answer.id, observed_at=answer.fetched_at, http_status=answer.status)
-            outcome.missing.append(answer.id)
         else:
             load.judge(answer.body, asked=answer.id, observed_at=answer.fetched_at, http_status=answer.status)
-            outcome.done.append(answer.id)
-            if self.kind == "stores":
-                self.menu_ids.update(_menu_ids(answer.body, self.settings))
+
+    def _note(self, answer: Answer, outcome: _Outcome) -> None:
+        outcome.add(answer)
+        if self.kind == "stores" and answer.status == 200:
+            self.menu_ids.update(_menu_ids(answer.body, self.settings))
 
     def _report(self, outcome: _Outcome) -> None:
         """Tell the work list, after the load is committed: what is told done is on the disk."""
+        self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, outcome.done)
         self.work.missing(self.kind, outcome.missing)
         for failed in outcome.failed:
@@ -146,11 +190,26 @@ class _Pull:
 class _Outcome:
     done: list[int] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[Answer] = field(default_factory=list)
+
+    def add(self, answer: Answer) -> None:
+        """Note what came of asking for an id."""
+        if answer.code:
+            self.failed.append(answer)
+        elif answer.status == 404:
+            self.missing.append(answer.id)
+        else:
+            self.done.append(answer.id)
 
     @property
     def answered(self) -> int:
         return len(self.done) + len(self.missing) + len(self.failed)
+
+
+def _answer(answer: Fetched | Failed) -> Answer:
+    if isinstance(answer, Failed):
+        return Answer(answer.id, answer.fetched_at, answer.status, code=answer.code, reason=answer.reason)
+    return Answer(answer.id, answer.fetched_at, answer.status, answer.body)
 
 
 def _menu_ids(body: bytes, settings: Settings) -> Iterator[int]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.lock import goes_on_since
 from pipelines.assets.pull import Pulled, pull
 from pipelines.assets.request import ask_for
-from pipelines.inbox.worklist import WorkList
 
 _NEEDS = {"settings", "progress", "run_lock"}
 
@@ -47,9 +47,7 @@ def raw_stores(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
 )
 def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.MaterializeResult[Any]:
     """Pull every menu that is due."""
-    with _work(context) as work:
-        ask_for(work, menu_ids_file=config.menu_ids)
-    return _landed(context, "menus")
+    return _landed(context, "menus", menu_ids_file=config.menu_ids)
 
 
 @dg.asset(
@@ -61,17 +59,18 @@ def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.Mate
 )
 def raw_orders(context: dg.AssetExecutionContext, config: OrderRequest) -> dg.MaterializeResult[Any]:
     """Pull every order that is due."""
-    with _work(context) as work:
-        ask_for(work, order_ids_file=config.order_ids, order_id_range=config.order_id_range)
-    return _landed(context, "orders")
+    return _landed(context, "orders", order_ids_file=config.order_ids, order_id_range=config.order_id_range)
 
 
-def _work(context: dg.AssetExecutionContext) -> WorkList:
-    return WorkList(context.resources.settings.data_dir / "inbox" / "worklist.sqlite")
-
-
-def _landed(context: dg.AssetExecutionContext, kind: Any) -> dg.MaterializeResult[Any]:
-    pulled: Pulled = pull(context.resources.settings, kind, context.resources.progress)
+def _landed(context: dg.AssetExecutionContext, kind: Any, **request: str) -> dg.MaterializeResult[Any]:
+    settings = context.resources.settings
+    since = goes_on_since(settings.data_dir)
+    pulled: Pulled = pull(
+        settings,
+        kind,
+        context.resources.progress,
+        ask=lambda work: ask_for(work, **request, unless_done_since=since),
+    )
     counts = {verdict: pulled.counts[verdict] for verdict in sorted(pulled.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")
     for refusal in pulled.refused[:20]:

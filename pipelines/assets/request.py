@@ -12,6 +12,7 @@ from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from pipelines.inbox.worklist import WorkList
 
@@ -50,14 +51,19 @@ def ask_for(
     order_ids_file: str = "",
     order_id_range: str = "",
     menu_ids_file: str = "",
+    unless_done_since: datetime | None = None,
 ) -> None:
-    """Put what was asked for into the work list, each id with why it is there."""
+    """Put what was asked for into the work list, each id with why it is there.
+
+    `unless_done_since` leaves out what was fetched since then: the same request given again after a kill goes on.
+    """
+    since = unless_done_since
     if order_ids_file:
-        work.add("orders", _whole(ids_of_file(Path(order_ids_file))), why="order-ids file")
+        work.add("orders", _whole(ids_of_file(Path(order_ids_file))), why="order-ids file", unless_done_since=since)
     if order_id_range:
-        work.add("orders", ids_of_range(order_id_range), why="order-id range")
+        work.add("orders", ids_of_range(order_id_range), why="order-id range", unless_done_since=since)
     if menu_ids_file:
-        work.add("menus", _whole(ids_of_file(Path(menu_ids_file))), why="menu-ids file")
+        work.add("menus", _whole(ids_of_file(Path(menu_ids_file))), why="menu-ids file", unless_done_since=since)
 
 
 def _whole(ids: Iterable[int]) -> list[int]:

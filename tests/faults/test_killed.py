@@ -1,0 +1,105 @@
+"""A run that is killed: what it was answered is not asked for again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Place
+
+ROOT = Path(__file__).resolve().parents[2]
+IN_FLIGHT = 16
+_PULL = (
+    "from pipelines.assets.pull import pull; from pipelines.settings import load_settings\n"
+    "pull(load_settings(), 'orders')"
+)
+
+
+# What `ordermart run` fetches, without the build.
+_NIGHT = """
+from pipelines.assets.lock import RUN, goes_on_since, run_lock
+from pipelines.assets.pull import pull
+from pipelines.assets.request import ask_for
+from pipelines.settings import load_settings
+settings = load_settings()
+ids = str(settings.data_dir.parent / "ids")
+with run_lock(settings.data_dir, RUN):
+    since = goes_on_since(settings.data_dir)
+    for kind in ("stores", "menus"):
+        pull(settings, kind)
+    pull(settings, "orders", ask=lambda work: ask_for(work, order_ids_file=ids, unless_done_since=since))
+"""
+
+
+def start(place: Place, script: str) -> subprocess.Popen[bytes]:
+    """Start a script in a process of its own, with the place's settings."""
+    return subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env={"PYTHONPATH": ".", **place.environ})
+
+
+def kill_after(place: Place, process: subprocess.Popen[bytes] | subprocess.Popen[str], requests: int) -> None:
+    """Kill a process with SIGKILL once the service was asked for so many orders."""
+    deadline = time.monotonic() + 60
+    while sum(place.tries().values()) < requests:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+
+
+def test_only_what_was_under_way_is_asked_for_again(serve: Callable[..., Place]) -> None:
+    """Killed three times in the middle of loads, a pull asks again for no more than its requests under way."""
+    place = serve(orders=2600, stores=4, days=5, trouble={"latency_seconds": 0.02})
+    place.ask(place.ids)
+    for no, requests in enumerate((150, 900, 2300), 1):
+        with start(place, _PULL) as process:
+            kill_after(place, process, requests)
+        tries = place.tries()
+        assert sum(tries.values()) - len(tries) <= IN_FLIGHT * (no - 1)
+    place.pull()
+    assert sum(place.tries().values()) <= len(place.ids) + 3 * IN_FLIGHT
+    assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
+    assert not list((place.data / "vault").glob("spool-*"))
+
+
+def test_the_same_request_goes_on(serve: Callable[..., Place]) -> None:
+    """A run killed and given the same ids again asks for what was under way, and for nothing else a second time."""
+    place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
+    with start(place, _NIGHT) as process:
+        kill_after(place, process, 200)
+    with start(place, _NIGHT) as process:
+        assert process.wait() == 0
+    again = {kind: sum(place.tries(kind).values()) - len(place.tries(kind)) for kind in ("stores", "menus", "orders")}
+    assert again == {"stores": 0, "menus": 0, "orders": again["orders"]}
+    assert again["orders"] <= IN_FLIGHT
+    assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
+
+
+def test_a_run_that_ended_is_not_gone_on_with(serve: Callable[..., Place]) -> None:
+    """What a run that ended was asked for is asked for again when it is asked for again."""
+    place = serve(orders=20, stores=1, days=3)
+    for _ in range(2):
+        with start(place, _NIGHT) as process:
+            assert process.wait() == 0
+    assert set(place.tries().values()) == set(place.tries("menus").values()) == {2}
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on(serve: Callable[..., Place]) -> None:
+    """`ordermart run` killed and given again publishes every order, hardly one of them asked for twice."""
+    place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
+    command = ("run", "--order-ids", str(place.folder / "ids"))
+    with place.start(*command) as process:
+        kill_after(place, process, 200)
+    code, said = place.command(*command)
+    assert code == 0, said
+    assert sum(place.tries().values()) <= len(place.ids) + IN_FLIGHT
+    assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids)
