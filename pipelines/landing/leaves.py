@@ -125,7 +125,7 @@ def _exact(own: str, pointer: str) -> Decimal:
         whole, _, decimals = digits.partition(".")
         decimals = decimals.rstrip("0")
         if len(whole) + len(decimals) > _MOST_DIGITS:
-            raise UnfitError("too_many_digits", pointer)
+            raise UnfitError("too_many_digits" if len(whole) > _MOST_DIGITS else "too_many_decimals", pointer)
         own = own.replace(digits, f"{whole}.{decimals}" if decimals else whole)
     try:
         exact = Decimal(own)

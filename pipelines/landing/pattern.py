@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Trie = dict[str, Any]
 _END = "\0end"
+_MOST_PATTERNS = 1_000  # of one document; whatever comes beyond is listed as one
+_BEYOND = "/?"
 
 
 def trie(patterns: Iterable[str]) -> Trie:
@@ -57,6 +59,8 @@ class Sorted:
                 self.add(element, f"{pointer}/{at}", f"{pattern}/*", named["*"])
         else:
             self.sealed[pointer] = value
+            if len(self.unknown) >= _MOST_PATTERNS and pattern not in self.unknown:
+                pattern = _BEYOND
             self.unknown.setdefault(pattern, set()).add(type_name(value))
 
     def members(self, value: dict[str, Any], pointer: str, pattern: str, named: Trie) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -49,6 +49,7 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
     changed: list[str]
 
 
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NOTHING = Sealed(None, [])
 _Previous = tuple[int, int, bytes]  # no, customer, digest
 
@@ -185,17 +186,17 @@ class Vault:
             query = "select body from sealed where kind = ? and id = ? and no = ?"
             (body,) = self._db.execute(query, (kind, item.id, no)).fetchone()
         try:
-            old = _values(self._open(kind, item.id, n, body))
+            old = _MEMBERS.decode(self._open(kind, item.id, n, body))
         except VaultError:  # erased: nothing is known of what it was
             old = {}
-        new = _values(item.content)
-        differing = {each for each in old.keys() | new.keys() if old.get(each, _NOTHING) != new.get(each, _NOTHING)}
-        return sorted({_pattern(pointer) for pointer in differing})
+        new = _MEMBERS.decode(item.content)
+        texts = [{pointer: bytes(value) for pointer, value in each.items()} for each in (old, new)]
+        return sorted({_pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
 
     # -- opening -------------------------------------------------------------------------------------------
 
     def open_sealed(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> dict[str, Any]:  # noqa: A002
-        """Return pointer → value of what is sealed for a document, numbers as int or Decimal.
+        """Return pointer → value of what is sealed for a document, numbers as int or Decimal (as text where neither can).
 
         `at` is a load_id and seq: what was in force then. {} when nothing was ever sealed; VaultError when erased.
         """
@@ -270,8 +271,22 @@ class Vault:
 
 
 def _values(content: bytes) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(content, parse_float=Decimal)
+    values: dict[str, Any] = json.loads(content, parse_int=_integer, parse_float=_fraction)
     return values
+
+
+def _integer(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:  # thousands of digits
+        return text
+
+
+def _fraction(text: str) -> Decimal | str:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all measure
+        return text
 
 
 def _pattern(pointer: str) -> str:

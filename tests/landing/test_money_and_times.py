@@ -1,0 +1,152 @@
+"""Amounts and times that the gate accepts are read by DuckDB as exactly what was written."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.landing import leaves
+from pipelines.landing.exact import Fraction, UnfitError, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,16})(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+def _number(text: str) -> Whole | Fraction:
+    return Whole(text) if text.lstrip("-").isdigit() else Fraction(text)
+
+
+def _fits(text: str) -> bool:
+    value = Decimal(text)
+    return abs(value) < 10**14 and value == value.quantize(Decimal("0.0001"))
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Return a DuckDB in memory, its session in UTC."""
+    with duckdb.connect() as opened:
+        opened.execute("set TimeZone = 'UTC'")
+        yield opened
+
+
+def _duckdb(connection: duckdb.DuckDBPyConnection, text: str, kind: str) -> object:
+    return connection.execute(f"select cast(? as {kind})", [text]).fetchone()[0]  # type: ignore[index]
+
+
+@given(text=NUMBERS)
+@settings(deadline=None)
+def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    """An amount is taken exactly when its value fits four decimals and 14 digits, and its text casts to that value."""
+    try:
+        fits = _fits(text)
+    except InvalidOperation:
+        fits = False
+    try:
+        kept, value, rounded = leaves.money(_number(text), "/tip")
+    except UnfitError as error:
+        assert not fits
+        assert error.reason in {"too_many_decimals", "too_many_digits"}
+        return
+    assert fits
+    assert not rounded
+    assert value == Decimal(text)
+    assert _duckdb(connection, kept, "decimal(18, 4)") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("12.50", "12.50"),
+        ("1.50000", "1.50000"),
+        ("-0", "0"),
+        ("1e2", "100"),
+        ("1E+2", "100"),
+        ("150e-2", "1.50"),
+        ("0e99999999999", "0"),
+        ("0." + "0" * 40 + "1e41", "1"),
+        ("123456789012345e-1", "12345678901234.5"),
+        ("99999999999999.9999", "99999999999999.9999"),
+        ("1." + "0" * 1000, "1.0000"),
+    ],
+)
+def test_the_text_of_an_amount_is_its_own_but_for_exponents(text: str, kept: str) -> None:
+    """Numbers keep their own text; one with an exponent is written out, since DuckDB reads some of those wrongly."""
+    assert leaves.money(_number(text), "")[0] == kept
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "1e-999999999", "1" * 4_000_000, "1." + "1" * 4_000_000, "1" * 4_000_000 + "e-4000000"]
+)
+def test_a_monstrous_number_costs_little(text: str) -> None:
+    """Exponents and digits without measure are refused in bounded time."""
+    with pytest.raises(UnfitError):
+        leaves.money(_number(text), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("1.00000000001", "1"), ("0.30000000000000004", "0.3"), ("-2.1000000001", "-2.1")]
+)
+def test_rounding_takes_what_is_within_a_billionth(text: str, kept: str) -> None:
+    """Where settings say so, noise of binary fractions is rounded away and counted."""
+    assert leaves.money(_number(text), "", rounds=True) == (kept, Decimal(kept), True)
+    with pytest.raises(UnfitError, match="too_many_decimals"):
+        leaves.money(_number("1.00001"), "", rounds=True)
+
+
+@given(
+    moment=st.datetimes(),
+    digits=st.sampled_from(["", ".1", ".123", ".123456", ".999999999"]),
+    offset=st.sampled_from(["", "Z", "+00:00", "-00:00", "+05:30", "-12:00", "+14:00", "+23:59"]),
+)
+@settings(deadline=None)
+def test_a_time_that_is_accepted_is_the_same_instant_in_duckdb(
+    connection: duckdb.DuckDBPyConnection, moment: dt.datetime, digits: str, offset: str
+) -> None:
+    """Each accepted time casts to TIMESTAMPTZ as the instant that Python reads, to the microsecond."""
+    text = moment.strftime("%4Y-%m-%dT%H:%M:%S") + digits + offset
+    try:
+        leaves.time(text, "")
+        expected = dt.datetime.fromisoformat(text if offset else text + "Z").astimezone(dt.UTC)
+    except (UnfitError, OverflowError):
+        with pytest.raises((OverflowError, UnfitError)):
+            leaves.time(text, "")
+            dt.datetime.fromisoformat(text if offset else text + "Z").astimezone(dt.UTC)
+        return
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    found = connection.execute("select epoch_us(cast(? as timestamptz))", [text]).fetchone()
+    assert found == ((expected - epoch) // dt.timedelta(microseconds=1),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-10-01",
+        "2026-10-01T12:00Z",
+        "2026-10-01t12:00:00z",
+        "2026-10-01T12:00:60Z",
+        "2026-13-01T12:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:59:59-01:00",
+        "2026-10-01T12:00:00+24:00",
+        "2026-10-01T12:00:00+0100",
+        "2026-10-01T12:00:00.Z",
+        "2026-10-01T12:00:00.1234567890Z",
+        "２026-10-01T12:00:00Z",
+        "2026-10-01T12:00:00Z\n",
+    ],
+)
+def test_what_is_no_instant_is_refused(text: str) -> None:
+    """A time that is not of the documented form, or of no real instant, is refused."""
+    with pytest.raises(UnfitError, match="bad_timestamp"):
+        leaves.time(text, "/created_at")
