@@ -1,0 +1,86 @@
+"""A day's small files become one pair; every load is read once, whatever is killed when."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.landing import LandingError, merge_days, open_load, raw_files
+from pipelines.landing.raw_files import Manifest, read_manifest, write_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipelines.landing import LoadSummary
+    from pipelines.settings import Settings
+    from pipelines.vault import Vault
+
+TOMORROW = dt.datetime.now(dt.UTC).date() + dt.timedelta(1)
+
+
+@pytest.fixture
+def loads(land: Callable[..., LoadSummary]) -> list[str]:
+    """Land five loads of orders and return their ids."""
+    return [land("orders", *({"id": n, "tip": n} for n in range(at, at + 3))).load_id for at in range(5)]
+
+
+def _files(settings: Settings) -> int:
+    return len(list((settings.data_dir / "raw").rglob("*.parquet")))
+
+
+def test_merging_changes_neither_content_nor_order(
+    settings: Settings,
+    loads: list[str],
+    raw: Callable[[str, str], list[dict[str, Any]]],
+    land: Callable[..., LoadSummary],
+) -> None:
+    """The same rows in the same order are read from one pair; loads go on as before and stay apart."""
+    before = raw("documents", "orders"), raw("observations", "orders")
+    assert merge_days(settings.data_dir, "orders", TOMORROW) == 5
+    assert (raw("documents", "orders"), raw("observations", "orders")) == before
+    files = raw_files(settings.data_dir, "orders")
+    assert [file.load_ids for file in files.documents] == [tuple(loads)]
+    assert files.load_ids == loads
+    assert _files(settings) == 2
+    assert land("orders", {"id": 4, "tip": 4}).counts["unchanged"] == 1
+    assert merge_days(settings.data_dir, "orders", TOMORROW) == 2
+    assert raw("observations", "orders")[: len(before[1])] == before[1]
+
+
+def test_today_is_left_alone(settings: Settings, loads: list[str]) -> None:
+    """A day that is not over, and a kind that has nothing, are not merged."""
+    assert merge_days(settings.data_dir, "orders", dt.datetime.now(dt.UTC).date()) == 0
+    assert merge_days(settings.data_dir, "menus", TOMORROW) == 0
+    assert _files(settings) == 10
+
+
+def test_a_merge_waits_for_no_load(settings: Settings, vault: Vault, loads: list[str]) -> None:
+    """While a load is under way nothing is merged."""
+    with open_load(settings, vault, "orders"), pytest.raises(LandingError, match="under way"):
+        merge_days(settings.data_dir, "orders", TOMORROW)
+
+
+def test_a_lost_manifest_loses_no_data(settings: Settings, loads: list[str], land: Callable[..., LoadSummary]) -> None:
+    """Without its manifest a merged pair is not swept away: the next load says what to put back."""
+    merge_days(settings.data_dir, "orders", TOMORROW)
+    manifest = read_manifest(settings.data_dir, "orders")
+    write_manifest(settings.data_dir, "orders", Manifest())
+    with pytest.raises(LandingError, match="put the manifest back"):
+        land("orders", {"id": 1})
+    write_manifest(settings.data_dir, "orders", manifest)
+    assert land("orders", {"id": 1, "tip": 1}).counts["unchanged"] == 1
+
+
+def test_documents_are_bytes_for_bytes_the_same(
+    settings: Settings, land: Callable[..., LoadSummary], raw: Callable[[str, str], list[dict[str, Any]]]
+) -> None:
+    """Texts of every script and amounts of every size pass through a merge unharmed."""
+    for number in range(3):
+        land("orders", {"id": number, "status": "naïve 🍕 \u2028 \0", "tip": 99999999999999, "total_price": -0.0001})
+    before = raw("documents", "orders")
+    merge_days(settings.data_dir, "orders", TOMORROW)
+    assert raw("documents", "orders") == before
+    assert json.loads(before[0]["document"])["status"] == "naïve 🍕 \u2028 \0"

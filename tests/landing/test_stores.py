@@ -1,0 +1,122 @@
+"""A store document is made by the pointers of the settings; the rest of a record is unknown."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.landing import land_retry
+from pipelines.landing.exact import UnfitError
+from pipelines.landing.judge import Gate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipelines.landing import LoadSummary
+    from pipelines.settings import Settings
+    from pipelines.vault import Vault
+
+RECORD = {
+    "id": 3,
+    "name": "Pizzeria",
+    "timezone": "Europe/Rome",
+    "currency": None,
+    "menu_ids": [40, None, 41],
+    "address": {"street": "Via Roma", "geo": [1.50, 2]},
+    "owner": "Anna",
+}
+ELSEWHERE = """
+[partner.store]
+id_pointer = "/data/store/uid"
+name_pointer = "/data/title"
+timezone_pointer = ""
+currency_pointer = "/data/money/code"
+menu_id_pointers = ["/data/menus/*/id", "/data/main_menu"]
+keep_pointers = ["/data/open", "/data/menus/*/kind", "/data/money"]
+"""
+
+
+def _judged(settings: Settings, record: Any, asked: int | None = None) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(Gate(settings, "stores").judge(json.dumps(record).encode(), asked).document)
+    return document
+
+
+def test_a_store_by_the_default_pointers(settings: Settings) -> None:
+    """Named parts become columns of the document, all others are listed with their types."""
+    assert _judged(settings, RECORD, 3) == {
+        "id": 3,
+        "name": "Pizzeria",
+        "timezone": "Europe/Rome",
+        "currency": None,
+        "menu_ids": [40, 41],
+        "_unknown": {"/address": "object", "/owner": "string"},
+    }
+    judged = Gate(settings, "stores").judge(json.dumps(RECORD).encode())
+    assert judged.absences == ["currency=null", "menu_ids=null"]
+    assert judged.counts == (2,)
+    assert json.loads(judged.content) == {"/address": RECORD["address"], "/owner": "Anna"}
+
+
+def test_a_store_by_other_pointers(configure: Callable[..., Settings], tmp_path: Path) -> None:
+    """Any shape of record can be pointed into; menus may be named in several places."""
+    record = {
+        "data": {
+            "store": {"uid": 9, "boss": "Bob"},
+            "title": "T",
+            "money": {"code": "EUR", "digits": 2},
+            "menus": [{"id": 1, "kind": "a", "by": "x"}, {"id": 2, "kind": "b"}],
+            "main_menu": 3,
+            "open": True,
+        }
+    }
+    assert _judged(configure(tmp_path, ELSEWHERE), record) == {
+        "id": 9,
+        "name": "T",
+        "currency": "EUR",
+        "menu_ids": [1, 2, 3],
+        "attributes": {
+            "/data/menus/*/kind": ["a", "b"],
+            "/data/money": {"code": "EUR", "digits": 2},
+            "/data/open": True,
+        },
+        "_unknown": {"/data/menus/*/by": "string", "/data/store/boss": "string"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "pointer"),
+    [
+        ({"id": None}, "no_id", "/id"),
+        ({"id": "3"}, "wrong_type", "/id"),
+        ({"id": 4}, "wrong_id", "/id"),
+        ({"name": 5}, "wrong_type", "/name"),
+        ({"timezone": []}, "wrong_type", "/timezone"),
+        ({"menu_ids": ["40"]}, "wrong_type", "/menu_ids/0"),
+    ],
+)
+def test_a_wrong_type_where_a_pointer_leads(
+    settings: Settings, change: dict[str, Any], reason: str, pointer: str
+) -> None:
+    """What a pointer leads to is judged like any documented field."""
+    with pytest.raises(UnfitError) as raised:
+        _judged(settings, RECORD | change, 3)
+    assert (raised.value.reason, raised.value.pointer) == (reason, pointer)
+
+
+def test_a_retry_brings_attributes_back(
+    land: Callable[..., LoadSummary],
+    raw: Callable[[str, str], list[dict[str, Any]]],
+    configure: Callable[..., Settings],
+    tmp_path: Path,
+    vault: Vault,
+) -> None:
+    """A part of past records that settings name now becomes an attribute, just as if it had been named then."""
+    land("stores", RECORD)
+    now = configure(tmp_path, '[partner.store]\nkeep_pointers = ["/address/geo"]')
+    (summary,) = land_retry(now, vault)
+    assert summary.counts["accepted"] == 1
+    assert json.loads(raw("documents", "stores")[-1]["document"]) == _judged(now, RECORD)
+    assert land_retry(now, vault) == []
