@@ -5,6 +5,7 @@ Knows nothing of kinds of documents or of what an answer holds.
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pipelines.partner.clock import Clock
     from pipelines.partner.token import Token
     from pipelines.settings import Partner
+
+log = logging.getLogger(__name__)
 
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
@@ -152,8 +155,10 @@ class Asking:
             pause = self._pause(outcome, tries, longest=_TOKEN_LONGEST_SECONDS)
             if self._clock.monotonic() + pause >= began + self._partner.outage_seconds:
                 break
+            if tries == 1:
+                log.warning("%s gives no token: %s; tried again for %.0f s", path, why, left)
             await self._clock.sleep(pause)
-        raise ServiceDown(f"no token after {tries} tries of {path}: {why}")
+        raise ServiceDown(f"no token after {tries} tries of {path}: {why}; is [partner] base_url right?")
 
     def _is_over(self, trouble: Trouble, tries: int, seconds: float) -> bool:
         # Tries that hang use up patience; waiting between them does not.

@@ -238,7 +238,7 @@ def test_nobody_listens(partner: Any) -> None:
     """Where nothing listens, the sentence says that no connection could be made."""
 
     async def main() -> None:
-        async with PartnerClient(partner("http://127.0.0.1:9", max_tries=2)) as client:
+        async with PartnerClient(partner("http://127.0.0.1:9", outage_seconds=0.5)) as client:
             await client.order(1)
 
     with pytest.raises(Exception, match="no connection could be made"):

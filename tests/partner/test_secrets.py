@@ -117,6 +117,7 @@ def _tells_nothing(
                 client_secret=Secret(SECRET),
                 authenticate={"path": "/v1/token", "header": header, "encoding": encoding},
                 max_tries=2,
+                outage_seconds=0.5,
                 timeout_seconds=0.2,
             )
             client = PartnerClient(settings)
