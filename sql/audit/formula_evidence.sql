@@ -2,11 +2,11 @@
 --
 -- A rule is named, supported, when the leader of the scope holds in all but the
 -- tolerated noise of the orders tested, and of those that tell it from each rival, of
--- which there must be enough. A share is too low when chance alone, three standard
--- deviations of it, does not bring it below the tolerated one. Rules that differ in
--- rounding alone, or in what actions other than add do, are no rivals until orders tell
--- them apart: most services never send such an order, and until one comes they give the
--- same amounts.
+-- which there must be enough. A share is too low when it lies below the tolerated one by
+-- more than four standard deviations of chance: many scopes and rivals are looked at.
+-- Rules that differ in rounding alone, or in what actions other than add do, are no rivals
+-- until orders tell them apart: most services never send such an order, and until one
+-- comes they give the same amounts.
 with
 
 settings as (
@@ -47,8 +47,8 @@ compared as (
         rules.sentence,
         if(comparisons.part = 'total', total_rule, subtotal_rule) as fixed_rule,
         min_orders,
-        (1 - noise) * orders - 3 * sqrt(noise * (1 - noise) * orders) as bound_of_all,
-        (1 - noise) * telling - 3 * sqrt(noise * (1 - noise) * telling) as bound,
+        (1 - noise) * orders - 4 * sqrt(noise * (1 - noise) * orders) as bound_of_all,
+        (1 - noise) * telling - 4 * sqrt(noise * (1 - noise) * telling) as bound,
     from audit.formula_comparisons as comparisons
     inner join audit.formula_rules as rules
         on comparisons.part = rules.part
@@ -245,10 +245,11 @@ select
             then 'no candidate holds in this scope: the best one fits ' || fits
                 || ' of ' || tested || ' orders'
         when standing > 0
-            then 'a rival holds in too many of the orders that tell the two apart'
+            then 'fits ' || closest.alone || ' of ' || closest.telling
+                || ' orders that tell it from its closest rival: too few'
         when undecided > 0
-            then 'too few orders tell it from ' || undecided || ' other rules: '
-                || closest.telling || ' where ' || min_orders || ' are asked for'
+            then 'too few orders tell it from its closest rival: ' || closest.telling
+                || ' where ' || min_orders || ' are asked for'
         else 'fits ' || fits || ' of ' || tested || ' orders, and ' || closest.alone
             || ' of ' || closest.telling || ' that tell it from its closest rival'
     end as reason,

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import random
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -118,21 +119,10 @@ def total_by(rule: str, order: Order) -> Decimal:
     return rounded(sum((sign * getattr(order, part) for part, sign in signs.items()), Decimal(0)), rounding)
 
 
-@dataclasses.dataclass(frozen=True)
-class Names:
-    """What tests of this folder build worlds from."""
-
-    order = Order
-    line = Line
-    modifier = Modifier
-    subtotal_by = staticmethod(subtotal_by)
-    total_by = staticmethod(total_by)
-
-
 @pytest.fixture(scope="session")
-def world() -> Names:
+def world() -> SimpleNamespace:
     """Give the makers of orders, and what each rule makes of one."""
-    return Names()
+    return SimpleNamespace(order=Order, line=Line, modifier=Modifier, subtotal_by=subtotal_by, total_by=total_by)
 
 
 def some_orders(seed: int, orders: int, decimals: int = 2) -> list[Order]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,6 +43,27 @@ def test_every_rule_fits_where_decimal_arithmetic_says(
     """884 subtotal rules and 117 total rules fit exactly the orders that Decimal arithmetic says, ties included."""
     chance = random.Random(decimals)
     orders = make_orders(decimals, 60, decimals)
+    check(orders, chance, gather, world)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_large_and_negative_amounts_lose_nothing(
+    sign: int, make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any
+) -> None:
+    """Prices near ten billion billions of the smallest unit, above and below zero, are as exact as any."""
+    chance = random.Random(sign)
+    orders = make_orders(40, 60, 4)
+    for order in orders:
+        order.lines[0].price += sign * Decimal("9999999999999.9995")
+        for line in order.lines:
+            line.price *= sign
+            for modifier in line.modifiers:
+                modifier.price *= sign
+    check(orders, chance, gather, world)
+
+
+def check(orders: list[Any], chance: random.Random, gather: Callable[..., Any], world: Any) -> None:
+    """State prices by rules drawn at random, and compare every rule's fit with Decimal arithmetic."""
     con = gather([])
     names = {part: [name for _, _, name in rules(con, part)] for part in ("subtotal", "total")}
     for order in orders:
@@ -54,3 +76,52 @@ def test_every_rule_fits_where_decimal_arithmetic_says(
             n for n in names["subtotal"] if world.subtotal_by(n, order) == order.subtotal
         }
         assert totals[order.order_id] == {n for n in names["total"] if world.total_by(n, order) == order.total}
+
+
+def test_residuals_add_up_exactly(make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any) -> None:
+    """Sum and largest residual of every form, in every scope's total, are those of Decimal arithmetic."""
+    orders = make_orders(50, 200)
+    chance = random.Random(50)
+    for order in orders:
+        order.lines[0].price += chance.choice((-1, 1)) * Decimal("999999999999.9999")
+        order.subtotal = Decimal(chance.randrange(-(10**16), 10**16)) / 10_000
+        order.total = Decimal(chance.randrange(-(10**16), 10**16)) / 10_000
+    con = gather(orders)
+    query = """
+        select rule, residual_sum, largest_residual from audit.formula_evidence
+        where scope = 'all' and part = ? and rule like '%/unrounded'
+    """
+    for part, count, by in (("subtotal", 52, world.subtotal_by), ("total", 13, world.total_by)):
+        rows = con.execute(query, [part]).fetchall()
+        assert len(rows) == count
+        for rule, residual_sum, largest in rows:
+            residuals = [getattr(order, part) - by(rule, order) for order in orders]
+            assert (residual_sum, largest) == (sum(residuals), max(map(abs, residuals)))
+
+
+def test_an_expression_is_its_rule(make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any) -> None:
+    """Each rule's SQL expression, run as it stands, gives what the rule's name says."""
+    orders = make_orders(60, 40, 4)
+    for order in orders:
+        order.subtotal = Decimal(order.order_id) / 10_000
+    con = gather(orders)
+    con.execute("create macro round_half_up(x, kept) as cast(round(x, kept) as decimal(38, 4))")
+    con.execute(
+        """
+        create macro round_half_even(x, kept) as cast(round(x, kept) as decimal(38, 4)) - if(
+            abs(x - round(x, kept)) * 2 = cast('1e-' || kept as decimal(38, 4))
+            and cast(round(x, kept) as decimal(38, 4)) % (2 * cast('1e-' || kept as decimal(38, 4))) <> 0,
+            sign(x) * cast('1e-' || kept as decimal(38, 4)),
+            0
+        )
+        """
+    )
+    for part, by, source in (
+        ("subtotal", world.subtotal_by, "audit.order_line_sums join core.orders using (order_id) group by order_id"),
+        ("total", world.total_by, "core.orders"),
+    ):
+        for rule, expression in con.execute(
+            "select rule, expression from audit.formula_rules where part = ? order by hash(rule) limit 200", [part]
+        ).fetchall():
+            given = dict(con.execute(f"select order_id, {expression} from {source}").fetchall())
+            assert given == {order.order_id: by(rule, order) for order in orders}, rule

@@ -1,0 +1,105 @@
+"""Real orders: chipotle's prices per unit, and the same orders with prices per line."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import duckdb
+
+CHIPOTLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "chipotle"
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[dict[str, Any]]:
+    """Give the orders, numbers as exact decimals."""
+    file = CHIPOTLE / "orders.ndjson"
+    if not file.exists():
+        pytest.skip(f"{file.parent.name} is not beside this checkout")
+    with file.open(encoding="utf-8") as lines:
+        return [json.loads(line, parse_float=Decimal) for line in lines]
+
+
+def orders_of(documents: list[dict[str, Any]], world: Any, *, per_line: bool) -> list[Any]:
+    """Return the orders; `per_line` states the price of the whole line instead of one unit's."""
+    return [
+        world.order(
+            document["id"],
+            [
+                world.line(
+                    Decimal(item["price"]) * (item["quantity"] if per_line else 1),
+                    item["quantity"],
+                    [world.modifier(Decimal(m["price"]), m["quantity"], m["action"]) for m in item["modifiers"]],
+                )
+                for item in document["items"]
+            ],
+            subtotal=Decimal(document["subtotal_price"]),
+            total=Decimal(document["total_price"]),
+        )
+        for document in documents
+    ]
+
+
+def verdicts(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
+    """Return the verdicts of the unrounded subtotal rules by how they take a line's price."""
+    rows = con.sql(
+        """
+        select string_split(rule, '/')[1], list(distinct verdict order by verdict) from audit.formula_evidence
+        where scope = 'all' and part = 'subtotal' and rule like '%/unrounded' group by 1
+        """
+    ).fetchall()
+    return {price: set(found) for price, found in rows}
+
+
+@pytest.mark.parametrize(
+    ("per_line", "true", "false"), [(False, "unit_price", "line_price"), (True, "line_price", "unit_price")]
+)
+def test_how_a_price_counts_is_found(
+    per_line: bool, true: str, false: str, documents: Any, world: Any, gather: Any
+) -> None:
+    """The 267 lines of more than one unit refute every rule that takes the price the other way."""
+    con = gather(orders_of(documents, world, per_line=per_line))
+    found = verdicts(con)
+    assert found[false] == {"refuted"}
+    assert "refuted" not in found[true]
+    (row,) = con.sql(
+        """
+        select rule, verdict, fits, orders, residual_sum, would_decide from audit.formula_evidence
+        where scope = 'all' and part = 'subtotal' and reason is not null
+        """
+    ).fetchall()
+    # No modifier has a price and no order a discount: what these do stays open, and is said.
+    assert row == (
+        f"{true}/no_modifiers/all_add/before_discount/unrounded",
+        "undecided",
+        1834,
+        1834,
+        Decimal(0),
+        ["an order with a priced modifier", "an order with a discount"],
+    )
+
+
+def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gather: Any) -> None:
+    """The right rule adds up to the published sum; a line's total taken for a unit's price overstates as published."""
+    expected = json.loads((CHIPOTLE / "expected.json").read_text(encoding="utf-8"))
+    query = "select sum(price_by_quantity) from audit.order_sums"
+    (right,) = gather(orders_of(documents, world, per_line=False)).sql(query).fetchone()
+    (wrong,) = gather(orders_of(documents, world, per_line=True)).sql(query).fetchone()
+    assert (str(right), str(wrong)) == (
+        expected["sum_subtotal"] + "00",
+        expected["sum_if_price_is_wrongly_taken_as_unit"] + "00",
+    )
+
+
+def test_a_rule_fixed_by_hand_settles_what_the_orders_cannot(documents: Any, world: Any, gather: Any) -> None:
+    """With [formula] subtotal_rule the user answers for modifiers and discounts; it fits every order."""
+    rule = "unit_price/no_modifiers/all_add/before_discount/unrounded"
+    con = gather(orders_of(documents, world, per_line=False), formula_subtotal_rule=rule)
+    assert con.sql("select rule, source from audit.formula_rules_in_force where part = 'subtotal'").fetchall() == [
+        (rule, "setting")
+    ]
