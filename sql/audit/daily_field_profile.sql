@@ -1,4 +1,4 @@
--- One row per business day, field of the order document, and way in which it is not as documented.
+-- One row per business day, field of orders, and way in which it is not as documented.
 with
 
 noted as (

@@ -44,12 +44,24 @@ statuses as (
 ),
 
 used as (
-    select business_date, order_id, '/status' as path, status as value, 1 as times, _fetched_at,
+    select
+        business_date,
+        order_id,
+        '/status' as path,
+        status as value,
+        1 as times,
+        _fetched_at,
     from orders
 
     union all
 
-    select business_date, order_id, '/platform' as path, platform as value, 1 as times, _fetched_at,
+    select
+        business_date,
+        order_id,
+        '/platform' as path,
+        platform as value,
+        1 as times,
+        _fetched_at,
     from orders
 
     union all

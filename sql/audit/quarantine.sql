@@ -43,7 +43,10 @@ select
     ranked.first_seen_at,
     ranked.last_seen_at,
     ranked.n_of_entity = 1
-    and (ranked.entity_id is null or states.last_verdict in ('quarantined', 'failed')) as is_still_refused,
+    and (
+        ranked.entity_id is null
+        or states.last_verdict in ('quarantined', 'failed')
+    ) as is_still_refused,
 from ranked
 left join raw.states as states
     on ranked.kind = states.kind

@@ -7,7 +7,8 @@ notes as (
         coalesce(absences, []) as absences,
         coalesce(
             list_transform(
-                map_entries(document._unknown), lambda each: each.key || ':' || each.value
+                map_entries(document._unknown),
+                lambda each: each.key || ':' || each.value
             ),
             []
         ) as unknown_fields,

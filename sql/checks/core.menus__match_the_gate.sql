@@ -40,7 +40,10 @@ compared as (
         latest.menu_id,
         menus.menu_id is null as is_lost,
         unnest([
-            {'what': 'price_groups', 'off': coalesce(groups.rows, 0) - gate_price_groups},
+            {
+                'what': 'price_groups',
+                'off': coalesce(groups.rows, 0) - gate_price_groups,
+            },
             {'what': 'prices', 'off': coalesce(prices.rows, 0) - gate_prices},
             {'what': 'products', 'off': coalesce(products.rows, 0) - gate_products},
             {'what': 'modifiers', 'off': coalesce(modifiers.rows, 0) - gate_modifiers},

@@ -1,4 +1,4 @@
--- Every path down a product's modifiers is written out: none is cut for depth or number.
+-- Every path down a product's modifiers is written out, none cut for depth or number.
 -- severity: warning
 with
 

@@ -1,6 +1,6 @@
 -- Interface rule 3: no modifier with children is stored again, alike but for its id.
 -- severity: warning
--- Options without children are left out: 'large' may well be another one in every group.
+-- Options without children are left out: every group may have a 'large' of its own.
 with
 
 contents as (

@@ -1,8 +1,7 @@
 -- Every modifier ordered is on a menu.
 -- severity: warning
--- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where no
--- menu is known to compare with, core.menus__are_known or core.stores__have_a_known_menu
--- says so.
+-- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where none
+-- is known to compare with, core.menus__are_known or core.stores__have_a_known_menu says so.
 with
 
 known as (

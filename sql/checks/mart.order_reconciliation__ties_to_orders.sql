@@ -4,7 +4,8 @@ select
     coalesce(orders.order_id, reconciled.order_id) as entity_id,
     if(reconciled.order_id is null, 'lost', 'total_price') as place,
 from mart.orders as orders
-full join mart.order_reconciliation as reconciled on orders.order_id = reconciled.order_id
+full join mart.order_reconciliation as reconciled
+    on orders.order_id = reconciled.order_id
 where
     orders.order_id is null
     or reconciled.order_id is null

@@ -9,7 +9,7 @@ parts as (
         sale_class,
         currency,
         total_price,
-        -- wider than a part: sums of 14-digit amounts must not overflow; null parts stay null
+        -- wider than a part: sums of 14-digit amounts must not overflow
         cast(subtotal_price as decimal(38, 4))
             + delivery_price
             + tip

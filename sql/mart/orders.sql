@@ -44,8 +44,8 @@ contents as (
     group by order_id
 ),
 
--- not materialized: scanned for the days, for the exceptions and for the rows, each time
--- in few columns, which costs less than to keep it
+-- not materialized: scanned for the days, for the exceptions and for the rows, each in
+-- few columns, which costs less than to keep it
 clocked as not materialized (
     select
         orders.*,
