@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from pipelines.assets.hints import HINTS, SMALL, hint_sensor
 from pipelines.assets.lock import run_lock
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.warehouse import warehouse_assets
@@ -20,14 +21,22 @@ NIGHTLY = "nightly"
 def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> dg.Definitions:
     """Return everything Dagster is to know, for these settings; `progress` gets (what, done, total)."""
     assets = [raw_stores, raw_menus, raw_orders, *warehouse_assets()]
+    everything = [key for asset in assets for key in asset.keys]
     nightly = dg.define_asset_job(
         NIGHTLY,
-        selection=[key for asset in assets for key in asset.keys],
+        selection=everything,
         description="Fetch what is due, land it, build the warehouse, publish a release.",
+    )
+    hints = dg.define_asset_job(
+        HINTS,
+        selection=everything,
+        config=SMALL,
+        description="The same for what webhooks named, without the list of stores and the plan of the night.",
     )
     return dg.Definitions(
         assets=assets,
-        jobs=[nightly],
+        jobs=[nightly, hints],
+        sensors=[hint_sensor(settings, hints)],
         schedules=[
             dg.ScheduleDefinition(
                 job=nightly,

@@ -20,6 +20,10 @@ _INSTANCE = """\
 # Written by ordermart. Dagster keeps its runs, events and schedules in this folder.
 telemetry:
   enabled: false
+# One run at a time: the lock of the data folder would refuse a second one.
+concurrency:
+  runs:
+    max_concurrent_runs: 1
 """
 
 

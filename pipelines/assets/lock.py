@@ -64,6 +64,15 @@ def run_lock(data_dir: Path, what: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def holder(data_dir: Path) -> str | None:
+    """Return who holds the lock, in a sentence; None when nobody does."""
+    try:
+        with run_lock(data_dir, "a look at the lock"):
+            return None
+    except RunLockedError as error:
+        return str(error)
+
+
 def goes_on_since(data_dir: Path) -> datetime | None:
     """Return when the killed run began that the run under way goes on with; None when it goes on with none."""
     return _held.get(data_dir)

@@ -17,11 +17,13 @@ import msgspec
 
 from pipelines.assets.lock import goes_on_since
 from pipelines.inbox.entries import INT64
+from pipelines.inbox.gaps import MissingGuard
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import guard_source, open_load, raw_files
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import Answer, open_spool, open_vault
+from pipelines.warehouse.known import known_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 _LOAD = 2_000  # bodies a load
+
+
+class AddressInDoubtError(Exception):
+    """Too many orders that were there before are not found; what told so was not landed."""
 
 
 @dataclass
@@ -57,12 +63,15 @@ def pull(
     kind: Kind,
     progress: Progress | None = None,
     ask: Callable[[WorkList], None] | None = None,
+    *,
+    lists: bool = True,
 ) -> Pulled:
     """Fetch and land all that is due of one kind; `progress` gets (kind, done, total).
 
     `ask` puts into the work list what is wanted besides, after a killed run's answers were taken up.
-    Stores come from the service's list each time; what their records name is added to the work list as menus.
-    Raise PartnerError when the service cannot be worked with at all; what was landed by then stays.
+    Stores come from the service's list, unless not `lists`; what their records name is added to the work list as menus.
+    Raise PartnerError when the service cannot be worked with at all; what was landed by then stays. Raise
+    AddressInDoubtError when more than [planner] missing_limit of the known orders are not found.
     """
     guard_source(settings)
     path = settings.data_dir / "inbox" / "worklist.sqlite"
@@ -71,7 +80,7 @@ def pull(
         pulling.take_up()
         if ask is not None:
             ask(work)
-        return asyncio.run(pulling.run())
+        return asyncio.run(pulling.run(lists=lists))
 
 
 class _Pull:
@@ -89,12 +98,17 @@ class _Pull:
         self.since = goes_on_since(settings.data_dir)
         self.result = Pulled(kind)
         self.menu_ids: set[int] = set()
+        self.known: set[int] = set()
+        self.guard: MissingGuard | None = None
 
-    async def run(self) -> Pulled:
+    async def run(self, *, lists: bool) -> Pulled:
         async with PartnerClient(self.settings.partner, max_bytes=self.settings.landing.max_bytes) as client:
-            if self.kind == "stores":
+            if self.kind == "stores" and lists:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
+            if self.kind == "orders":
+                self.known = known_among(self.settings.data_dir, due)
+                self.guard = MissingGuard(self.settings.planner.missing_limit, len(self.known))
             for chunk in _chunks(due):
                 await self._land(client, chunk, len(due))
         return self.result
@@ -110,16 +124,26 @@ class _Pull:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
                     async for fetched in answers:
                         answer = _answer(fetched)
+                        self._doubt(answer)
                         self.spool.add(answer)
                         self._judge(load, answer, outcome)
                         self.progress(self.kind, self.result.asked + outcome.answered, due)
             except RunStopped as error:
                 stopped = error
+            except AddressInDoubtError:
+                self.spool.end()
+                raise
             self._count(load.commit())
         self._report(outcome)
         self.spool.end()
         if stopped is not None:
             raise stopped
+
+    def _doubt(self, answer: Answer) -> None:
+        """Stop before 404s of a wrong address make known orders gone."""
+        is_known = answer.id in self.known and not answer.code
+        if is_known and self.guard is not None and self.guard.see(missing=answer.status == 404):
+            raise AddressInDoubtError(self.guard.sentence())
 
     def take_up(self) -> None:
         """Land what a killed run was answered and had not landed; what it had landed is only told the work list."""

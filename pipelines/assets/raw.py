@@ -3,15 +3,25 @@
 Dagster reads the annotations, so they are not put off to strings here.
 """
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import dagster as dg
 
 from pipelines.assets.lock import goes_on_since
+from pipelines.assets.plan import plan_orders
 from pipelines.assets.pull import Pulled, pull
 from pipelines.assets.request import ask_for
+from pipelines.inbox.worklist import WorkList
 
 _NEEDS = {"settings", "progress", "run_lock"}
+
+
+class StoreRequest(dg.Config):
+    """Whether to ask for the list of stores, besides the stores that the work list holds."""
+
+    lists: bool = True
 
 
 class MenuRequest(dg.Config):
@@ -25,6 +35,7 @@ class OrderRequest(dg.Config):
 
     order_ids: str = ""
     order_id_range: str = ""
+    plans: bool = True
 
 
 @dg.asset(
@@ -33,9 +44,9 @@ class OrderRequest(dg.Config):
     required_resource_keys=_NEEDS,
     description="Store records, from the list of stores; one document per distinct record.",
 )
-def raw_stores(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-    """Pull every store that the service lists."""
-    return _landed(context, "stores")
+def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.MaterializeResult[Any]:
+    """Pull every store that the service lists, or only those that are due."""
+    return _landed(context, "stores", lists=config.lists)
 
 
 @dg.asset(
@@ -47,7 +58,11 @@ def raw_stores(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
 )
 def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.MaterializeResult[Any]:
     """Pull every menu that is due."""
-    return _landed(context, "menus", menu_ids_file=config.menu_ids)
+
+    def ask(work: WorkList, since: datetime | None) -> None:
+        ask_for(work, menu_ids_file=config.menu_ids, unless_done_since=since)
+
+    return _landed(context, "menus", ask)
 
 
 @dg.asset(
@@ -58,18 +73,37 @@ def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.Mate
     description="Orders that the work list holds: the interface cannot list them. One document per distinct order.",
 )
 def raw_orders(context: dg.AssetExecutionContext, config: OrderRequest) -> dg.MaterializeResult[Any]:
-    """Pull every order that is due."""
-    return _landed(context, "orders", order_ids_file=config.order_ids, order_id_range=config.order_id_range)
+    """Pull every order that is due, those included that the planner finds due again."""
+
+    def ask(work: WorkList, since: datetime | None) -> None:
+        ask_for(
+            work,
+            order_ids_file=config.order_ids,
+            order_id_range=config.order_id_range,
+            unless_done_since=since,
+        )
+        if config.plans:
+            for sentence in plan_orders(context.resources.settings, work):
+                context.log.info(sentence)
+
+    return _landed(context, "orders", ask)
 
 
-def _landed(context: dg.AssetExecutionContext, kind: Any, **request: str) -> dg.MaterializeResult[Any]:
+def _landed(
+    context: dg.AssetExecutionContext,
+    kind: Any,
+    ask: Callable[[WorkList, datetime | None], None] | None = None,
+    *,
+    lists: bool = True,
+) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
     since = goes_on_since(settings.data_dir)
     pulled: Pulled = pull(
         settings,
         kind,
         context.resources.progress,
-        ask=lambda work: ask_for(work, **request, unless_done_since=since),
+        ask=None if ask is None else lambda work: ask(work, since),
+        lists=lists,
     )
     counts = {verdict: pulled.counts[verdict] for verdict in sorted(pulled.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")

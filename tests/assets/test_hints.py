@@ -1,0 +1,88 @@
+"""The sensor that starts a small run when hints wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from pipelines.assets.lock import run_lock
+from pipelines.definitions import wiring
+from pipelines.inbox.worklist import WorkList
+from pipelines.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Give settings with a data folder of their own."""
+    return load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
+
+
+def _tick(settings: Settings) -> dg.SensorResult | dg.SkipReason:
+    sensor = wiring(settings).resolve_sensor_def("hints_waiting")
+    with dg.DagsterInstance.ephemeral() as instance:
+        return sensor(dg.build_sensor_context(instance=instance))  # type: ignore[return-value]
+
+
+def _work(settings: Settings) -> WorkList:
+    return WorkList(settings.data_dir / "inbox" / "worklist.sqlite")
+
+
+def test_without_hints_nothing_starts(settings: Settings) -> None:
+    """An inbox that never received anything, or has nothing due, starts no run."""
+    assert isinstance(_tick(settings), dg.SkipReason)
+    with _work(settings):
+        pass
+    assert isinstance(_tick(settings), dg.SkipReason)
+
+
+def test_waiting_hints_start_one_small_run(settings: Settings) -> None:
+    """Hints that wait are one run without a plan; the same hints give the same run key, a later one another."""
+    with _work(settings) as work:
+        work.add("orders", [1, 2, 3], why="webhook")
+    first = _tick(settings)
+    again = _tick(settings)
+    assert isinstance(first, dg.SensorResult)
+    assert isinstance(again, dg.SensorResult)
+    assert first.run_requests is not None
+    assert again.run_requests is not None
+    assert len(first.run_requests) == 1
+    assert first.run_requests[0].run_config["ops"]["raw__orders"]["config"] == {"plans": False}
+    assert first.run_requests[0].run_key == again.run_requests[0].run_key
+    with _work(settings) as work:
+        work.done("orders", [1, 2, 3])
+        work.add("orders", [4], why="webhook")
+    later = _tick(settings)
+    assert isinstance(later, dg.SensorResult)
+    assert later.run_requests is not None
+    assert later.run_requests[0].run_key != first.run_requests[0].run_key
+
+
+def test_a_run_under_way_is_let_be(settings: Settings) -> None:
+    """While another process holds the lock the sensor starts nothing, and says who it is."""
+    import subprocess
+    import sys
+
+    with _work(settings) as work:
+        work.add("orders", [1], why="webhook")
+    script = (
+        "import sys, time; from pathlib import Path; from pipelines.assets.lock import run_lock\n"
+        "with run_lock(Path(sys.argv[1]), 'the night'): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(settings.data_dir)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        skipped = _tick(settings)
+        other.kill()
+    assert isinstance(skipped, dg.SkipReason)
+    assert "the night" in str(skipped.skip_message)
+    with run_lock(settings.data_dir, "after"):
+        pass

@@ -1,0 +1,71 @@
+"""Known orders are asked for again when they are due, and a wrong address makes none of them gone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.assets.plan import plan_orders
+from pipelines.assets.pull import AddressInDoubtError, pull
+from pipelines.inbox.worklist import WorkList
+from pipelines.settings import load_settings
+from pipelines.warehouse import build
+
+if TYPE_CHECKING:
+    from conftest import Place
+
+    from pipelines.settings import Settings
+
+
+def _settings(place: Place, **environ: str) -> Settings:
+    return load_settings(environ={**place.environ, **environ})
+
+
+def _landed(place: Place, number: int) -> list[int]:
+    """Land and build some orders; return their ids."""
+    settings = _settings(place)
+    ids = sorted(int(line) for line in place.ids.read_text().split())[:number]
+    pull(settings, "stores")
+    pull(settings, "menus")
+    pull(settings, "orders", ask=lambda work: work.add("orders", ids, why="test") and None)
+    build(settings)
+    return ids
+
+
+def test_the_young_are_asked_for_again_when_their_pace_says_so(place: Place) -> None:
+    """A week after the last look orders of the last days are due; right after it none is."""
+    _landed(place, 30)
+    settings = _settings(place)
+    with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
+        now = dt.datetime.now(dt.UTC)
+        assert plan_orders(settings, work, now)[0].startswith("0 known orders")
+        assert work.due("orders") == []
+        later = now + dt.timedelta(days=7, hours=1)
+        plan_orders(settings, work, later)
+        assert len(work.due("orders", now=later)) > 20
+
+
+def test_a_wrong_address_makes_no_order_gone(place: Place) -> None:
+    """When known orders are suddenly not found the run stops with a question, and nothing of it is landed."""
+    ids = _landed(place, 60)
+    wrong = _settings(place, ORDERMART_PARTNER__ORDER__PATH="/v1/partner_developers/orders/77{id}")
+    observations = sorted((place.data / "raw" / "observations" / "orders").iterdir())
+    with pytest.raises(AddressInDoubtError, match="is base_url right"):
+        pull(wrong, "orders", ask=lambda work: work.add("orders", ids, why="test") and None)
+    assert sorted((place.data / "raw" / "observations" / "orders").iterdir()) == observations
+    # the ids are still due, and with the right address they are found
+    assert pull(_settings(place), "orders").counts["missing"] == 0
+
+
+def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> None:
+    """The gap probe asks for no more ids than its budget, all of them between known ones."""
+    ids = _landed(place, 40)
+    settings = _settings(place, ORDERMART_PLANNER__GAP_PROBE="true", ORDERMART_PLANNER__GAP_BUDGET="7")
+    with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
+        plan_orders(settings, work)
+        asked = work.due("orders")
+    assert 0 < len(asked) <= 7
+    assert all(ids[0] < each < ids[-1] for each in asked)
+    assert not set(asked) & {row for row in ids if row not in asked}
