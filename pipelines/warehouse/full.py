@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipelines.landing import RawFiles
     from pipelines.warehouse.results import CheckResult
 
-ORDERS_PER_BUCKET = 100_000
+ORDERS_PER_BUCKET = 2 * 122_880  # whole row groups of DuckDB
 
 
 def rebuild(
@@ -90,9 +90,10 @@ def _make_all(
     tables = [table for table in catalogue.tables() if table.name != FINDINGS]
     _make_whole(making, [table for table in tables if table.name not in below])
     of_orders = [table for table in tables if table.scope == "order"]
-    for number, total in _buckets(con, raw, buckets):
+    for number, total in _buckets(making, raw, buckets):
         progress("building orders, by bucket", number, total)
         _make_bucket(making, of_orders)
+    making.staged.bucket = "true"
     con.execute("drop table if exists raw.latest_orders")
     _make_whole(making, [table for table in tables if table.name in below and table.scope != "order"])
     for check in catalogue.checks():
@@ -104,8 +105,6 @@ def _make_all(
 def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
     for table in tables:
         making.make(table, None)
-        making.insert(table.name)
-        making.forget(table.name)
 
 
 def _make_bucket(making: Making, tables: list[catalogue.Table]) -> None:
@@ -115,13 +114,11 @@ def _make_bucket(making: Making, tables: list[catalogue.Table]) -> None:
         if check.scope == "order":
             making.look(check, "touched.bucket")
     making.tally.raise_if_blocked()
-    for table in tables:
-        making.insert(table.name)
-        making.forget(table.name)
 
 
-def _buckets(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> Iterator[tuple[int, int]]:
+def _buckets(making: Making, raw: Mapping[str, RawFiles], buckets: int) -> Iterator[tuple[int, int]]:
     """Make raw.latest_orders and touched.bucket for one bucket after the other; yield which it is, of how many."""
+    con = making.con
     wanted = "kind = 'orders' and sha256 is not null"
     row = con.execute(f"select count(*) from warehouse.build.states where {wanted}").fetchone()
     orders = int(row[0]) if row else 0
@@ -147,6 +144,7 @@ def _buckets(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], bucket
             from warehouse.build.states where {wanted} and id between {start} and {last}
             """
         )
+        making.staged.bucket = f"t.order_id between {start} and {last}"
         con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
         create_documents(con, "orders", paths, "touched.bucket_states")
         yield number + 1, max(len(starts), 1)

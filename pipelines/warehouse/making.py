@@ -16,7 +16,7 @@ from pipelines.warehouse.verdicts import (
     keeps_its_contract,
     violations_of,
 )
-from pipelines.warehouse.views import Staged, key_of, show
+from pipelines.warehouse.views import Staged, key_of, made, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,10 @@ FINDINGS = "audit.findings"
 
 
 class Making:
-    """Fresh rows, and what was found in them so far."""
+    """Fresh rows, and what was found in them so far.
+
+    A full build puts them straight into the warehouse file, an increment beside it, in schema `fresh`.
+    """
 
     def __init__(self, con: duckdb.DuckDBPyConnection, *, full: bool) -> None:
         self.con = con
@@ -43,13 +46,18 @@ class Making:
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
         show(self.staged, table, keys)
-        relation = f'fresh."{table.name}"'
-        self.con.execute(f"create or replace table {relation} as {table.sql}")
-        self.staged.sets[table.name] = keys
-        declared = has_declared_columns(self.con, table, relation)
+        declared = has_declared_columns(self.con, table)
         self.tally.add(declared)
         if declared.violations:
             self.tally.raise_if_blocked()
+        if self.staged.full:
+            # Into the file that nobody reads yet: rows that break a contract go with it.
+            self.con.execute(f"insert into warehouse.{table.name} {table.sql}")
+            relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
+        else:
+            relation = f'fresh."{table.name}"'
+            self.con.execute(f"create or replace table {relation} as {table.sql}")
+            self.staged.sets[table.name] = keys
         self.tally.add(keeps_its_contract(self.con, table, relation))
         self.tally.add(has_unique_key(self.con, table, relation))
 
@@ -66,11 +74,6 @@ class Making:
                 """
             )
 
-    def insert(self, name: str) -> None:
-        """Add the fresh rows of a table to the warehouse."""
-        columns = ", ".join(f'"{column.name}"' for column in self.staged.catalogue[name].columns)
-        self.con.execute(f'insert into warehouse.{name} ({columns}) select {columns} from fresh."{name}"')
-
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
         keys = self.staged.sets[name]
@@ -85,12 +88,7 @@ class Making:
                 if key == "business_date"
                 else f"delete from warehouse.{name} where {plain}"
             )
-        self.insert(name)
-
-    def forget(self, name: str) -> None:
-        """Drop the fresh rows of a table."""
-        del self.staged.sets[name]
-        self.con.execute(f'drop table fresh."{name}"')
+        self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
 
     def results(self) -> list[CheckResult]:
         """Return a result for every check of the catalogue; warnings count all that now stands in audit.findings."""

@@ -30,9 +30,9 @@ FINDING = {
 }
 
 
-def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, relation: str) -> CheckResult:
-    """Compare a relation's columns with the contract's: names, types and order."""
-    found = [(row[0], row[1]) for row in con.execute(f"describe {relation}").fetchall()]
+def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
+    """Compare the columns of a table's select with the contract's: names, types and order."""
+    found = [(row[0], row[1]) for row in con.execute(f"describe {table.sql}").fetchall()]
     declared = [(column.name, column.type) for column in table.columns]
     wrong = [
         {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}

@@ -26,14 +26,16 @@ STATES = "raw.states_to_be"
 
 @dataclass
 class Staged:
-    """The tables with fresh rows, and for which keys.
+    """Where the rows of tables are.
 
-    `sets` names, for each of them, the relation of keys whose rows are fresh; None stands for all rows.
+    In an increment `sets` names, for each table with fresh rows, the relation of keys whose rows are fresh; None stands for
+    all rows. In a full build there is but the warehouse, and `bucket` says which order_id are at hand.
     """
 
     con: duckdb.DuckDBPyConnection
     catalogue: dict[str, Table]
     full: bool
+    bucket: str = "true"
     sets: dict[str, str | None] = field(default_factory=dict)
 
 
@@ -52,12 +54,19 @@ def to_be(staged: Staged, name: str, where: str = "true") -> str:
     columns = _columns(staged, name)
     fresh = f'select {columns} from fresh."{name}" as t where {where}'
     stored = f"select {columns} from warehouse.{name} as t where {where}"
+    if staged.full:
+        return f"{stored} and {made(staged, name)}"
     if name not in staged.sets:
         return stored
     keys = staged.sets[name]
-    if keys is None or staged.full:
+    if keys is None:
         return fresh
     return f"{fresh} union all {stored} and not {_in(staged, name, keys)}"
+
+
+def made(staged: Staged, name: str) -> str:
+    """Return the condition, about a stored table's rows, of those that a full build has at hand."""
+    return staged.bucket if staged.catalogue[name].scope == "order" else "true"
 
 
 def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
