@@ -196,7 +196,7 @@ class Vault:
     # -- opening -------------------------------------------------------------------------------------------
 
     def open_sealed(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> dict[str, Any]:  # noqa: A002
-        """Return pointer → value of what is sealed for a document, numbers as int or Decimal (as text where neither can).
+        """Return pointer → value of what is sealed for a document; numbers as int or Decimal, text where neither can.
 
         `at` is a load_id and seq: what was in force then. {} when nothing was ever sealed; VaultError when erased.
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -66,9 +68,6 @@ def test_waiting_hints_start_one_small_run(settings: Settings) -> None:
 
 def test_a_run_under_way_is_let_be(settings: Settings) -> None:
     """While another process holds the lock the sensor starts nothing, and says who it is."""
-    import subprocess
-    import sys
-
     with _work(settings) as work:
         work.add("orders", [1], why="webhook")
     script = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def root() -> Any:
     """Return the command tree of `ordermart`."""
     main = pytest.importorskip("typer.main", reason="typer is not installed")
-    cli = pytest.importorskip("pipelines.cli", reason="pipelines/cli.py is not there", exc_type=ModuleNotFoundError)
+    cli = pytest.importorskip("pipelines.cli", reason="pipelines/cli is not there", exc_type=ModuleNotFoundError)
     return main.get_command(cli.app)
 
 

@@ -1,4 +1,4 @@
-"""Shared by the gate's tests: settings in a fresh folder, an open vault, a clean order and menu, and readers of raw/."""
+"""Shared by the gate's tests: settings in a fresh folder, an open vault, a clean order and menu, readers of raw/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load or a merge that is killed at any rename leaves what was there before, or all of it; the next one mends the rest."""
+"""A load or a merge that is killed at any rename leaves what was before, or all of it; the next one mends the rest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ else:
 
 def _run(settings: Settings, event: str, suffix: str, at: int, what: str) -> int:
     arguments = [event, suffix, str(at), str(settings.file), settings.vault.key_file, what]
-    return subprocess.run([sys.executable, "-c", CHILD, *arguments], cwd=ROOT, check=False).returncode  # noqa: S603
+    return subprocess.run([sys.executable, "-c", CHILD, *arguments], cwd=ROOT, check=False).returncode
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ def template() -> dict[str, Any]:
     delivery = dict.fromkeys(("id", "type", "confirmation_code", "status", "tracking_url"))
     names = (
         "id user_phone user_email user_address user_name apartment_details user_latitude user_longitude dispatch_note "
-        "dispatch_method store_id status platform requested_time promised_delivery_time promised_pick_up_time created_at "
-        "subtotal_price delivery_price tip discount loyalty_discount total_price"
+        "dispatch_method store_id status platform requested_time promised_delivery_time promised_pick_up_time "
+        "created_at subtotal_price delivery_price tip discount loyalty_discount total_price"
     )
     return dict.fromkeys(names.split()) | {
         "items": [item | {"modifiers": [modifier, modifier]}, item | {"modifiers": []}],

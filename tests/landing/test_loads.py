@@ -147,7 +147,7 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert not [path for path in (settings.data_dir / "raw").rglob("*.parquet*")]
+    assert not list((settings.data_dir / "raw").rglob("*.parquet*"))
     assert vault.open_sealed("orders", 1) == {}
     assert land("orders", _order(1)).counts["accepted"] == 1
 

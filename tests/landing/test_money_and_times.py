@@ -49,13 +49,12 @@ def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyCo
         fits = _fits(text)
     except InvalidOperation:
         fits = False
-    try:
-        kept, value, rounded = leaves.money(_number(text), "/tip")
-    except UnfitError as error:
-        assert not fits
-        assert error.reason in {"too_many_decimals", "too_many_digits"}
+    if not fits:
+        with pytest.raises(UnfitError) as refused:
+            leaves.money(_number(text), "/tip")
+        assert refused.value.reason in {"too_many_decimals", "too_many_digits"}
         return
-    assert fits
+    kept, value, rounded = leaves.money(_number(text), "/tip")
     assert not rounded
     assert value == Decimal(text)
     assert _duckdb(connection, kept, "decimal(18, 4)") == value
@@ -114,13 +113,10 @@ def test_a_time_that_is_accepted_is_the_same_instant_in_duckdb(
     """Each accepted time casts to TIMESTAMPTZ as the instant that Python reads, to the microsecond."""
     text = moment.strftime("%4Y-%m-%dT%H:%M:%S") + digits + offset
     try:
-        leaves.time(text, "")
         expected = dt.datetime.fromisoformat(text if offset else text + "Z").astimezone(dt.UTC)
-    except (UnfitError, OverflowError):
-        with pytest.raises((OverflowError, UnfitError)):
-            leaves.time(text, "")
-            dt.datetime.fromisoformat(text if offset else text + "Z").astimezone(dt.UTC)
-        return
+    except OverflowError:
+        return  # Python has no such instant to compare with
+    leaves.time(text, "")
     epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     found = connection.execute("select epoch_us(cast(? as timestamptz))", [text]).fetchone()
     assert found == ((expected - epoch) // dt.timedelta(microseconds=1),)

@@ -185,3 +185,17 @@ def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
     (found,) = run_check("core.orders__match_the_gate", {"raw.latest_orders": [GATE]})
     assert (found["entity_id"], found["place"]) == (1, "order")
+
+
+def test_a_rule_fixed_by_hand_is_of_the_catalogue(run_check: Run) -> None:
+    """A rule of [formula] that no catalogue knows is found; a known one, and a rule by evidence, are not."""
+    claim = "audit.formula_rules_in_force__are_in_the_catalogue"
+    clean = [
+        {"part": "total", "rule": "T01", "source": "setting", "form_no": 1},
+        {"part": "subtotal", "rule": None, "source": "evidence", "form_no": None},
+    ]
+    assert run_check(claim, {"audit.formula_rules_in_force": clean}) == []
+    planted = {"part": "subtotal", "rule": "a guess", "source": "setting", "form_no": None}
+    assert run_check(claim, {"audit.formula_rules_in_force": [*clean, planted]}) == [
+        {"entity_id": None, "place": "the subtotal rule of [formula]", "residual": None, "detail": "a guess"}
+    ]

@@ -1,0 +1,105 @@
+"""The commands that run the job: run, build, demo, dev."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Config
+from pipelines.settings import load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def run(
+    *,
+    config: Config = None,
+    order_ids: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids to pull, one a line.")
+    ] = None,
+    order_id_range: Annotated[str, typer.Option(metavar="A-B", help="Order ids to pull, both ends included.")] = "",
+    menu_ids: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="File of menu ids to pull besides those of store records."),
+    ] = None,
+    strict: Annotated[bool, typer.Option(help="Exit 3 also for ids that were refused before this run.")] = False,
+) -> None:
+    """Fetch what is due, land it, build the warehouse and publish a release.
+
+    Exit codes: 0 published, or nothing changed; 1 failed, the last release stands; 2 wrong settings or usage;
+    3 published, and ids failed or were refused that were not so before (see audit.quarantine); 4 another run
+    holds the lock.
+    """
+    from pipelines.assets.night import exit_code, run_night
+    from pipelines.definitions import NIGHTLY, wiring
+    from pipelines.landing import guard_source
+    from pipelines.report.progress import terminal_progress
+    from pipelines.report.summary import refused, summary
+
+    settings = load_settings(config)
+    if order_id_range:
+        from pipelines.assets.request import ids_of_range
+
+        ids_of_range(order_id_range)
+    guard_source(settings)
+    before = refused(settings)
+    with terminal_progress() as progress:
+        night = run_night(
+            settings,
+            wiring(settings, progress).resolve_job_def(NIGHTLY),
+            order_ids=order_ids,
+            order_id_range=order_id_range,
+            menu_ids=menu_ids,
+        )
+    typer.echo(summary(settings, night))
+    now = refused(settings)
+    raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
+
+
+@app.command()
+def build(
+    *,
+    config: Config = None,
+    full: Annotated[bool, typer.Option(help="Rebuild everything from what is landed.")] = False,
+) -> None:
+    """Make the tables and a release from what is landed, without asking the service.
+
+    Exit codes: 0 published, or nothing changed; 1 a check blocked it, the last release stands; 2 wrong settings;
+    4 another run holds the lock.
+    """
+    from pipelines.assets.lock import run_lock
+    from pipelines.report.progress import terminal_progress
+    from pipelines.report.summary import built
+    from pipelines.warehouse import build as build_tables
+    from pipelines.warehouse import publish
+
+    settings = load_settings(config)
+    with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
+        result = build_tables(settings, full=full, progress=progress)
+        release = publish(settings)
+    typer.echo(built(result, release))
+
+
+@app.command()
+def demo(
+    *,
+    orders: Annotated[int, typer.Option(min=1, help="How many orders the stand-in holds.")] = 5000,
+    stores: Annotated[int, typer.Option(min=1, help="How many stores.")] = 30,
+    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
+    config: Config = None,
+) -> None:
+    """Run the whole job on the embedded stand-in service, and show what came out."""
+    from pipelines.demo import run_demo
+
+    raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults))
+
+
+@app.command()
+def dev(*, config: Config = None) -> None:
+    """Open Dagster's own pages on this instance, with the nightly schedule (Ctrl-C stops it)."""
+    from pipelines.assets.home import dagster_dev
+
+    raise typer.Exit(dagster_dev(load_settings(config)))
