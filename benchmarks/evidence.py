@@ -2,9 +2,9 @@
 
     python benchmarks/evidence.py [--orders 100000 1000000] [--folder FOLDER]
 
-One full build of raw Parquet made by seed (benchmarks/build.py), in this process: the seconds that each table takes, its
-contract included, are added up by what the table is for. Core is the typing of the landed documents and the tables of
-schema core; the aim is that finance takes at most as long.
+One full build of raw Parquet made by seed (benchmarks/build.py), in this process: the seconds that each table takes,
+its contract included, are added up by what the table is for. Core is the typing of the landed documents and the
+tables of schema core; the aim is that finance takes at most as long.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def main() -> None:
         for body in bodies:
             decode(body)
 
-    floor_wall, floor_cpu = timed(parse)
+    _floor_wall, floor_cpu = timed(parse)
     print(f"{'parsing alone':28}{len(bodies) / floor_cpu:>10,.0f} orders/s   1.0")
     with tempfile.TemporaryDirectory() as folder:
         new_key_file(Path(folder) / "keys.json")

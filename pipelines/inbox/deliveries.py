@@ -63,6 +63,13 @@ def last_delivery(path: Path) -> int:
         return found
 
 
+def span(path: Path) -> tuple[int, int]:
+    """Return the numbers of the first and the last delivery still remembered, 0 and 0 where there is none."""
+    with closing(connect(path)) as connection:
+        row = connection.execute("select coalesce(min(seq), 0), coalesce(max(seq), 0) from deliveries").fetchone()
+        return int(row[0]), int(row[1])
+
+
 def hinted_ids(path: Path, kind: Kind) -> set[int]:
     """Return the ids of a kind that some delivery still remembered has named."""
     with closing(connect(path)) as connection:

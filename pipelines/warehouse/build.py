@@ -13,7 +13,8 @@ from pipelines.warehouse.full import rebuild
 from pipelines.warehouse.increment import apply_changes, find_changes
 from pipelines.warehouse.making import results_as_stored
 from pipelines.warehouse.results import BuildResult
-from pipelines.warehouse.session import attached, fingerprint_of, remembered, session
+from pipelines.warehouse.session import Memory, attached, fingerprint_of, remembered, session
+from pipelines.warehouse.sources import create_sources, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,15 +45,20 @@ def build(
     guard_source(settings)
     file = warehouse_file(settings.data_dir)
     raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
-    fingerprint = fingerprint_of(settings)
+    now = Memory(fingerprint_of(settings), states(settings.data_dir))
     show = progress or (lambda _what, _done, _total: None)
     with session(settings) as con:
+        create_sources(con, settings.data_dir)
         why = "a full rebuild was asked for" if full else "" if file.exists() else "there was no warehouse yet"
         if not why:
             with attached(con, file):
-                why = _must_be_full(con, raw, fingerprint)
+                before = remembered(con)
+                why = _must_be_full(con, raw, before, now)
                 new = {} if why else _new_loads(con, raw)
-                if not why and not any(new.values()):
+                sources = (
+                    set() if before is None else {n for n in now.sources if before.sources.get(n) != now.sources[n]}
+                )
+                if not why and not any(new.values()) and not sources:
                     return BuildResult(
                         changed=False,
                         full=False,
@@ -62,20 +68,21 @@ def build(
                     )
                 if not why:
                     if find_changes(con, raw, new):
-                        checks = apply_changes(con, raw, new, fingerprint, show)
-                        return _result(con, checks, full=False, why=_how_many(con, new))
+                        checks = apply_changes(con, raw, new, now, sources, show)
+                        return _result(con, checks, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
-        checks = rebuild(con, file, raw, fingerprint, settings.warehouse.buckets, show)
+        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, show)
         with attached(con, file):
             return _result(con, checks, full=True, why=why)
 
 
-def _must_be_full(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], fingerprint: dict[str, str]) -> str:
+def _must_be_full(
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], before: Memory | None, now: Memory
+) -> str:
     """Return why an increment cannot give what a full rebuild gives, or nothing."""
-    before = remembered(con)
     if before is None:
         return "the warehouse was made by another version"
-    if changed := [name for name in fingerprint if before.get(name) != fingerprint[name]]:
+    if changed := [name for name in now.fingerprint if before.fingerprint.get(name) != now.fingerprint[name]]:
         return f"{' and '.join(changed)} changed since the last build"
     landed = {load_id for files in raw.values() for load_id in files.load_ids}
     if _applied(con) - landed:
@@ -92,7 +99,9 @@ def _new_loads(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> d
     return {kind: [each for each in files.load_ids if each not in applied] for kind, files in raw.items()}
 
 
-def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]) -> str:
+def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]], sources: set[str]) -> str:
+    if not any(new.values()):
+        return f"nothing was landed; {', '.join(sorted(sources))} changed"
     row = con.execute("select count(*) from touched.changed_orders").fetchone()
     loads = sum(len(each) for each in new.values())
     return f"{loads} new loads changed {row[0] if row else 0} orders"

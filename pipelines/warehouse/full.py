@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pipelines.landing import RawFiles
     from pipelines.warehouse.results import CheckResult
+    from pipelines.warehouse.session import Memory
 
 ORDERS_PER_BUCKET = 2 * 122_880  # whole row groups of DuckDB
 
@@ -35,7 +36,7 @@ def rebuild(
     con: duckdb.DuckDBPyConnection,
     file: Path,
     raw: Mapping[str, RawFiles],
-    fingerprint: dict[str, str],
+    memory: Memory,
     buckets: int,
     progress: Callable[[str, int, int], None],
 ) -> list[CheckResult]:
@@ -53,7 +54,7 @@ def rebuild(
             _fold(con, raw)
             _make_all(making, raw, buckets, progress)
             making.tally.raise_if_blocked()
-            remember(con, fingerprint, _parts(con))
+            remember(con, memory, _parts(con))
             results = making.results()
     except BaseException:
         for each in (draft, _log_of(draft)):

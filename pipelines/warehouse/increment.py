@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.landing import RawFiles
     from pipelines.warehouse.results import CheckResult
+    from pipelines.warehouse.session import Memory
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
@@ -59,10 +60,11 @@ def apply_changes(
     con: duckdb.DuckDBPyConnection,
     raw: Mapping[str, RawFiles],
     new: Mapping[str, list[str]],
-    fingerprint: dict[str, str],
+    memory: Memory,
+    sources: set[str],
     progress: Callable[[str, int, int], None],
 ) -> list[CheckResult]:
-    """Make what find_changes noted, check it, commit it, and return what the checks found.
+    """Make what find_changes noted, and what reads one of these sources; check it, commit it, return what checks found.
 
     Raise BuildBlocked when a blocking check found anything: the warehouse is then as it was.
     """
@@ -71,6 +73,7 @@ def apply_changes(
         older = [f for f in files.documents if f not in fresh]
         create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
     making = Making(con, full=False)
+    making.staged.sources = sources
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
     parts = _parts(making)
@@ -80,7 +83,7 @@ def apply_changes(
             making.replace(name)
         _replace_findings(making)
         _replace_memory(con, new)
-        remember(con, fingerprint, parts)
+        remember(con, memory, parts)
         con.execute("commit")
     except BaseException:
         con.execute("rollback")

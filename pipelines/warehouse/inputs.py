@@ -10,6 +10,7 @@
 | raw.settings | one row: what the settings file answers |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
+| raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both.
@@ -237,6 +238,13 @@ RAW: dict[str, dict[str, str]] = {
         "formula_tolerated_noise": "DOUBLE",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
+    "raw.hints": {
+        "seq": "BIGINT",
+        "received_at": "TIMESTAMP WITH TIME ZONE",
+        "topic": "VARCHAR",
+        "kind": "VARCHAR",
+        "id": "BIGINT",
+    },
     "raw.findings": {
         "check_name": "VARCHAR",
         "table_name": "VARCHAR",

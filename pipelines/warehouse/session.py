@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
 WHOLE = ""  # the month of a table that is published as one file
-LAYOUT = 1  # of schema `build`; another number means a rebuild
+LAYOUT = 2  # of schema `build`; another number means a rebuild
 
 
 @contextmanager
@@ -80,16 +81,27 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"create table warehouse.build.refusals ({refusals})")
     con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
     con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")
-    con.execute("create table warehouse.build.memory (layout integer, fingerprint varchar, commit_id varchar)")
+    con.execute(
+        "create table warehouse.build.memory (layout integer, fingerprint varchar, sources varchar, commit_id varchar)"
+    )
     con.execute("commit")
 
 
-def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str], parts: str) -> None:
+@dataclass(frozen=True)
+class Memory:
+    """What the tables were made by, besides what was landed: the fingerprint, and the state of each source."""
+
+    fingerprint: dict[str, str]
+    sources: dict[str, str]
+
+
+def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str) -> None:
     """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed."""
     commit = secrets.token_hex(8)
     con.execute("delete from warehouse.build.memory")
     con.execute(
-        "insert into warehouse.build.memory values (?, ?, ?)", [LAYOUT, json.dumps(fingerprint, sort_keys=True), commit]
+        "insert into warehouse.build.memory values (?, ?, ?, ?)",
+        [LAYOUT, json.dumps(memory.fingerprint, sort_keys=True), json.dumps(memory.sources, sort_keys=True), commit],
     )
     con.execute(
         f"""
@@ -100,13 +112,13 @@ def remember(con: duckdb.DuckDBPyConnection, fingerprint: dict[str, str], parts:
     con.execute(f"insert into warehouse.build.months select table_name, month, '{commit}' from {parts}")
 
 
-def remembered(con: duckdb.DuckDBPyConnection) -> dict[str, str] | None:
-    """Return the fingerprint of the attached warehouse, None where another version of this room laid it out."""
+def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
+    """Return what the attached warehouse was made by, None where another version of this room laid it out."""
     try:
-        row = con.execute("select layout, fingerprint from warehouse.build.memory").fetchone()
-    except duckdb.CatalogException:
+        row = con.execute("select layout, fingerprint, sources from warehouse.build.memory").fetchone()
+    except (duckdb.CatalogException, duckdb.BinderException):
         return None
-    return json.loads(row[1]) if row and row[0] == LAYOUT else None
+    return Memory(json.loads(row[1]), json.loads(row[2])) if row and row[0] == LAYOUT else None
 
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:

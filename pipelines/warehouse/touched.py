@@ -5,7 +5,7 @@ documents stand for the orders whose document (or its state) changed, and raw ch
 for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
 touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. A
 table by business day is about the days, old and new, of the orders whose rows changed in what it reads. Too many is
-allowed and costs time; too few would be wrong.
+allowed and costs time; too few would be wrong. Where a source changed, what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -37,7 +37,10 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
 def is_stale(staged: Staged, item: Table | Check) -> bool:
     """Tell whether a table or check without keys of its own has to be computed anew: something it reads changed."""
     return any(
-        name in staged.sets or name in {"raw.states", "raw.refusals", "raw.findings"} for name in item.depends_on
+        name in staged.sets
+        or name in staged.sources
+        or (name in {"raw.states", "raw.refusals", "raw.findings"} and _any(staged, "touched.loads"))
+        for name in item.depends_on
     )
 
 
@@ -53,6 +56,8 @@ def _entities(staged: Staged, item: Table | Check) -> str:
             bases.add(str(staged.sets[name]))
         else:
             others.extend(_through(staged, item, name))
+    if staged.sources.intersection(item.depends_on):
+        others.append(_held(staged, item, entity))
     checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
     if checked in bases:
         bases.discard(changed)
@@ -60,6 +65,13 @@ def _entities(staged: Staged, item: Table | Check) -> str:
         return bases.pop()
     selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
     return _keep(staged, item, " union ".join(selects) or f"select {entity} from {changed} limit 0")
+
+
+def _held(staged: Staged, item: Table | Check, entity: str) -> str:
+    """Return a select of all that a table holds; a check holds nothing, and is about all of its kind."""
+    if item.name in staged.catalogue:
+        return f"select {entity} from warehouse.{item.name}"
+    return f"select id as {entity} from {STATES} where kind = '{KINDS[item.scope]}' and sha256 is not null"
 
 
 def _raw_bases(item: Table | Check, kind: str) -> set[str]:
@@ -96,7 +108,7 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
 def _days(staged: Staged, item: Table | Check) -> str:
     dated = [name for name in item.depends_on if _has_day(staged, name)]
     selects = []
-    everything = False
+    everything = bool(staged.sources.intersection(item.depends_on))
     for name in item.depends_on:
         if name not in staged.sets:
             continue

@@ -28,8 +28,9 @@ STATES = "raw.states_to_be"
 class Staged:
     """Where the rows of tables are.
 
-    In an increment `sets` names, for each table with fresh rows, the relation of keys whose rows are fresh; None stands for
-    all rows. In a full build there is but the warehouse, and `bucket` says which order_id are at hand.
+    In an increment `sets` names, for each table with fresh rows, the relation of keys whose rows are fresh; None stands
+    for all rows; `sources` names those of raw that are not what they were. In a full build there is but the warehouse,
+    and `bucket` says which order_id are at hand.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -37,6 +38,7 @@ class Staged:
     full: bool
     bucket: str = "true"
     sets: dict[str, str | None] = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
 
 
 def show(staged: Staged, item: Table | Check, keys: str | None) -> None:

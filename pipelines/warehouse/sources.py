@@ -1,0 +1,75 @@
+"""Inputs of a build that no load brings: acts of the ledger, and logs that other rooms keep.
+
+Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
+that it read; a table is made anew when a source that it reads has another one. A table of scope order (menu, store)
+that reads a source is then made anew for all that it holds: such a source may change its values, never which rows
+it has. Knows nothing of what tables make of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipelines.inbox.deliveries import deliveries, span
+from pipelines.warehouse import inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a relation comes from; both functions get the data folder.
+
+    `state` costs next to nothing and differs when the rows do. `create` fills the empty table of that name.
+    """
+
+    state: Callable[[Path], str]
+    create: Callable[[duckdb.DuckDBPyConnection, str, Path], None]
+
+
+def states(data_dir: Path) -> dict[str, str]:
+    """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
+    return {name: source.state(data_dir) for name, source in SOURCES.items()}
+
+
+def create_sources(con: duckdb.DuckDBPyConnection, data_dir: Path) -> None:
+    """Make the table of each source."""
+    for name, source in SOURCES.items():
+        columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
+        con.execute(f"create or replace table {name} ({columns})")
+        source.create(con, name, data_dir)
+
+
+def _inbox(data_dir: Path) -> Path:
+    return data_dir / "inbox" / "worklist.sqlite"
+
+
+def _hints_state(data_dir: Path) -> str:
+    path = _inbox(data_dir)
+    return "{}-{}".format(*span(path)) if path.exists() else ""
+
+
+def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    if not _inbox(data_dir).exists():
+        return
+    named = [each for each in deliveries(_inbox(data_dir)) if each.id is not None]
+    rows = pa.table(
+        {
+            "seq": pa.array([each.seq for each in named], pa.int64()),
+            "received_at": pa.array([each.received_at for each in named], pa.timestamp("us", tz="UTC")),
+            "topic": pa.array([each.topic for each in named], pa.string()),
+            "kind": pa.array([each.kind for each in named], pa.string()),
+            "id": pa.array([each.id for each in named], pa.int64()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+SOURCES: dict[str, Source] = {"raw.hints": Source(_hints_state, _create_hints)}

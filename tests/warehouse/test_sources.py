@@ -1,0 +1,40 @@
+"""Sources: what no load brings is read by a build, and a change of it alone makes one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pipelines.inbox.store import connect, micros, transaction
+
+
+@pytest.fixture
+def hint(world: Any) -> Any:
+    """Give a function that stores a delivery as the receiver does."""
+
+    def store(received_at: datetime, id: int) -> None:  # noqa: A002
+        connection = connect(world.settings.data_dir / "inbox" / "worklist.sqlite")
+        with transaction(connection):
+            connection.execute(
+                "insert into deliveries (received_at, topic, kind, id, bytes) "
+                "values (?, 'orders.create', 'orders', ?, 2)",
+                (micros(received_at), id),
+            )
+        connection.close()
+
+    return store
+
+
+def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: Any) -> None:
+    """A new delivery brings a new build and what reads it up to date; nothing new brings none."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    hint(datetime(2026, 11, 1, 10, tzinfo=UTC), 1)
+    assert world.build().rows["audit.daily_hints"] == 1
+    assert not world.build().changed
+    hint(datetime(2026, 11, 2, 10, tzinfo=UTC), 2)
+    again = world.build()
+    assert (again.changed, again.full, again.why) == (True, False, "nothing was landed; raw.hints changed")
+    assert again.rows["audit.daily_hints"] == 2
+    assert not world.build().changed
