@@ -9,6 +9,7 @@ import dagster as dg
 from pipelines.assets.hints import HINTS, SMALL, hint_sensor
 from pipelines.assets.lock import run_lock
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
+from pipelines.assets.tidy import chores
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.settings import Settings, load_settings
 
@@ -24,8 +25,8 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
     everything = [key for asset in assets for key in asset.keys]
     nightly = dg.define_asset_job(
         NIGHTLY,
-        selection=everything,
-        description="Fetch what is due, land it, build the warehouse, publish a release.",
+        selection=[*everything, *chores.keys],
+        description="Fetch what is due, land it, build the warehouse, publish a release, tidy up.",
     )
     hints = dg.define_asset_job(
         HINTS,
@@ -34,7 +35,7 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
         description="The same for what webhooks named, without the list of stores and the plan of the night.",
     )
     return dg.Definitions(
-        assets=assets,
+        assets=[*assets, chores],
         jobs=[nightly, hints],
         sensors=[hint_sensor(settings, hints)],
         schedules=[

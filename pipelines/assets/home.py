@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.settings import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.settings import Settings
 
 _INSTANCE = """\
@@ -38,12 +41,28 @@ def dagster_home(data_dir: Path) -> Path:
     return home
 
 
-def dagster_dev(settings: Settings) -> int:
-    """Run Dagster's own pages and daemon on this instance until stopped; return their exit code."""
+def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
+    """Run Dagster's own pages and daemon on this instance until stopped; return their exit code.
+
+    `webhooks` starts the receiver beside them, in a process of its own that ends with them.
+    """
     environ = {
         **os.environ,
         "DAGSTER_HOME": str(dagster_home(settings.data_dir)),
         "ORDERMART_CONFIG": str(settings.file),
     }
     command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(ROOT / "workspace.yaml")]
-    return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command
+    with _receiver(environ) if webhooks else nullcontext():
+        return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command
+
+
+@contextmanager
+def _receiver(environ: dict[str, str]) -> Iterator[None]:
+    """Run the webhook receiver while the block runs; one that cannot start says why on standard error."""
+    command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve"]
+    receiver = subprocess.Popen(command, cwd=ROOT, env=environ)  # noqa: S603 -- our own command
+    try:
+        yield
+    finally:
+        receiver.terminate()
+        receiver.wait()

@@ -15,6 +15,7 @@ from pipelines.assets.lock import run_lock
 from pipelines.report.summary import Night
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipelines.settings import Settings
@@ -74,6 +75,7 @@ def run_night(
             if not e.passed
         ),
         checks=len(evaluations),
+        undone=tuple(_undone(result)),
     )
 
 
@@ -94,6 +96,14 @@ def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
                 name: _number(value) for name, value in metadata.items() if not name.startswith("dagster/")
             }
     return landed
+
+
+def _undone(result: dg.ExecuteInProcessResult) -> Iterator[str]:
+    for event in result.get_asset_materialization_events():
+        if event.asset_key is not None and event.asset_key.path == ["chores"]:
+            for what, became in event.materialization.metadata.items():
+                if isinstance(became.value, str):
+                    yield f"{what}: {became.value}"
 
 
 def _number(value: Any) -> int:

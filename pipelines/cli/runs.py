@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.settings import SettingsError, load_settings
 
 app = typer.Typer()
 
@@ -98,8 +98,31 @@ def demo(
 
 
 @app.command()
-def dev(*, config: Config = None) -> None:
+def retry(
+    *,
+    kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all.")] = "",
+    config: Config = None,
+) -> None:
+    """Take up the dead letters: put the ids that could not be fetched back on the work list, due now."""
+    from pipelines.inbox.entries import KINDS
+    from pipelines.inbox.receiver import inbox_path
+    from pipelines.inbox.worklist import WorkList
+    from pipelines.report.inbox import taken_up
+
+    one = next((each for each in KINDS if each == kind), None)
+    if kind and one is None:
+        raise SettingsError(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
+    with WorkList(inbox_path(load_settings(config).data_dir)) as work:
+        typer.echo(taken_up(work.retry(one)))
+
+
+@app.command()
+def dev(
+    *,
+    webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver beside it.")] = False,
+    config: Config = None,
+) -> None:
     """Open Dagster's own pages on this instance, with the nightly schedule (Ctrl-C stops it)."""
     from pipelines.assets.home import dagster_dev
 
-    raise typer.Exit(dagster_dev(load_settings(config)))
+    raise typer.Exit(dagster_dev(load_settings(config), webhooks=webhooks))

@@ -169,13 +169,12 @@ class WorkList:
             kind, (id,), at, reason=reason,
         )  # fmt: skip
 
-    def retry(self, kind: Kind | None = None) -> int:
-        """Put the dead letters back, due now, and return how many."""
-        back = 0
+    def retry(self, kind: Kind | None = None) -> list[Entry]:
+        """Put the dead letters back, due now, and return what they were."""
+        letters = self.dead_letters(kind)
         for one in KINDS if kind is None else (kind,):
-            ids = [letter.id for letter in self.dead_letters(one)]
-            back += self.add(one, ids, "retry")
-        return back
+            self.add(one, [letter.id for letter in letters if letter.kind == one], "retry")
+        return letters
 
     def prune(self, before: datetime) -> int:
         """Forget what was done before then, nothing else, and return how many entries."""

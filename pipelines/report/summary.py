@@ -39,6 +39,7 @@ class Night:
     failing: tuple[tuple[str, str, int], ...] = ()
     checks: int = 0
     errors: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()  # chores that failed, a sentence each
 
 
 def current_release(settings: Settings) -> Path | None:
@@ -82,6 +83,8 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
         yield f"  {kind + ':':8} {counts or 'nothing was due'}"
     for table, check, violations in night.failing:
         yield f"  check {table} {check}: {violations:,} rows"
+    for chore in night.undone:
+        yield f"  chore not done: {chore}"
     if night.published and release is not None:
         yield from _contents(release, night)
 

@@ -58,6 +58,11 @@ class RefusedBodies:
         bound = f"refused/{ref}".encode()
         return Refused(kind, asked, unseal(AESGCM(unseal(self._master, wrapped, bound)), body, bound))
 
+    def body(self, ref: str) -> bytes | None:
+        """Return the bytes of a refused body, or None when it is no longer kept."""
+        refused = self.open(ref)
+        return None if refused is None else refused.body
+
     def refs(self, kind: str) -> list[str]:
         """Return the references of the refused bodies of a kind that are kept, in the order they came."""
         rows = self._db.execute("select ref from refused where kind = ? order by refused_at, load_id, ref", (kind,))

@@ -1,0 +1,92 @@
+"""The commands of the inbox as an operator types them: serve, undecodable, reread, retry."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from pipelines.inbox.worklist import WorkList
+from pipelines.vault import new_key_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Command = Callable[..., subprocess.Popen[str]]
+
+ROOT = Path(__file__).resolve().parents[2]
+PHONE = "+44 20 7946 0001"
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Give `command("retry")`: the command started on a data folder of its own."""
+    new_key_file(tmp_path / "keys.json")
+    environ = {
+        "ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"),
+        "ORDERMART_DATA__DIR": str(tmp_path / "data"),
+    }
+
+    def start(*arguments: str, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "pipelines.cli", *arguments],
+            cwd=ROOT, env={**os.environ, **environ, **more}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    return start
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """Return what a command printed, once it has ended well."""
+    with process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out
+
+
+def test_what_nobody_could_read_is_listed_and_read_again(command: Command, tmp_path: Path) -> None:
+    """A delivery with its id in an unknown place is listed without its body, and read once settings name the place."""
+    assert said(command("webhooks", "undecodable")) == "Every delivery could be read.\n"
+    with command("webhooks", "serve", "--port", "0") as receiver:
+        assert receiver.stdout is not None
+        url = receiver.stdout.readline().strip().removeprefix("ready on ")
+        body = {"topic": "orders.update", "odd": {"number": 7}, "user_phone": PHONE}
+        assert httpx.post(url, json=body).status_code == 202
+        receiver.terminate()
+    listed = said(command("webhooks", "undecodable"))
+    assert listed.startswith("1  2")
+    assert "no id found; topic orders.update" in listed
+    assert "body kept in the vault" in listed
+    assert PHONE not in listed
+    assert said(command("webhooks", "reread")).startswith("0 can be read now and are on the work list; 1 still")
+    again = said(command("webhooks", "reread", ORDERMART_WEBHOOKS__ID_AT='["/odd/number"]'))
+    assert again.startswith("1 can be read now and are on the work list; 0 still")
+    with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
+        assert work.due("orders") == [7]
+    assert "nothing to read again" in said(command("webhooks", "reread"))
+
+
+def test_dead_letters_are_taken_up_again(command: Command, tmp_path: Path) -> None:
+    """`ordermart retry` says what had failed and why, and puts it back; `--kind` takes up one kind only."""
+    with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
+        for kind, ids in (("orders", [5, 3]), ("menus", [9])):
+            work.add(kind, ids, why="test")  # type: ignore[arg-type]
+            for id_ in ids:
+                work.failed(kind, id_, "the answer was cut short")  # type: ignore[arg-type]
+    assert said(command("retry", "--kind", "orders")) == (
+        "  orders: 2 such as 3, had failed: the answer was cut short\n"
+        "2 dead letters are back on the work list: the next `ordermart run` asks for them.\n"
+    )
+    with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
+        assert sorted(work.due("orders")) == [3, 5]
+        assert [letter.id for letter in work.dead_letters()] == [9]
+    assert "1 dead letter is back" in said(command("retry"))
+    assert said(command("retry")) == "There are no dead letters.\n"
+    with command("retry", "--kind", "customers") as wrong:
+        assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind customers is no kind")
+    assert wrong.returncode == 2
