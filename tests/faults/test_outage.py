@@ -21,7 +21,7 @@ MOST_REQUESTS = 35
 def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """While every order fails, a pull of hundreds asks for few of them and ends; what was not answered stays due."""
     place = serve(orders=300, stores=2, days=3, trouble={"only": ["orders"], **rates})
-    place.set(outage_seconds=4)
+    place.set(outage_seconds=4, timeout_seconds=2)
     place.ask(place.ids)
     with pytest.raises(ServiceDown):
         place.pull()
@@ -67,7 +67,7 @@ def fails(place: Place, **trouble: Any) -> float:
 def test_a_bad_week(serve: Callable[..., Place]) -> None:
     """A night without service ends with 1 and the last release; one with a poison order with 3 and all the others."""
     place = published(serve)
-    place.set(outage_seconds=4, max_tries=3)
+    place.set(outage_seconds=4, timeout_seconds=2, max_tries=3)
     fails(place, rate_503=1)
     assert place.sandbox.served()["requests"] <= MOST_REQUESTS
     bad = place.ids[70]
@@ -76,7 +76,7 @@ def test_a_bad_week(serve: Callable[..., Place]) -> None:
     assert code == 3, said
     assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids) - {bad}
     assert [letter.id for letter in place.dead_letters()] == [bad]
-    listed = place.all("select kind, entity_id, reason from audit.quarantine where is_open")
+    listed = place.all("select kind, entity_id, reason from audit.quarantine where is_still_refused")
     assert listed == [("orders", bad, "server_error")]
 
 
