@@ -71,7 +71,9 @@ def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
     before = (place.data / "published" / "current").resolve()
     source = place.data / "raw" / "source.json"
     source.write_text('{"base_url":"http://127.0.0.1:9"}')
-    failed = place.command("run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_SECONDS="3")
+    failed = place.command(
+        "run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_SECONDS="3"
+    )
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "the last release stands" in failed.stdout
     assert "Traceback" not in failed.stdout + failed.stderr
