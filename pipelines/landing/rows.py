@@ -66,7 +66,7 @@ class ObservationRows:
                 None,
                 None,
                 sealed.customer_key,
-                sealed.changed if verdict == "unchanged" else (),
+                sealed.changed,
                 None,
             )
         )

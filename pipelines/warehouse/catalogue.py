@@ -119,7 +119,7 @@ class Check:
 
 @functools.cache
 def tables() -> tuple[Table, ...]:
-    """Return every table, each after the tables that it reads.
+    """Return every table, each after the tables that it reads; one that reads itself gets its rows as they were.
 
     Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
     """
@@ -136,7 +136,7 @@ def tables() -> tuple[Table, ...]:
         if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
             raise CatalogueError(f"sql for {table.name} reads {stray[0]}, which no file makes")
     order = graphlib.TopologicalSorter(
-        {name: sorted(d for d in found[name].depends_on if d in known) for name in sorted(known)}
+        {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
     )
     return tuple(found[name] for name in order.static_order())
 

@@ -17,6 +17,7 @@ from pipelines.warehouse.landed import create_documents, create_observations_vie
 from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, attached, lay_out, month_of, remember
 from pipelines.warehouse.states import create_states, fold
+from pipelines.warehouse.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.views import STATES
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
     create_states(con, "touched.nothing")
     fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
+    find_all_runs(con)
     con.execute(f"create or replace view {STATES} as from warehouse.build.states")
     columns = ", ".join(inputs.OBSERVATION)
     con.execute(
@@ -87,6 +89,7 @@ def _make_all(
     con = making.con
     for kind in ("stores", "menus"):
         create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
+        create_versions(con, kind, present(raw[kind].documents))
     below = catalogue.below_orders()
     tables = [table for table in catalogue.tables() if table.name != FINDINGS]
     _make_whole(making, [table for table in tables if table.name not in below])
@@ -148,6 +151,7 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles], buckets: int) -> Itera
         making.staged.bucket = f"t.order_id between {start} and {last}"
         con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
         create_documents(con, "orders", paths, "touched.bucket_states")
+        create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)
 
 

@@ -14,6 +14,7 @@ from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.touched import is_stale, touched
+from pipelines.warehouse.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.views import STATES
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
-_IDENTITY = "sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
+_IDENTITY = "versions, sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
@@ -41,9 +42,11 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     )
     create_states(con, "raw.fresh_states")
     create_states(con, "touched.nothing")
-    fold(con, f"(select * from raw.observations as t where {not_late})", "warehouse.build.states", "raw.fresh_states")
+    later = f"(select * from raw.observations as t where {not_late})"
+    fold(con, later, "warehouse.build.states", "raw.fresh_states")
     if late:
         _fold_anew(con, raw)
+    find_new_runs(con, later, "touched.late_observations" if late else None)
     _note_touched(con, loads)
     counts = con.execute(
         """
@@ -72,6 +75,7 @@ def apply_changes(
         fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
         older = [f for f in files.documents if f not in fresh]
         create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
+    create_new_versions(con, raw, new)
     making = Making(con, full=False)
     making.staged.sources = sources
     _make_touched(making, progress)

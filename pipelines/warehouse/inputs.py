@@ -4,6 +4,9 @@
 |---|---|
 | raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
 | raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
+| raw.order_versions, menu_versions, store_versions | versions not in the tables yet, typed; a full build: all |
+| raw.order_edits | for each such version but an order's first: the contents before and after it |
+| raw.order_sightings | versions of orders in the tables already that were seen again |
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
@@ -13,7 +16,8 @@
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
-joins them. One select reads documents or checks of a kind, not both.
+joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
+one that the tables have, without its document.
 
 A document's type names each field of the interface; a field that a document lacks is null. Money is DECIMAL(18,4)
 out of JSON strings, exact. Knows nothing of files or of how touched rows are found.
@@ -112,6 +116,9 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "menus": _MENU | _OPEN,
     "orders": _ORDER | _OPEN,
 }
+TIMES = ("requested_time", "promised_delivery_time", "promised_pick_up_time", "created_at")
+# An order as two versions of it are compared: an absent array is an empty one, and times are instants.
+CONTENT: dict[str, Any] = _ORDER | dict.fromkeys(TIMES, "TIMESTAMP WITH TIME ZONE")
 ENTITY = {"stores": "store_id", "menus": "menu_id", "orders": "order_id"}
 
 
@@ -147,6 +154,8 @@ _LINEAGE = {
     "_load_id": "VARCHAR",
     "_payload_sha256": "VARCHAR",
 }
+# which version it is, and when it was last observed
+_VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
 _NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
 # What the gate counted and added up by itself, from the JSON text.
 GATE: dict[str, dict[str, str]] = {
@@ -188,12 +197,25 @@ OBSERVATION = {
 }
 _CHECKS = {"last_checked_at": "TIMESTAMP WITH TIME ZONE", "last_verdict": "VARCHAR", "misses": "BIGINT"}
 
+
+def _versions(kind: str) -> dict[str, str]:
+    return {
+        ENTITY[kind]: "BIGINT",
+        "version_no": "BIGINT",
+        "first_seen_at": "TIMESTAMP WITH TIME ZONE",
+        "last_seen_at": "TIMESTAMP WITH TIME ZONE",
+        "document": sql_type(DOCUMENTS[kind]),
+        "_load_id": "VARCHAR",
+    }
+
+
 RAW: dict[str, dict[str, str]] = {
     "raw.latest_orders": {
         "order_id": "BIGINT",
         "document": sql_type(DOCUMENTS["orders"]),
         "customer_key": "VARCHAR",
         **_LINEAGE,
+        **_VERSION,
         **_NOTES,
         **GATE["orders"],
     },
@@ -201,6 +223,7 @@ RAW: dict[str, dict[str, str]] = {
         "menu_id": "BIGINT",
         "document": sql_type(DOCUMENTS["menus"]),
         **_LINEAGE,
+        **_VERSION,
         **_NOTES,
         **GATE["menus"],
     },
@@ -208,9 +231,22 @@ RAW: dict[str, dict[str, str]] = {
         "store_id": "BIGINT",
         "document": sql_type(DOCUMENTS["stores"]),
         **_LINEAGE,
+        **_VERSION,
         **_NOTES,
         **GATE["stores"],
     },
+    "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
+    "raw.menu_versions": _versions("menus") | {"is_new": "BOOLEAN"},
+    "raw.store_versions": _versions("stores") | {"is_new": "BOOLEAN"},
+    "raw.order_edits": {
+        "order_id": "BIGINT",
+        "version_no": "BIGINT",
+        "lines_version_no": "BIGINT",
+        "before": sql_type(CONTENT),
+        "after": sql_type(CONTENT),
+        "changed_personal": "VARCHAR[]",
+    },
+    "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     "raw.order_checks": {"order_id": "BIGINT", **_CHECKS},
     "raw.menu_checks": {"menu_id": "BIGINT", **_CHECKS},
     "raw.store_checks": {"store_id": "BIGINT", **_CHECKS},

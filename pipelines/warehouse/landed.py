@@ -80,6 +80,48 @@ def create_documents(
         )
 
 
+def create_earlier_documents(
+    con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], wanted: str, older: Sequence[Path] = ()
+) -> None:
+    """Make table raw.earlier_<kind>: the typed document of each (id, sha256) of relation `wanted`, each once.
+
+    `paths` and `older` as in create_documents. Raise MissingDocumentError when a document is in neither.
+    """
+    table = f"raw.earlier_{kind}"
+    con.execute(
+        f"""
+        create or replace table {table} (
+            id bigint, sha256 varchar, document {inputs.sql_type(inputs.DOCUMENTS[kind])}
+        )
+        """
+    )
+    left = f"""(
+        select distinct id, sha256 from {wanted} as w
+        where not exists (select 1 from {table} as t where t.id = w.id and t.sha256 = w.sha256)
+    )"""
+    for each in (paths, older):
+        row = con.execute(f"select min(id), max(id) from {left}").fetchone()
+        if each and row and row[0] is not None:
+            con.execute(
+                f"""
+                insert into {table}
+                select wanted.id, wanted.sha256, from_json(
+                    any_value(files.document), '{inputs.structure(inputs.DOCUMENTS[kind])}'
+                )
+                from {_files(each)} as files
+                inner join {left} as wanted on files.id = wanted.id and files.sha256 = wanted.sha256
+                where files.id between {row[0]} and {row[1]}
+                group by wanted.id, wanted.sha256 -- one of equal documents that were landed twice
+                """
+            )
+    if missing := _count(con, left):
+        row = con.execute(f"select min(id) from {left}").fetchone()
+        raise MissingDocumentError(
+            f"data/raw has no document for {missing} earlier versions of {kind}, the first of {row and row[0]}: "
+            "bring its files back, or land them again"
+        )
+
+
 def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], states: str) -> str:
     """Return the insert of the documents of `states` found in the files."""
     row = con.execute(f"select min(id), max(id) from {states}").fetchone()
@@ -99,6 +141,8 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
             wanted.fetched_at,
             wanted.fetch_load_id,
             wanted.sha256,
+            wanted.versions,
+            wanted.last_good_at,
             files.absences,
             files.rounded
             {gate}

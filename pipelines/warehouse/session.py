@@ -124,7 +124,15 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
 def fingerprint_of(settings: Settings) -> dict[str, str]:
     """Return a hash per thing that shapes the tables besides what is landed."""
     here = Path(__file__).parent
-    code = sorted([*(here / "contracts").glob("*.py"), here / "inputs.py", here / "states.py"])
+    code = sorted(
+        [
+            *(here / "contracts").glob("*.py"),
+            here / "inputs.py",
+            here / "runs.py",
+            here / "states.py",
+            here / "versions.py",
+        ]
+    )
     return {
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
         "the contracts": _hash_files(code),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 STATE = {
     "kind": "VARCHAR",
     "id": "BIGINT",
-    # the latest version: its hash, and the observation that its run starts with
+    # how many versions there are; the latest one: its hash, and the observation that its run starts with
+    "versions": "BIGINT",
     "sha256": "VARCHAR",
     "fetched_at": "TIMESTAMP WITH TIME ZONE",
     "fetch_load_id": "VARCHAR",
@@ -44,6 +45,7 @@ _COLUMNS = ", ".join(STATE)
 _SINGLES = """
 select
     kind, id,
+    if(good, 1, 0) as versions,
     if(good, sha256, null) as sha256,
     if(good, observed_at, null) as fetched_at,
     if(good, load_id, null) as fetch_load_id,
@@ -106,6 +108,7 @@ runs as (
         arg_max(observed_at, n) as last_good_at, -- skips nulls, which come first
         arg_max(customer_key, n) filter (where customer_key is not null) as customer_key,
         max(n) filter (where starts) as start,
+        count(*) filter (where starts) as started,
     from goods
     group by kind, id
 ),
@@ -165,6 +168,7 @@ counted as (
 select
     lasts.kind,
     lasts.id,
+    coalesce(before.versions, 0) + coalesce(runs.started, 0) as versions,
     coalesce(runs.sha256, before.sha256) as sha256,
     if(starts.id is null, before.fetched_at, starts.fetched_at) as fetched_at,
     if(starts.id is null, before.fetch_load_id, starts.fetch_load_id) as fetch_load_id,

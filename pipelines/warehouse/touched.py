@@ -60,7 +60,7 @@ def _entities(staged: Staged, item: Table | Check) -> str:
         others.append(_held(staged, item, entity))
     checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
     if checked in bases:
-        bases.discard(changed)
+        bases -= {changed, f"touched.versioned_{kind}"}
     if len(bases) == 1 and not others:
         return bases.pop()
     selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
@@ -79,6 +79,11 @@ def _raw_bases(item: Table | Check, kind: str) -> set[str]:
     if f"raw.latest_{kind}" in item.depends_on:
         bases.add(f"touched.changed_{kind}")
     if f"raw.{item.scope}_checks" in item.depends_on:
+        bases.add(f"touched.checked_{kind}")
+    if {f"raw.{item.scope}_versions", f"raw.{item.scope}_edits"} & set(item.depends_on):
+        # a store's versions say when it was last listed
+        bases.add(f"touched.checked_{kind}" if kind == "stores" else f"touched.versioned_{kind}")
+    if f"raw.{item.scope}_sightings" in item.depends_on:
         bases.add(f"touched.checked_{kind}")
     return bases
 

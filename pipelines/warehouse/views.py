@@ -2,8 +2,8 @@
 
 Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is the attached database, before this
 build or, in a full one, being filled. For each select, the tables that it reads become views of those two, restricted
-to the orders, menus, stores or business days that it is about: so one select serves a bucket, an increment and a
-whole table.
+to the orders, menus, stores or business days that it is about; a table that reads itself gets its rows of before this
+build, none of them in a full one. So one select serves a bucket, an increment and a whole table.
 
 Knows nothing of how the touched keys were found, nor of contracts.
 """
@@ -46,6 +46,8 @@ def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
     for name in item.depends_on:
         if name.startswith("raw."):
             _show_raw(staged, name, keys)
+        elif name == item.name:
+            staged.con.execute(f"create or replace view {name} as {_as_it_was(staged, name, keys)}")
         else:
             body = to_be(staged, name, _restriction(staged, item, name, keys))
             staged.con.execute(f"create or replace view {name} as {body}")
@@ -64,6 +66,19 @@ def to_be(staged: Staged, name: str, where: str = "true") -> str:
     if keys is None:
         return fresh
     return f"{fresh} union all {stored} and not {_in(staged, name, keys)}"
+
+
+def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
+    """Return the select of a table's rows that still hold: none in a full build, nor where all is read from raw."""
+    if staged.full:
+        return f"select {_columns(staged, name)} from warehouse.{name} as t where false"
+    table = staged.catalogue[name]
+    kind = {"order_id": "orders", "menu_id": "menus", "store_id": "stores"}[str(key_of(table))]
+    return f"""
+        select {_columns(staged, name)} from warehouse.{name} as t
+        where {"true" if keys is None else _in(staged, name, keys)}
+            and not exists (select 1 from touched.late as l where l.kind = '{kind}' and l.id = t.{key_of(table)})
+    """
 
 
 def made(staged: Staged, name: str) -> str:

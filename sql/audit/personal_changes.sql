@@ -9,4 +9,4 @@ select
     -- times
     observed_at,
 from raw.observations
-where kind = 'orders' and len(changed_personal) > 0
+where kind = 'orders' and verdict = 'unchanged' and len(changed_personal) > 0

@@ -106,9 +106,12 @@ def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
     marks, values = [], []
     for column, value in row.items():
         if column == "document":
-            kind = name.removeprefix("raw.latest_")
+            kind = name.removeprefix("raw.latest_").removeprefix("raw.").replace("_versions", "s")
             marks.append(f"from_json(?, '{inputs.structure(inputs.DOCUMENTS[kind])}')")
             values.append(json.dumps(value))
+        elif name == "raw.order_edits" and column in {"before", "after"}:
+            marks.append(f"from_json(?, '{inputs.structure(inputs.CONTENT)}')")
+            values.append(json.dumps({"items": [], "deliveries": []} | value))
         else:
             marks.append("?")
             values.append(value)

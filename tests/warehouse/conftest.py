@@ -71,7 +71,7 @@ class World:
                     "reason": each.get("reason"),
                     "pointer": each.get("pointer"),
                     "customer_key": each.get("customer"),
-                    "changed_personal": [],
+                    "changed_personal": each.get("personal", []),
                     "refused_ref": None,
                 }
             )

@@ -1,0 +1,93 @@
+-- One row per place of a delivery record in an order, and run of versions in which it is the same.
+with
+
+records as (
+    select
+        order_id,
+        version_no,
+        generate_subscripts(delivery_statuses, 1) as delivery_no,
+        unnest(delivery_ids) as delivery_id,
+        unnest(delivery_statuses) as status,
+        first_seen_at,
+        last_seen_at,
+    from core.order_versions
+),
+
+-- most orders have one version: no window for those
+changed as (
+    select order_id, from core.order_versions where version_no = 2
+),
+
+marked as (
+    select
+        *,
+        lag(version_no) over in_order is distinct from version_no - 1
+        or status is distinct from lag(status) over in_order
+        or delivery_id is distinct from lag(delivery_id) over in_order as starts,
+    from records
+    semi join changed using (order_id)
+    window in_order as (partition by order_id, delivery_no order by version_no)
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where starts) over (
+            partition by order_id, delivery_no
+            order by version_no rows unbounded preceding
+        ) as observation_no,
+    from marked
+),
+
+runs as (
+    select
+        order_id,
+        delivery_no,
+        observation_no,
+        any_value(delivery_id) as delivery_id, -- equal in a run
+        any_value(status) as status, -- equal in a run
+        first(first_seen_at order by version_no) as first_seen_at,
+        max(last_seen_at) as last_seen_at,
+    from numbered
+    group by order_id, delivery_no, observation_no
+)
+
+select
+    -- keys
+    order_id,
+    delivery_no,
+    1 as observation_no,
+    delivery_id,
+    -- what was seen
+    status,
+    first_seen_at,
+    last_seen_at,
+    -- what was seen before: the change lies between the two times
+    cast(null as varchar) as status_before,
+    cast(null as timestamp with time zone) as before_last_seen_at,
+from records
+anti join changed using (order_id)
+
+union all
+
+select
+    order_id,
+    delivery_no,
+    observation_no,
+    delivery_id,
+    status,
+    first_seen_at,
+    last_seen_at,
+    -- another record in the same place has no past
+    if(
+        delivery_id is not distinct from lag(delivery_id) over in_order,
+        lag(status) over in_order,
+        null
+    ) as status_before,
+    if(
+        delivery_id is not distinct from lag(delivery_id) over in_order,
+        lag(last_seen_at) over in_order,
+        null
+    ) as before_last_seen_at,
+from runs
+window in_order as (partition by order_id, delivery_no order by observation_no)

@@ -1,0 +1,90 @@
+-- One row per version of an order: a run of observations of the same content.
+with
+
+changed as (
+    select
+        order_id,
+        version_no,
+        list(field order by field) as fields,
+    from core.order_changes
+    group by order_id, version_no
+),
+
+versions as (
+    select
+        given.order_id,
+        given.version_no,
+        -- the first version has the first lines, and nothing to differ from
+        coalesce(edits.lines_version_no, 1) as lines_version_no,
+        given.first_seen_at,
+        given.last_seen_at,
+        given.document.status as status,
+        given.document.subtotal_price as subtotal_price,
+        given.document.delivery_price as delivery_price,
+        given.document.tip as tip,
+        given.document.discount as discount,
+        given.document.loyalty_discount as loyalty_discount,
+        given.document.total_price as total_price,
+        list_transform(given.document.deliveries, lambda d: d.id) as delivery_ids,
+        list_transform(given.document.deliveries, lambda d: d.status)
+            as delivery_statuses,
+        given._load_id,
+        given._payload_sha256,
+    from raw.order_versions as given
+    left join raw.order_edits as edits
+        on given.order_id = edits.order_id
+        and given.version_no = edits.version_no
+
+    union all
+
+    select
+        stored.order_id,
+        stored.version_no,
+        stored.lines_version_no,
+        stored.first_seen_at,
+        greatest(stored.last_seen_at, again.last_seen_at) as last_seen_at,
+        stored.status,
+        stored.subtotal_price,
+        stored.delivery_price,
+        stored.tip,
+        stored.discount,
+        stored.loyalty_discount,
+        stored.total_price,
+        stored.delivery_ids,
+        stored.delivery_statuses,
+        stored._load_id,
+        stored._payload_sha256,
+    from core.order_versions as stored -- as it was before this build
+    left join raw.order_sightings as again
+        on stored.order_id = again.order_id
+        and stored.version_no = again.version_no
+)
+
+select
+    -- keys
+    versions.order_id,
+    versions.version_no,
+    versions.lines_version_no,
+    -- when
+    versions.first_seen_at,
+    versions.last_seen_at,
+    -- what changed
+    coalesce(changed.fields, []) as changed_fields,
+    -- status
+    versions.status,
+    versions.delivery_ids,
+    versions.delivery_statuses,
+    -- money
+    versions.subtotal_price,
+    versions.delivery_price,
+    versions.tip,
+    versions.discount,
+    versions.loyalty_discount,
+    versions.total_price,
+    -- lineage
+    versions._load_id,
+    versions._payload_sha256,
+from versions
+left join changed
+    on versions.order_id = changed.order_id
+    and versions.version_no = changed.version_no

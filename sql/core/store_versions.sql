@@ -1,0 +1,116 @@
+-- One row per store, and run of records with the same name, timezone and currency.
+with
+
+versions as (
+    select
+        store_id,
+        version_no,
+        is_new,
+        first_seen_at,
+        last_seen_at,
+        document.name as name,
+        document.timezone as timezone,
+        document.currency as currency,
+        _load_id,
+    from raw.store_versions
+),
+
+-- what each new version says, and what the last version that stands here says
+stated as (
+    select
+        store_id,
+        version_no,
+        name,
+        timezone,
+        currency,
+        version_no as since_version_no,
+        first_seen_at as first_listed_at,
+        last_seen_at,
+        _load_id,
+    from versions
+    where is_new
+
+    union all
+
+    select
+        stored.store_id,
+        versions.version_no,
+        stored.name,
+        stored.timezone,
+        stored.currency,
+        stored.version_no as since_version_no,
+        stored.first_listed_at,
+        versions.last_seen_at,
+        stored._load_id,
+    from core.store_versions as stored -- as it was before this build
+    inner join versions
+        on stored.store_id = versions.store_id
+        and not versions.is_new
+    where stored.is_current
+),
+
+marked as (
+    select
+        *,
+        lag(version_no) over in_order is null
+        or name is distinct from lag(name) over in_order
+        or timezone is distinct from lag(timezone) over in_order
+        or currency is distinct from lag(currency) over in_order as starts,
+    from stated
+    window in_order as (partition by store_id order by version_no)
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where starts) over (
+            partition by store_id order by version_no rows unbounded preceding
+        ) as run_no,
+    from marked
+),
+
+runs as (
+    select
+        store_id,
+        min(since_version_no) as version_no,
+        any_value(name) as name,
+        any_value(timezone) as timezone,
+        any_value(currency) as currency,
+        first(first_listed_at order by version_no) as first_listed_at,
+        max(last_seen_at) as last_listed_at,
+        run_no = max(run_no) over (partition by store_id) as is_current,
+        first(_load_id order by version_no) as _load_id,
+    from numbered
+    group by store_id, run_no
+)
+
+select
+    -- keys
+    store_id,
+    version_no,
+    -- what it was
+    name,
+    timezone,
+    currency,
+    -- when
+    first_listed_at,
+    last_listed_at,
+    is_current,
+    -- lineage
+    _load_id,
+from runs
+
+union all
+
+select
+    store_id,
+    version_no,
+    name,
+    timezone,
+    currency,
+    first_listed_at,
+    last_listed_at,
+    is_current,
+    _load_id,
+from core.store_versions
+where not is_current
