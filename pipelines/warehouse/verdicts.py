@@ -46,10 +46,16 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table) -> CheckR
 
 
 def keeps_its_contract(con: duckdb.DuckDBPyConnection, table: Table, relation: str) -> CheckResult:
-    """Validate the rows of a relation, some at a time, by the table's Pandera model."""
+    """Validate the rows of a relation, some at a time, by the table's Pandera model.
+
+    Nulls are counted by DuckDB first: a column of which nothing but their absence is claimed goes to Pandera only
+    where there are some.
+    """
     claim = contract_check(table)
     columns = _tested(table.contract, table.key)
-    if not columns:
+    filled = _filled(con, _never_null(table.contract), relation)
+    columns = tuple(column for column in columns if column in table.key or column not in filled)
+    if set(columns) <= filled:
         return CheckResult(claim.name, table.name, claim.severity, 0)
     schema = table.contract.to_schema().select_columns(list(columns))
     spelled = ", ".join(f'"{column}"' for column in columns)
@@ -105,6 +111,22 @@ def _tested(contract: type[Contract], key: tuple[str, ...]) -> tuple[str, ...]:
     columns = contract.to_schema().columns
     tested = {name for name, each in columns.items() if each.checks or not each.nullable}
     return tuple(name for name in columns if name in tested | set(key)) if tested else ()
+
+
+@functools.cache
+def _never_null(contract: type[Contract]) -> tuple[str, ...]:
+    """Return the columns of which the contract says that they are never null, and nothing else."""
+    columns = contract.to_schema().columns
+    return tuple(name for name, each in columns.items() if not each.nullable and not each.checks)
+
+
+def _filled(con: duckdb.DuckDBPyConnection, columns: tuple[str, ...], relation: str) -> frozenset[str]:
+    """Return those of the columns that hold no null."""
+    if not columns:
+        return frozenset()
+    nulls = ", ".join(f'count(*) - count("{column}")' for column in columns)
+    row = con.execute(f"select {nulls} from {relation}").fetchone()
+    return frozenset(name for name, count in zip(columns, row or (), strict=True) if not count)
 
 
 def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:

@@ -60,9 +60,18 @@ offs as (
 subtotal_cells as (
     select
         business_date,
-        store_id,
-        platform,
-        dispatch_method,
+        case
+            when grouping(store_id) = 0 then 'store'
+            when grouping(platform) = 0 then 'platform'
+            when grouping(dispatch_method) = 0 then 'dispatch_method'
+            else 'all'
+        end as scope,
+        case
+            when grouping(store_id) = 0 then cast(store_id as varchar)
+            when grouping(platform) = 0 then platform
+            when grouping(dispatch_method) = 0 then dispatch_method
+            else 'all'
+        end as scope_value,
         'subtotal' as part,
         count(*) as orders,
         [
@@ -141,15 +150,29 @@ subtotal_cells as (
             max(abs(once_after_off - less_once)),
         ] as largest,
     from offs
-    group by business_date, store_id, platform, dispatch_method
+    group by grouping sets (
+        (business_date),
+        (business_date, platform),
+        (business_date, dispatch_method),
+        (business_date, store_id)
+    )
 ),
 
 total_cells as (
     select
         business_date,
-        store_id,
-        platform,
-        dispatch_method,
+        case
+            when grouping(store_id) = 0 then 'store'
+            when grouping(platform) = 0 then 'platform'
+            when grouping(dispatch_method) = 0 then 'dispatch_method'
+            else 'all'
+        end as scope,
+        case
+            when grouping(store_id) = 0 then cast(store_id as varchar)
+            when grouping(platform) = 0 then platform
+            when grouping(dispatch_method) = 0 then dispatch_method
+            else 'all'
+        end as scope_value,
         'total' as part,
         count(*) as orders,
         [
@@ -184,83 +207,11 @@ total_cells as (
         ] as largest,
     from orders
     where total_off is not null
-    group by business_date, store_id, platform, dispatch_method
-),
-
-cells as (
-    select
-        business_date,
-        store_id,
-        platform,
-        dispatch_method,
-        part,
-        orders,
-        flatten(
-            list_transform(
-                off_sums,
-                lambda off: list_transform(
-                    modifier_sums,
-                    lambda modifiers: off - modifiers
-                )
-            )
-        ) as residuals,
-        largest,
-    from subtotal_cells
-
-    union all
-
-    select
-        business_date,
-        store_id,
-        platform,
-        dispatch_method,
-        part,
-        orders,
-        residuals,
-        largest,
-    from total_cells
-),
-
-forms as (
-    select
-        business_date,
-        store_id,
-        platform,
-        dispatch_method,
-        part,
-        orders,
-        generate_subscripts(residuals, 1) as form_no,
-        unnest(residuals) as residual,
-        unnest(largest) as largest,
-    from cells
-),
-
-scoped as (
-    select
-        business_date,
-        case
-            when grouping(store_id) = 0 then 'store'
-            when grouping(platform) = 0 then 'platform'
-            when grouping(dispatch_method) = 0 then 'dispatch_method'
-            else 'all'
-        end as scope,
-        case
-            when grouping(store_id) = 0 then cast(store_id as varchar)
-            when grouping(platform) = 0 then platform
-            when grouping(dispatch_method) = 0 then dispatch_method
-            else 'all'
-        end as scope_value,
-        part,
-        form_no,
-        cast(sum(orders) as bigint) as orders,
-        sum(residual) as residual,
-        max(largest) as largest,
-    from forms
     group by grouping sets (
-        (business_date, part, form_no),
-        (business_date, part, form_no, platform),
-        (business_date, part, form_no, dispatch_method),
-        (business_date, part, form_no, store_id)
+        (business_date),
+        (business_date, platform),
+        (business_date, dispatch_method),
+        (business_date, store_id)
     )
 )
 
@@ -271,9 +222,25 @@ select
     scope_value,
     part,
     -- how many
-    any_value(orders) as orders, -- the same for every form
+    orders,
     -- money
-    list(residual order by form_no) as residuals,
-    list(largest order by form_no) as largest,
-from scoped
-group by business_date, scope, scope_value, part
+    flatten(
+        list_transform(
+            off_sums,
+            lambda off: list_transform(modifier_sums, lambda modifiers: off - modifiers)
+        )
+    ) as residuals,
+    largest,
+from subtotal_cells
+
+union all
+
+select
+    business_date,
+    scope,
+    scope_value,
+    part,
+    orders,
+    residuals,
+    largest,
+from total_cells

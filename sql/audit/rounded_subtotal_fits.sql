@@ -94,17 +94,32 @@ units (kept, unit, half) as (
         (3, 0.001, 0.0005)
 ),
 
-priced as (
+-- materialized: few amounts are whole, and dividing every one for every class would
+-- cost more than all the rest
+whole as materialized (
     select
-        sums.order_id,
-        sums.subtotal_price,
-        sums.discount,
-        sums.lines,
+        sums.*,
         units.kept,
         units.unit,
         units.half,
         sums.subtotal_price % units.unit = 0 as is_whole,
-        (sums.subtotal_price + sums.discount) % units.unit = 0 as is_whole_before,
+    from sums
+    inner join units on units.kept < sums.decimals
+    where
+        sums.subtotal_price % units.unit = 0
+        or (sums.subtotal_price + sums.discount) % units.unit = 0
+),
+
+priced as (
+    select
+        whole.order_id,
+        whole.subtotal_price,
+        whole.discount,
+        whole.lines,
+        whole.kept,
+        whole.unit,
+        whole.half,
+        whole.is_whole,
         forms.* exclude (form),
         classes.standing as form,
         classes.members,
@@ -124,14 +139,8 @@ priced as (
                 when 11 then less_own
                 when 12 then less_once
             end as exact,
-    from sums
-    inner join units
-        on units.kept < sums.decimals
-        and (
-            sums.subtotal_price % units.unit = 0
-            or (sums.subtotal_price + sums.discount) % units.unit = 0
-        )
-    inner join classes on sums.line_tells = classes.line_tells
+    from whole
+    inner join classes on whole.line_tells = classes.line_tells
     inner join forms on classes.standing = forms.form
 ),
 
