@@ -1,4 +1,4 @@
--- One row per kind of document, field, and way in which it is not as documented.
+-- One row per kind of document and field: how often it is there, and what it holds.
 with
 
 noted as (
@@ -44,27 +44,150 @@ named as (
             regexp_replace(note, ':[a-z|]+$', ''),
             '/' || regexp_replace(note, '=[a-z]+$', '')
         ) as path,
-        if(
-            note[1] = '/',
-            'unknown:' || regexp_extract(note, '[a-z|]+$'),
-            regexp_extract(note, '[a-z]+$')
-        ) as state,
+        if(note[1] = '/', 'unknown', regexp_extract(note, '[a-z]+$')) as state,
+        if(note[1] = '/', string_split(regexp_extract(note, '[a-z|]+$'), '|'), []) as types,
         documents,
         first_seen_at,
         last_seen_at,
         example_id,
     from noted
+),
+
+notes as (
+    select
+        kind,
+        path,
+        bool_or(state = 'unknown') as is_unknown,
+        flatten(list(types)) as types,
+        sum(documents) filter (where state = 'unknown') as unknown,
+        coalesce(sum(documents) filter (where state = 'null'), 0) as nulls,
+        coalesce(sum(documents) filter (where state = 'absent'), 0) as absences,
+        min(first_seen_at) filter (where state = 'unknown') as first_seen_at,
+        max(last_seen_at) filter (where state = 'unknown') as last_seen_at,
+        min(example_id) filter (where state = 'unknown') as example_id,
+        min(example_id) filter (where state = 'null') as null_example_id,
+        min(example_id) filter (where state = 'absent') as absent_example_id,
+        min(first_seen_at) filter (where state = 'null') as null_first_seen_at,
+        min(first_seen_at) filter (where state = 'absent') as absent_first_seen_at,
+    from named
+    group by kind, path
+),
+
+stores as (
+    select
+        unnest([
+            {'path': '/id', 'type': 'integer', 'here': true, 'size': null},
+            {'path': '/name', 'type': 'string', 'here': name is not null,
+                'size': length(name)},
+            {'path': '/timezone', 'type': 'string', 'here': timezone is not null,
+                'size': length(timezone)},
+            {'path': '/currency', 'type': 'string', 'here': currency is not null,
+                'size': length(currency)},
+        ], recursive := true),
+        store_id,
+        _fetched_at,
+    from core.stores
+),
+
+held as (
+    select
+        'orders' as kind,
+        * exclude (business_date),
+    from audit.daily_field_values
+
+    union all
+
+    select
+        'menus' as kind,
+        *,
+    from audit.menu_field_values
+
+    union all
+
+    select
+        'stores' as kind,
+        path,
+        type,
+        1 as places,
+        cast(here as bigint) as present,
+        cast(here and size = 0 as bigint) as empty,
+        if(path = '/id', 0, null) as decimals,
+        size as shortest,
+        size as longest,
+        if(path = '/id', cast(store_id as decimal(38, 4)), null) as least,
+        if(path = '/id', cast(store_id as decimal(38, 4)), null) as greatest,
+        null as earliest,
+        null as latest,
+        if(here, _fetched_at, null) as first_seen_at,
+        if(here, _fetched_at, null) as last_seen_at,
+        if(here, store_id, null) as example_id,
+    from stores
+),
+
+summed as (
+    select
+        kind,
+        path,
+        any_value(type) as type, -- one path has one type
+        sum(places) as places,
+        sum(present) as present,
+        sum(empty) as empty,
+        max(decimals) as decimals,
+        min(shortest) as shortest,
+        max(longest) as longest,
+        min(least) as least,
+        max(greatest) as greatest,
+        min(earliest) as earliest,
+        max(latest) as latest,
+        min(first_seen_at) as first_seen_at,
+        max(last_seen_at) as last_seen_at,
+        min(example_id) as example_id,
+    from held
+    group by kind, path
+),
+
+-- a document's own id is there, or it was not accepted
+totals as (
+    select
+        kind,
+        present as documents,
+    from summed
+    where path = if(kind = 'menus', '/menu/id', '/id')
 )
 
 select
     -- keys
     kind,
     path,
-    state,
+    coalesce(not notes.is_unknown, true) as is_documented,
     -- how often
-    cast(sum(documents) as bigint) as documents,
-    min(first_seen_at) as first_seen_at,
-    max(last_seen_at) as last_seen_at,
-    min(example_id) as example_id,
-from named
-group by kind, path, state
+    cast(totals.documents as bigint) as documents,
+    cast(summed.places as bigint) as places,
+    cast(if(notes.is_unknown, notes.unknown, summed.present) as bigint) as present,
+    cast(summed.empty as bigint) as empty,
+    cast(coalesce(notes.nulls, 0) as bigint) as documents_null,
+    cast(coalesce(notes.absences, 0) as bigint) as documents_absent,
+    -- what it holds
+    list_sort(list_distinct(
+        coalesce(notes.types, [])
+        || if(summed.present > 0, [summed.type], [])
+        || if(notes.nulls > 0, ['null'], [])
+    )) as types,
+    summed.decimals,
+    summed.shortest,
+    summed.longest,
+    summed.least,
+    summed.greatest,
+    summed.earliest,
+    summed.latest,
+    -- when, and where
+    if(notes.is_unknown, notes.first_seen_at, summed.first_seen_at) as first_seen_at,
+    if(notes.is_unknown, notes.last_seen_at, summed.last_seen_at) as last_seen_at,
+    notes.null_first_seen_at,
+    notes.absent_first_seen_at,
+    if(notes.is_unknown, notes.example_id, summed.example_id) as example_id,
+    notes.null_example_id,
+    notes.absent_example_id,
+from summed
+full join notes using (kind, path)
+inner join totals using (kind)

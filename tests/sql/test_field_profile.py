@@ -1,8 +1,9 @@
-"""audit.field_profile: which fields are null, absent or unknown, by kind of document."""
+"""audit.field_profile: how often each field of each kind is there, and what it holds."""
 
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,30 +16,71 @@ if TYPE_CHECKING:
 
 @pytest.mark.duckdb2
 def test_days_and_kinds_add_up(run_table: Run) -> None:
-    """Days of orders add up to one row a field; menus and stores stand beside them."""
+    """Days of orders add up to one row a field; what is null, absent or unknown stands beside what is there."""
     at = "2026-11-20T0{}:00:00Z".format
-    daily = [
+    tip = {"path": "/tip", "type": "number", "places": 10}
+    days = [
+        {"path": "/id", "type": "integer", "places": 10, "present": 10, "decimals": 0, "example_id": 1},
+        tip | {"present": 8, "decimals": 2, "least": "0", "greatest": "2.5", "first_seen_at": at(2), "example_id": 6},
+        tip | {"present": 7, "decimals": 1, "least": "-1", "greatest": "1", "first_seen_at": at(1), "example_id": 5},
+    ]
+    notes = [
         {"note": "tip=null", "documents": 2, "first_seen_at": at(1), "last_seen_at": at(3), "example_id": 7},
         {"note": "tip=null", "documents": 3, "first_seen_at": at(2), "last_seen_at": at(5), "example_id": 4},
-        {"note": "items/*/name=absent", "documents": 1, "example_id": 9},
+        {"note": "items=absent", "documents": 1, "example_id": 9},
     ]
     rows = run_table(
         "audit.field_profile",
         {
-            "audit.daily_field_profile": daily,
+            "audit.daily_field_values": days,
+            "audit.daily_field_profile": notes,
+            "audit.menu_field_values": [
+                {"path": "/menu/id", "type": "integer", "places": 2, "present": 2},
+                {"path": "/menu/name", "type": "string", "places": 2, "present": 0},
+            ],
             "audit.menu_notes": [
                 {"menu_id": 10, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
-                {"menu_id": 11, "absences": ["menu/name=null"], "unknown_fields": []},
+                {"menu_id": 11, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:string"]},
             ],
-            "audit.store_notes": [{"store_id": 1, "absences": ["timezone=absent"], "unknown_fields": []}],
         },
     )
-    assert [(row["kind"], row["path"], row["state"], row["documents"], row["example_id"]) for row in rows] == [
-        ("menus", "/a:b", "unknown:number|null", 1, 10),
-        ("menus", "/menu/name", "null", 2, 10),
-        ("orders", "/items/*/name", "absent", 1, 9),
-        ("orders", "/tip", "null", 5, 4),
-        ("stores", "/timezone", "absent", 1, 1),
+    by_path = {(row["kind"], row["path"]): row for row in rows}
+    assert list(by_path) == [
+        ("menus", "/a:b"),
+        ("menus", "/menu/id"),
+        ("menus", "/menu/name"),
+        ("orders", "/id"),
+        ("orders", "/items"),
+        ("orders", "/tip"),
     ]
-    assert rows[3]["first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
-    assert rows[3]["last_seen_at"] == dt.datetime(2026, 11, 20, 5, tzinfo=dt.UTC)
+    tips = by_path["orders", "/tip"]
+    assert (tips["documents"], tips["places"], tips["present"], tips["documents_null"]) == (10, 20, 15, 5)
+    assert (tips["least"], tips["greatest"], tips["decimals"]) == (Decimal(-1), Decimal("2.5"), 2)
+    assert (tips["types"], tips["example_id"], tips["null_example_id"]) == (["null", "number"], 5, 4)
+    assert tips["first_seen_at"] == tips["null_first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
+    unknown = by_path["menus", "/a:b"]
+    assert (unknown["is_documented"], unknown["present"], unknown["types"]) == (False, 2, ["null", "number", "string"])
+    assert by_path["menus", "/menu/name"]["types"] == ["null"]
+    assert by_path["orders", "/items"]["documents_absent"] == 1
+    assert by_path["orders", "/items"]["present"] is None
+
+
+def test_stores_show_what_settings_point_to(run_table: Run) -> None:
+    """A store without a timezone counts as one place where it is not."""
+    rows = run_table(
+        "audit.field_profile",
+        {
+            "core.stores": [
+                {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},
+                {"store_id": 2, "name": "", "timezone": "Europe/Berlin", "currency": "EUR"},
+            ],
+            "audit.store_notes": [{"store_id": 3, "absences": ["timezone=absent"], "unknown_fields": []}],
+        },
+    )
+    assert [(r["path"], r["present"], r["empty"], r["longest"], r["documents_absent"]) for r in rows] == [
+        ("/currency", 2, 0, 3, 0),
+        ("/id", 2, None, None, 0),
+        ("/name", 2, 1, 5, 0),
+        ("/timezone", 1, 0, 13, 1),
+    ]
+    assert (rows[3]["example_id"], rows[3]["absent_example_id"]) == (2, 3)

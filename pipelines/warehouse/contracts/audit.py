@@ -147,25 +147,6 @@ class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day"
     example_id: Id = column(_EXAMPLE.format("an order"))
 
 
-class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kind", "path", "state")):
-    """One row per kind of document, field, and way in which it is not as documented: null, absent or unknown.
-
-    Source: the gate's notes on documents as last observed. A field without a row was there in every document.
-    Trap: a document counts once per row, however many of its lines lack the field. Nothing is personal here: an unknown
-    field's name and type are shown, its values are sealed.
-    """
-
-    kind: Text = column(_KIND, isin=KINDS)
-    path: Text = column(_PATH)
-    state: Text = column(
-        "null or absent: a documented field is so. unknown:<type>: a field that is not documented is there."
-    )
-    documents: Count = column("How many documents of this kind.", ge=1)
-    first_seen_at: Instant = column(_FIRST, nullable=True)
-    last_seen_at: Instant = column(_LAST, nullable=True)
-    example_id: Id = column(_EXAMPLE.format("a document"))
-
-
 class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key=("business_date", "path", "value")):
     """One row per business day, coded field of the order document, and value that it has.
 

@@ -1,0 +1,122 @@
+"""Contracts of what the fields of documents hold: how often they are there, how long, how much, and when."""
+
+from pipelines.warehouse.contracts.audit import KINDS
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
+
+TYPES = ("integer", "number", "string")
+
+_KIND = "What kind of document: orders, menus or stores."
+_PATH = (
+    "Where in the document, as a JSON pointer in which * stands for every element or key. Of stores: the name of what "
+    "a setting points to."
+)
+_TYPE = "The documented JSON type: integer, number or string."
+_PLACES = "How many places for it there are: one in each object that it belongs to."
+_PRESENT = "In how many of them it is, neither null nor absent."
+_EMPTY = 'In how many of those it is an empty text; null for what is no text. "" counts as present.'
+_DECIMALS = "The most decimals that an amount needs; zeros at the end do not count. Null for what is no number."
+_SHORTEST = "The fewest characters of a text; null for what is no text, and for sealed fields."
+_LONGEST = "The most characters of a text; null for what is no text, and for sealed fields."
+_LEAST = "The lowest number; null for what is no number, and for sealed fields."
+_GREATEST = "The highest number; null for what is no number, and for sealed fields."
+_EARLIEST = "The earliest time that it holds; null for what is no time."
+_LATEST = "The latest time that it holds; null for what is no time."
+_FIRST = "The earliest time at which a version that has it was first observed; null where no such time is known."
+_LAST = "The latest time at which a version that has it was first observed; null where no such time is known."
+_EXAMPLE = "The lowest id of a document that has it; null where none has."
+
+
+class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", key=("business_date", "path")):
+    """One row per business day and field of the order document: how often it is there, and between what it lies.
+
+    Source: orders as last observed, their lines, modifiers and deliveries, by the business day of mart.orders: what
+    audit.field_profile adds up, kept by day.
+    Trap: of sealed fields only presence is known here; the vault alone has their values.
+    """
+
+    business_date: Day = column(
+        "The business day of the orders, see mart.orders; null for orders without a time.", nullable=True
+    )
+    path: Text = column(_PATH)
+    type: Text = column(_TYPE, isin=TYPES)
+    places: Count = column(_PLACES, ge=0)
+    present: Count = column(_PRESENT, ge=0)
+    empty: Count = column(_EMPTY, ge=0, nullable=True)
+    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
+    longest: Count = column(_LONGEST, ge=0, nullable=True)
+    least: Amount = column(_LEAST, nullable=True)
+    greatest: Amount = column(_GREATEST, nullable=True)
+    earliest: Instant = column(_EARLIEST, nullable=True)
+    latest: Instant = column(_LATEST, nullable=True)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE, nullable=True)
+
+
+class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",)):
+    """One row per field of the menu document: how often it is there, and between what it lies.
+
+    Source: menus as last observed, with their groups, prices, products, modifiers and references.
+    """
+
+    path: Text = column(_PATH)
+    type: Text = column(_TYPE, isin=TYPES)
+    places: Count = column(_PLACES, ge=0)
+    present: Count = column(_PRESENT, ge=0)
+    empty: Count = column(_EMPTY, ge=0, nullable=True)
+    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
+    longest: Count = column(_LONGEST, ge=0, nullable=True)
+    least: Amount = column(_LEAST, nullable=True)
+    greatest: Amount = column(_GREATEST, nullable=True)
+    earliest: Instant = column(_EARLIEST, nullable=True)
+    latest: Instant = column(_LATEST, nullable=True)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    example_id: Id = column(_EXAMPLE, nullable=True)
+
+
+class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kind", "path")):
+    """One row per kind of document and field, documented or not: how often it is there, and what it holds.
+
+    Source: documents as last observed, and the gate's notes on them.
+    Traps: null and absent are told apart by document, not by place: documents_null counts an order once, however many
+    of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
+    and types. An array has a row only where some document lacks it.
+    """
+
+    kind: Text = column(_KIND, isin=KINDS)
+    path: Text = column(_PATH)
+    is_documented: Flag = column("Whether the interface shows this field; of stores: whether a setting points to it.")
+    documents: Count = column("How many documents of this kind there are, with or without it.", ge=1)
+    places: Count = column(_PLACES + " Null for arrays and for fields that are not documented.", ge=0, nullable=True)
+    present: Count = column(
+        _PRESENT + " Of a field that is not documented: in how many documents. Null for arrays.", ge=0, nullable=True
+    )
+    empty: Count = column(_EMPTY, ge=0, nullable=True)
+    documents_null: Count = column("In how many documents it is null, in one place or more.", ge=0)
+    documents_absent: Count = column("In how many documents it is absent, from one place or more.", ge=0)
+    types: Texts = column("The JSON types met, sorted; a documented field of another type is refused, not listed here.")
+    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
+    longest: Count = column(_LONGEST, ge=0, nullable=True)
+    least: Amount = column(_LEAST, nullable=True)
+    greatest: Amount = column(_GREATEST, nullable=True)
+    earliest: Instant = column(_EARLIEST, nullable=True)
+    latest: Instant = column(_LATEST, nullable=True)
+    first_seen_at: Instant = column(_FIRST, nullable=True)
+    last_seen_at: Instant = column(_LAST, nullable=True)
+    null_first_seen_at: Instant = column(
+        "The same for a version in which it is null; null where there is none.", nullable=True
+    )
+    absent_first_seen_at: Instant = column(
+        "The same for a version that lacks it; null where there is none.", nullable=True
+    )
+    example_id: Id = column(_EXAMPLE, nullable=True)
+    null_example_id: Id = column(
+        "The lowest id of a document in which it is null; null where there is none.", nullable=True
+    )
+    absent_example_id: Id = column(
+        "The lowest id of a document that lacks it; null where there is none.", nullable=True
+    )
