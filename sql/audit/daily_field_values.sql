@@ -94,7 +94,7 @@ of_orders as (
         {
             'places': count(*),
             'present': count(columns('/')),
-            'zeros': count_if(columns('/') = 0),
+            'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0
@@ -120,7 +120,7 @@ of_lines as (
         {
             'places': count(*),
             'present': count(columns('/')),
-            'zeros': count_if(columns('/') = 0),
+            'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0
@@ -146,7 +146,7 @@ of_modifiers as (
         {
             'places': count(*),
             'present': count(columns('/')),
-            'zeros': count_if(columns('/') = 0),
+            'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0
@@ -172,7 +172,7 @@ of_deliveries as (
         {
             'places': count(*),
             'present': count(columns('/')),
-            'zeros': count_if(columns('/') = 0),
+            'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0

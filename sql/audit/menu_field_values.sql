@@ -104,7 +104,7 @@ measured as (
         {
             'places': count(*),
             'present': count(columns('/')),
-            'zeros': count_if(columns('/') = 0),
+            'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0
