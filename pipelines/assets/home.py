@@ -31,7 +31,7 @@ concurrency:
 
 
 def dagster_home(data_dir: Path) -> Path:
-    """Make `data/dagster`, point DAGSTER_HOME at it unless it is set, and return the folder in force (absolute)."""
+    """Make `data/dagster`, point DAGSTER_HOME at it, and return it (absolute)."""
     home = data_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     instance = home / "dagster.yaml"

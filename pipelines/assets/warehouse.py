@@ -84,8 +84,9 @@ def _spec(table: Table) -> dg.AssetSpec:
 
 
 def _deps(table: Table) -> list[dg.AssetKey]:
-    """Return the tables that it reads; a table that reads none of ours is fed by what is landed."""
-    ours = [dg.AssetKey(name.split(".")) for name in table.depends_on if not name.startswith("raw.")]
+    """Return the other tables that it reads; a table that reads none of ours is fed by what is landed."""
+    others = [name for name in table.depends_on if name != table.name]  # an increment goes on from a table's own rows
+    ours = [dg.AssetKey(name.split(".")) for name in others if not name.startswith("raw.")]
     kinds = [kind for kind, word in _KINDS.items() if any(word in name for name in table.depends_on)]
     if not ours and not kinds:
         kinds = list(_KINDS)

@@ -1,0 +1,58 @@
+"""The wiring as Dagster's own tools see it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from pipelines.assets.home import dagster_home
+from pipelines.definitions import NIGHTLY, wiring
+from pipelines.settings import load_settings
+from pipelines.warehouse import tables
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_asset_graph_is_the_catalogue() -> None:
+    """Every table is an asset with its columns and its checks; besides them there is what is landed and published."""
+    repository = wiring(load_settings(environ={})).get_repository_def()
+    graph = repository.asset_graph
+    ours = {dg.AssetKey(table.name.split(".")) for table in tables()}
+    raw = {dg.AssetKey(["raw", kind]) for kind in ("stores", "menus", "orders")}
+    assert set(graph.get_all_asset_keys()) == ours | raw | {dg.AssetKey(["release"]), dg.AssetKey(["chores"])}
+    assert {check.name for check in graph.asset_check_keys} == {c.name for table in tables() for c in table.checks}
+    assert repository.has_job(NIGHTLY)
+    for table in tables():
+        schema = graph.get(dg.AssetKey(table.name.split("."))).metadata["dagster/column_schema"]
+        assert [column.name for column in schema.columns] == [column.name for column in table.columns]
+
+
+def test_dagsters_tools_load_the_workspace_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `dg dev -w workspace.yaml` loads first is valid, and nothing of ours warns."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    home = dagster_home(tmp_path / "data")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dagster"), "definitions", "validate", "-w", "workspace.yaml"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DAGSTER_HOME": str(home),
+            "ORDERMART_DATA__DIR": str(tmp_path / "data"),
+            # the command warns of itself: `dg` is to take its place
+            "PYTHONWARNINGS": "ignore:Function `definitions_validate_command`",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "warn" not in said.lower(), said
