@@ -31,7 +31,8 @@ flat as (
         coalesce(lines.lines, 0) - gate_lines as lines_off,
         coalesce(modifiers.modifiers, 0) - gate_modifiers as modifiers_off,
         coalesce(deliveries.deliveries, 0) - gate_deliveries as deliveries_off,
-        coalesce(orders.subtotal_price, 0)
+        -- wider than a part: two of 14 digits must not overflow
+        cast(coalesce(orders.subtotal_price, 0) as decimal(38, 4))
             + coalesce(orders.delivery_price, 0)
             + coalesce(orders.tip, 0)
             + coalesce(orders.discount, 0)

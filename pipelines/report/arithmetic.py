@@ -1,0 +1,154 @@
+"""Write out the arithmetic of a formula rule: its terms as text, and what they add up to, in exact decimals.
+
+Works the amounts out anew, from the rule's answers, apart from the SQL that made the tables. Knows no order's place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+from pipelines.report.opening import records
+from pipelines.report.text import money
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+_EXACT = Context(prec=60)
+_MINUS = "\N{MINUS SIGN}"
+_ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
+
+
+@dataclass(frozen=True)
+class LineRule:
+    """A subtotal rule of audit.formula_rules, by its answers."""
+
+    rule: str
+    sentence: str
+    is_unit_price: bool
+    counts_modifiers: bool
+    is_per_unit: bool
+    by_own_quantity: bool
+    others: int | None
+    takes_discount_off: bool
+    rounding: Rounding
+
+    def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
+        """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
+        with localcontext(_EXACT):
+            price: Decimal = line["price"]
+            quantity: int = line["quantity"]
+            written, amount = (
+                (f"{quantity} × {money(price)}", quantity * price) if self.is_unit_price else (money(price), price)
+            )
+            terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
+            terms = [(sign, text, value) for sign, text, value in terms if sign]
+            if terms:
+                inner = " ".join(f"{'+' if sign > 0 else _MINUS} {text}" for sign, text, _ in terms)
+                added = sum((sign * value for sign, _, value in terms), Decimal(0))
+                if self.is_per_unit:
+                    written += f" + {quantity} × ({inner.removeprefix('+ ')})"
+                    amount += quantity * added
+                else:
+                    written += f" {inner}"
+                    amount += added
+            if self.rounding.per == "line" and self.rounding.decimals is not None:
+                written = f"{self.rounding.said} of ({written})"
+                amount = self.rounding.of(amount)
+            return written, amount
+
+    def _modifier(self, modifier: Mapping[str, Any]) -> tuple[int, str, Decimal]:
+        others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
+        sign = 1 if modifier["action"] == "add" else others
+        if self.by_own_quantity:
+            return (
+                sign,
+                f"{modifier['quantity']} × {money(modifier['price'])}",
+                modifier["quantity"] * modifier["price"],
+            )
+        return sign, money(modifier["price"]), modifier["price"]
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What a rule rounds: each line or the order's sum, how, and to how many decimals; None where nothing is."""
+
+    per: str | None
+    mode: str
+    decimals: int | None
+
+    def of(self, amount: Decimal) -> Decimal:
+        """Return the amount rounded."""
+        if self.decimals is None:
+            return amount
+        mode = ROUND_HALF_UP if self.mode == "half_up" else ROUND_HALF_EVEN
+        return amount.quantize(Decimal(1).scaleb(-self.decimals), mode, _EXACT)
+
+    @property
+    def said(self) -> str:
+        """How it is done, in words."""
+        return f"{self.mode.replace('_', ' ')} to {self.decimals} decimals"
+
+
+@dataclass(frozen=True)
+class TotalRule:
+    """A total rule of audit.formula_rules: a sign for each part, 0 where it does not count."""
+
+    rule: str
+    sentence: str
+    signs: Mapping[str, int]
+    rounding: Rounding
+
+    def total(self, order: Mapping[str, Any]) -> tuple[str, Decimal | None]:
+        """Return the terms of an order's total and its amount, None where a part that counts is not stated."""
+        used = {part: sign for part, sign in self.signs.items() if sign}
+        written = signed([(sign, money(order[part])) for part, sign in used.items()])
+        if any(order[part] is None for part in used):
+            return written, None
+        with localcontext(_EXACT):
+            amount = self.rounding.of(sum((sign * order[part] for part, sign in used.items()), Decimal(0)))
+        if self.rounding.decimals is not None:
+            written = f"{self.rounding.said} of ({written})"
+        return written, amount
+
+
+def signed(terms: Sequence[tuple[int, str]]) -> str:
+    """Return terms with their signs between them, the first without a plus."""
+    text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms)
+    return text.removeprefix("+ ")
+
+
+def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | None:
+    """Return a subtotal rule of the release's catalogue by its name, None without one."""
+    found = _rule(db, "subtotal", rule)
+    if found is None:
+        return None
+    price, counted, per_line, once, others, discount = found["answers"]
+    return LineRule(
+        found["rule"], found["sentence"], price == 0, counted == 1, per_line == 0, once == 0, others, discount == 1,
+        _rounding(found),
+    )  # fmt: skip
+
+
+def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> TotalRule | None:
+    """Return a total rule of the release's catalogue by its name, None without one."""
+    found = _rule(db, "total", rule)
+    if found is None:
+        return None
+    parts = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount")
+    return TotalRule(
+        found["rule"], found["sentence"], dict(zip(parts, found["answers"], strict=True)), _rounding(found)
+    )
+
+
+def _rule(db: duckdb.DuckDBPyConnection, part: str, rule: str | None) -> dict[str, Any] | None:
+    found = records(db, "from audit.formula_rules where part = ? and rule = ?", [part, rule]) if rule else []
+    return found[0] if found else None
+
+
+def _rounding(row: Mapping[str, Any]) -> Rounding:
+    mode = "half_even" if "/half_even" in row["rule"] else "half_up"
+    return Rounding(row["rounded_per"], mode, row["kept_decimals"])

@@ -1,0 +1,124 @@
+"""Write out what an order's prices should add up to: total from parts, subtotal from lines, and what is left over.
+
+Works the sums out anew and says so where a table of the release says otherwise. Knows nothing of layout but its lines.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
+from pipelines.report.opening import records
+from pipelines.report.text import counted, money, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import duckdb
+
+_OBSERVED = "observed/unrounded"
+_SOURCES = {
+    "setting": "fixed by [formula]",
+    "evidence": "borne out by the orders: audit.formula_evidence",
+    "assumed": "that of the observed order; no orders bear it out yet",
+}
+_NAMES = {
+    "subtotal_price": "subtotal",
+    "delivery_price": "delivery",
+    "tip": "tip",
+    "discount": "discount",
+    "loyalty_discount": "loyalty",
+}
+
+
+def identities(
+    db: duckdb.DuckDBPyConnection,
+    tables: set[str],
+    order: Mapping[str, Any],
+    checked: Mapping[str, Any],
+    lines: LineRule | None,
+) -> Iterator[str]:
+    """Give the lines about both identities; `checked` is the order's row of mart.order_reconciliation."""
+    sources = _sources(db, tables, order["order_id"])
+    yield ""
+    yield "Identities"
+    yield from _total(order, checked, total_rule(db, checked.get("total_rule", _OBSERVED)), sources)
+    if "mart.order_lines" in tables:
+        yield from _subtotal(db, order, checked, lines, sources)
+    said = f"verdict: {checked['verdict']}"
+    yield from wrapped(f"{said}; {checked['reason']}" if checked.get("reason") else said)
+
+
+def _sources(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> dict[str, str]:
+    if "audit.order_rules" not in tables:
+        return {}
+    row = records(db, "from audit.order_rules where order_id = ?", [order_id])[0]
+    return {part: _SOURCES.get(row[f"{part}_rule_source"] or "", "") for part in ("total", "subtotal")}
+
+
+def _total(
+    order: Mapping[str, Any], checked: Mapping[str, Any], rule: TotalRule | None, sources: Mapping[str, str]
+) -> Iterator[str]:
+    if rule is None:
+        yield "  total: no rule is in force for such an order"
+        return
+    names = signed([(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign])
+    written, amount = rule.total(order)
+    yield from wrapped(f"total = {names}", 2, 6)
+    yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount)}"), 8)
+    yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_cause"))
+    yield from wrapped(_rule(rule.rule, sources.get("total")), 8)
+
+
+def _subtotal(
+    db: duckdb.DuckDBPyConnection,
+    order: Mapping[str, Any],
+    checked: Mapping[str, Any],
+    rule: LineRule | None,
+    sources: Mapping[str, str],
+) -> Iterator[str]:
+    if rule is None:
+        yield from wrapped("subtotal: no rule is in force for such an order, so its lines have no amounts", 2, 6)
+        return
+    rows = db.execute(
+        "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
+    ).fetchall()
+    amounts = [amount for (amount,) in rows]
+    terms = [(1, money(amount)) for amount in amounts]
+    known = bool(amounts) and None not in amounts
+    result = sum(amounts, Decimal(0)) if known else None
+    if rule.takes_discount_off:
+        terms.append((-1, money(order["discount"])))
+        result = None if result is None or order["discount"] is None else result - order["discount"]
+    if rule.rounding.per == "order" and result is not None:
+        result = rule.rounding.of(result)
+    less = f" {chr(8722)} discount" if rule.takes_discount_off else ""
+    yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines')}{less}", 2, 9)
+    if not terms:
+        terms = [(1, "no line")]
+    written = signed(terms)
+    if rule.rounding.per == "order":
+        written = f"{rule.rounding.said} of ({written})"
+    yield from wrapped(f"= {written}" + ("" if result is None else f" = {money(result)}"), 11)
+    yield from _compared(
+        order["subtotal_price"], result, checked["subtotal_residual"], checked.get("subtotal_cause"), 11
+    )
+    yield from wrapped(_rule(rule.rule, sources.get("subtotal")), 11)
+
+
+def _compared(
+    stated: Decimal | None, amount: Decimal | None, residual: Decimal | None, cause: str | None, indent: int = 8
+) -> Iterator[str]:
+    if stated is None or amount is None:
+        yield from wrapped(f"stated: {money(stated)}; residual: cannot be told", indent)
+        return
+    own = stated - amount
+    likely = f"; likely cause: {cause}" if cause else ""
+    yield from wrapped(f"stated {money(stated)}, residual {money(own)}{likely}", indent)
+    if own != residual:
+        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: tell who keeps the pipeline", indent)
+
+
+def _rule(rule: str, source: str | None) -> str:
+    return f"rule {rule}" + (f" ({source})" if source else "")

@@ -1,0 +1,224 @@
+"""Small worlds through the real gate, the real build and a real release, and the commands over them."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.landing import land_files
+from pipelines.settings import load_settings
+from pipelines.vault import new_key_file, open_vault
+from pipelines.warehouse import build, publish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pipelines.settings import Settings
+
+Document = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[2]
+SEEN = dt.datetime(2026, 11, 2, 3, 0, tzinfo=dt.UTC)
+RULE = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
+# Of each personal or free text a value that stands nowhere else.
+CANARIES = {
+    "user_phone": "+1 212 555 0199",
+    "user_email": "canary@example.com",
+    "user_address": "99 Canary Row",
+    "user_name": "Canary Person",
+    "apartment_details": "canary flat",
+    "dispatch_note": "canary note",
+}
+CANARY_TEXTS = (*CANARIES.values(), "canary line", "CANARY-CODE", "https://track.example/canary", "40.80255")
+
+
+class World:
+    """A data folder: lands documents as files of an archive, builds, publishes, and runs the command on it."""
+
+    def __init__(self, folder: Path, toml: str = "") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.file = folder / "ordermart.toml"
+        self.file.write_text(toml, encoding="utf-8")
+        self.keys = folder / "keys.json"
+        new_key_file(self.keys)
+        self._landed = 0
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What the environment says beside the settings file."""
+        return {"ORDERMART_VAULT__KEY_FILE": str(self.keys), "ORDERMART_WAREHOUSE__THREADS": "2"}
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as a command would read them."""
+        return load_settings(self.file, self.environ)
+
+    def land(self, kind: str, documents: Sequence[Document | str], at: dt.datetime | None = SEEN) -> None:
+        """Land documents, or bodies as text, as seen at a time."""
+        self._landed += 1
+        bodies = [each if isinstance(each, str) else json.dumps(each) for each in documents]
+        if kind == "menus":
+            files = [self.folder / f"menu-{self._landed}-{number}.json" for number in range(len(bodies))]
+        else:
+            files, bodies = [self.folder / f"{kind}-{self._landed}.ndjson"], ["\n".join(bodies)]
+        for file, body in zip(files, bodies, strict=True):
+            file.write_text(body, encoding="utf-8")
+        with open_vault(self.settings) as vault:
+            land_files(self.settings, vault, kind, files, observed_at=at)
+
+    def publish(self) -> None:
+        """Build and publish."""
+        publish(self.settings, build(self.settings))
+
+    def open(self) -> duckdb.DuckDBPyConnection:
+        """Open the current release as an analyst would, in no particular timezone."""
+        release = self.settings.data_dir / "published" / "current" / "ordermart.duckdb"
+        return duckdb.connect(str(release), read_only=True)
+
+    def all(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the release."""
+        with self.open() as db:
+            return db.execute(query).fetchall()
+
+    def command(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run `ordermart` with these arguments on this world, as a user would."""
+        return subprocess.run(
+            [sys.executable, "-m", "pipelines.cli", *arguments, "--config", str(self.file)],
+            cwd=ROOT,
+            env={**os.environ, **self.environ, **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+
+def order(order_id: int, **fields: Any) -> Document:
+    """Return an order with every documented field, that adds up; `fields` take the place of its own.
+
+    Two pizzas at 10.50 with a modifier of 1.25 each, and a cola at 2.00: 25.50, with 2 of delivery 27.50.
+    """
+    return {
+        "id": order_id,
+        **CANARIES,
+        "user_latitude": 40.80255,
+        "user_longitude": -73.94072,
+        "dispatch_method": "store_delivery",
+        "store_id": 3,
+        "status": "delivered",
+        "platform": "web",
+        "requested_time": "2026-11-01T12:00:00Z",
+        "promised_delivery_time": "2026-11-01T12:40:00Z",
+        "promised_pick_up_time": None,
+        "created_at": "2026-11-01T11:59:00Z",
+        "subtotal_price": 25.5,
+        "delivery_price": 2,
+        "tip": 0,
+        "discount": 0,
+        "loyalty_discount": 0,
+        "total_price": 27.5,
+        "items": [
+            {
+                "id": 71,
+                "product_id": 100,
+                "quantity": 2,
+                "name": "Pizza",
+                "instructions": "canary line",
+                "price": 10.5,
+                "modifiers": [{"id": 900, "name": "Large", "price": 1.25, "action": "add", "quantity": 1}],
+            },
+            {
+                "id": 72,
+                "product_id": 101,
+                "quantity": 1,
+                "name": "Cola",
+                "instructions": None,
+                "price": 2,
+                "modifiers": [],
+            },
+        ],
+        "deliveries": [
+            {
+                "id": 5,
+                "type": "own_delivery",
+                "confirmation_code": "CANARY-CODE",
+                "status": "confirmed",
+                "tracking_url": "https://track.example/canary",
+            },
+        ],
+        **copy.deepcopy(fields),
+    }
+
+
+STORES = [
+    {"id": 3, "name": "Harbour", "timezone": "America/New_York", "currency": "USD", "menu_ids": []},
+    {"id": 4, "name": "=2+2", "timezone": "Europe/Berlin", "currency": "EUR", "menu_ids": []},
+]
+SETTINGS = f"""
+[sales]
+counted = ["delivered"]
+excluded = ["cancelled"]
+
+[formula]
+subtotal_rule = "{RULE}"
+"""
+
+
+@pytest.fixture(scope="session")
+def world_of() -> Callable[..., World]:
+    """Give `world_of(folder, toml)`: an empty data folder there."""
+    return World
+
+
+@pytest.fixture(scope="session")
+def make_order() -> Callable[..., Document]:
+    """Give `make_order(order_id, **fields)`."""
+    return order
+
+
+@pytest.fixture(scope="session")
+def canaries() -> tuple[str, ...]:
+    """Return the personal values that may stand nowhere."""
+    return CANARY_TEXTS
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Publish a world of two stores, three days and an order of every kind; its tests only read."""
+    made = World(tmp_path_factory.mktemp("world"), SETTINGS)
+    made.land("stores", STORES)
+    made.land("orders", [order(11, status="preparing", tip=0, total_price=27.5)], SEEN - dt.timedelta(hours=9))
+    made.land("orders", everything())
+    made.publish()
+    return made
+
+
+def everything() -> list[Document | str]:
+    """Return the orders of the world."""
+    berlin = {"store_id": 4, "created_at": "2026-11-02T00:30:00+01:00"}
+    drawn = [{**order(1)["items"][1], "name": "\x1b[31mred\u202e =1+1"}]
+    huge = 98765432109876.5432
+    return [
+        order(11, tip=3, total_price=30.5),
+        order(12),
+        order(13, total_price=27.51),  # a cent more than its parts
+        order(14, subtotal_price=26, total_price=28),  # half a unit more than its lines
+        order(15, status="cancelled", tip=None),
+        order(16, items=drawn, subtotal_price=2, total_price=4),
+        order(21, **berlin),
+        order(22, **berlin, total_price=24.5),  # three less
+        order(23, created_at=None, requested_time=None),
+        json.dumps(order(31, items=[], total_price="HUGE", delivery_price=0, subtotal_price="HUGE")).replace(
+            '"HUGE"', f"{huge:.4f}"
+        ),
+        order(41, total_price="a text"),  # refused
+    ]
