@@ -19,7 +19,7 @@ from pipelines.assets.lock import goes_on_since
 from pipelines.inbox.entries import INT64
 from pipelines.inbox.gaps import MissingGuard
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import guard_source, open_load, raw_files
+from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import Answer, open_spool, open_vault
@@ -189,12 +189,14 @@ class _Pull:
 
     def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
         self._note(answer, outcome)
+        at, status = answer.fetched_at, answer.status
+        cost = Cost(answer.ms, answer.size, answer.tries) if answer.tries else None
         if answer.code:
-            load.failed(answer.id, answer.code, observed_at=answer.fetched_at, http_status=answer.status)
-        elif answer.status == 404:
-            load.missing(answer.id, observed_at=answer.fetched_at, http_status=answer.status)
+            load.failed(answer.id, answer.code, at, status, cost)
+        elif status == 404:
+            load.missing(answer.id, at, status, cost)
         else:
-            load.judge(answer.body, asked=answer.id, observed_at=answer.fetched_at, http_status=answer.status)
+            load.judge(answer.body, answer.id, at, status, cost=cost)
 
     def _note(self, answer: Answer, outcome: _Outcome) -> None:
         outcome.add(answer)
@@ -231,9 +233,10 @@ class _Outcome:
 
 
 def _answer(answer: Fetched | Failed) -> Answer:
+    cost = (round(answer.ms), answer.bytes, answer.tries)
     if isinstance(answer, Failed):
-        return Answer(answer.id, answer.fetched_at, answer.status, code=answer.code, reason=answer.reason)
-    return Answer(answer.id, answer.fetched_at, answer.status, answer.body)
+        return Answer(answer.id, answer.fetched_at, answer.status, b"", answer.code, answer.reason, *cost)
+    return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)
 
 
 def _menu_ids(body: bytes, settings: Settings) -> Iterator[int]:

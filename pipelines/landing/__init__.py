@@ -10,9 +10,10 @@ from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
 from pipelines.landing.retry import land_retry
 from pipelines.landing.source import guard_source
-from pipelines.landing.verdicts import LoadSummary, Refusal
+from pipelines.landing.verdicts import Cost, LoadSummary, Refusal
 
 __all__ = [
+    "Cost",
     "LandingError",
     "Load",
     "LoadSummary",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.landing.judged import Judged
+    from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
     from pipelines.vault import Sealed, Vault
 
@@ -37,24 +38,29 @@ _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
 
 
-def open_load(settings: Settings, vault: Vault, kind: str, source: Source = "live") -> Load:
+def open_load(
+    settings: Settings, vault: Vault, kind: str, source: Source = "live", *, is_backfill: bool = False
+) -> Load:
     """Begin a load of one kind; use it as a context manager and call `commit` at its end.
+
+    `is_backfill` marks what it observes as long past, so that nobody is alarmed by it.
 
     Raise LandingError when another load of the kind is under way.
     """
     if kind not in KINDS:
         raise LandingError(f"{kind!r} is no kind of document: it is one of {', '.join(KINDS)}")
-    return Load(settings, vault, kind, source)
+    return Load(settings, vault, kind, source, is_backfill=is_backfill)
 
 
 class Load:
     """A load under way. Verdicts are given in batches; nothing of it counts before `commit`."""
 
-    def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source) -> None:
+    def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool) -> None:
         self.kind = kind
         self.load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         self._data_dir = settings.data_dir
         self._source = source
+        self._is_backfill = is_backfill
         self._vault = vault
         self._gate = Gate(settings, kind)
         self._waiting: list[Waiting] = []
@@ -84,15 +90,17 @@ class Load:
         http_status: int | None = 200,
         *,
         source: Source | None = None,
+        cost: Cost | None = None,
     ) -> None:
         """Take a body that was fetched for the id `asked` (None: nobody asked); its verdict comes with its batch.
 
-        A live body without `observed_at` was observed now; an archive's without it, at an unknown time.
+        A live body without `observed_at` was observed now; an archive's without it, at an unknown time. `cost` is what
+        asking for it took, where it was asked for.
         """
         source = source or self._source
         if observed_at is None and source == "live":
             observed_at = dt.datetime.now(dt.UTC)
-        self._take(body, asked, observed_at, source, http_status)
+        self._take(body, asked, observed_at, source, http_status, cost)
 
     def again(
         self, judged: Judged, size: int, observed_at: dt.datetime | None, source: Source, http_status: int | None
@@ -100,9 +108,15 @@ class Load:
         """Take a document that was judged already and comes again, as today's settings make it."""
         self._put(Waiting(self._seq, None, judged.id, observed_at, source, http_status, None, judged, size))
 
-    def missing(self, id: int, observed_at: dt.datetime | None = None, http_status: int | None = 404) -> None:  # noqa: A002
+    def missing(
+        self,
+        id: int,  # noqa: A002
+        observed_at: dt.datetime | None = None,
+        http_status: int | None = 404,
+        cost: Cost | None = None,
+    ) -> None:
         """Take note that the service has no document of this id."""
-        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status)
+        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, cost)
 
     def failed(
         self,
@@ -110,9 +124,10 @@ class Load:
         reason: str,
         observed_at: dt.datetime | None = None,
         http_status: int | None = None,
+        cost: Cost | None = None,
     ) -> None:
         """Take note that asking for this id gave no answer; `reason` is a short code."""
-        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, reason)
+        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, cost, reason)
 
     def commit(self) -> LoadSummary:
         """Write everything in the order that a kill cannot break, and say what became of it."""
@@ -147,10 +162,11 @@ class Load:
         observed_at: dt.datetime | None,
         source: str,
         http_status: int | None,
+        cost: Cost | None,
         failure: str | None = None,
     ) -> None:
         size = len(body) if body is not None else 0
-        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, failure, None, size))
+        self._put(Waiting(self._seq, body, asked, observed_at, source, http_status, failure, None, size, cost))
 
     def _put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
@@ -217,7 +233,7 @@ class Load:
         assert self._writers is not None  # noqa: S101 -- the batch began it
         known = self._index.latest(each.id for each in judged.values())
         documents = DocumentRows(self.load_id)
-        observations = ObservationRows(self.kind, self.load_id)
+        observations = ObservationRows(self.kind, self.load_id, is_backfill=self._is_backfill)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
         for at, item in enumerate(batch):

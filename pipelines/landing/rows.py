@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pipelines.vault import Sealed
 
 
+_FREE = (None, None, None)
+
+
 class DocumentRows:
     """Rows of raw/documents."""
 
@@ -45,8 +48,9 @@ class DocumentRows:
 class ObservationRows:
     """Rows of raw/observations."""
 
-    def __init__(self, kind: str, load_id: str) -> None:
+    def __init__(self, kind: str, load_id: str, *, is_backfill: bool = False) -> None:
         self._kind = kind
+        self._is_backfill = is_backfill
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
@@ -68,6 +72,8 @@ class ObservationRows:
                 sealed.customer_key,
                 sealed.changed,
                 None,
+                *(item.cost or _FREE),
+                self._is_backfill,
             )
         )
 
@@ -87,7 +93,7 @@ class ObservationRows:
         self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
     ) -> None:
         row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
-        self._rows.append((*row, reason, pointer, None, (), ref))
+        self._rows.append((*row, reason, pointer, None, (), ref, *(item.cost or _FREE), self._is_backfill))
 
     def columns(self) -> list[Any] | None:
         """Return the rows as columns; None when there are none."""

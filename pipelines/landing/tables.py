@@ -41,6 +41,11 @@ OBSERVATIONS = pa.schema(
         pa.field("customer_key", pa.string()),
         pa.field("changed_personal", _TEXTS),
         pa.field("refused_ref", pa.string()),
+        # what asking took; null where nobody was asked: archives, and what is judged again
+        pa.field("ms", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("tries", pa.int32()),
+        pa.field("is_backfill", pa.bool_()),
     ]
 )
 
@@ -88,6 +93,9 @@ class TableWriter:
 
     def add_table(self, table: pa.Table) -> None:
         """Add rows that were read from a file of the same columns."""
+        for field in self._schema:  # a file from before a column was added
+            if field.name not in table.column_names and field.nullable:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
         for batch in table.select(self._schema.names).cast(self._schema).to_batches():
             self._keep(batch)
 
@@ -122,4 +130,15 @@ def _texts(documents: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(documents), buffers)
 
 
-_REPEATED = {"kind", "source", "verdict", "load_id", "reason", "pointer", "http_status", "absences", "changed_personal"}
+_REPEATED = {
+    "kind",
+    "source",
+    "verdict",
+    "load_id",
+    "reason",
+    "pointer",
+    "http_status",
+    "absences",
+    "changed_personal",
+    "tries",
+}

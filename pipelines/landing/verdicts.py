@@ -28,6 +28,14 @@ class Refusal(NamedTuple):
     pointer: str | None
 
 
+class Cost(NamedTuple):
+    """What asking for an id took: milliseconds of the last try, bytes of its body, requests sent in all."""
+
+    ms: int
+    bytes: int
+    tries: int
+
+
 class LoadSummary(NamedTuple):
     """What became of one load; the counts of verdicts add up to the bodies that came."""
 
@@ -49,6 +57,7 @@ class Waiting(msgspec.Struct, gc=False):
     failure: str | None = None
     ready: Judged | None = None  # what was judged already, and only comes again
     size: int = 0  # of the body, in bytes
+    cost: Cost | None = None  # None: nobody was asked for it just now
 
 
 def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:

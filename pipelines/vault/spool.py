@@ -25,7 +25,7 @@ _LENGTH_BYTES = 4
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What came of asking for an id: a status and a body, or a code and a reason why nothing did."""
+    """What came of asking for an id: a status and a body, or a code and a reason why nothing did; and what it took."""
 
     id: int
     fetched_at: dt.datetime
@@ -33,6 +33,9 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     body: bytes = b""
     code: str = ""
     reason: str = ""
+    ms: int = 0
+    size: int = 0
+    tries: int = 0  # 0: written before this was recorded
 
 
 class Left(NamedTuple):

@@ -194,6 +194,10 @@ OBSERVATION = {
     "pointer": "VARCHAR",
     "customer_key": "VARCHAR",
     "changed_personal": "VARCHAR[]",
+    "ms": "BIGINT",
+    "bytes": "BIGINT",
+    "tries": "BIGINT",
+    "is_backfill": "BOOLEAN",
 }
 _CHECKS = {"last_checked_at": "TIMESTAMP WITH TIME ZONE", "last_verdict": "VARCHAR", "misses": "BIGINT"}
 

@@ -167,13 +167,17 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 
 
 def _observed(paths: Sequence[Path]) -> str:
+    """Return a relation of observations; what a file from before a column was added does not have is null."""
     typed = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
-    return _files(paths) if paths else f"(select {typed} limit 0)"
+    nothing = f"select {typed} limit 0"
+    if not paths:
+        return f"({nothing})"
+    return f"(({nothing}) union all by name (from {_files(paths, 'union_by_name = true')}))"
 
 
-def _files(paths: Sequence[Path]) -> str:
+def _files(paths: Sequence[Path], *options: str) -> str:
     quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    return f"read_parquet([{quoted}])"
+    return f"read_parquet({', '.join([f'[{quoted}]', *options])})"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
 WHOLE = ""  # the month of a table that is published as one file
-LAYOUT = 2  # of schema `build`; another number means a rebuild
+LAYOUT = 3  # of schema `build`; another number means a rebuild
 
 
 @contextmanager

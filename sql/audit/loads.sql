@@ -5,6 +5,7 @@ select
     -- what it is
     any_value(kind) as kind, -- a load is of one kind and one source
     any_value(source) as source,
+    coalesce(bool_or(is_backfill), false) as is_backfill,
     -- verdicts
     count(*) as bodies,
     count(*) filter (where verdict = 'accepted') as accepted,

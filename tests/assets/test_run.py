@@ -42,6 +42,15 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
     assert not orders & refused
 
 
+def test_every_request_is_accounted_for(published: Place) -> None:
+    """audit.fetches has a row for each order asked for, with what it took."""
+    asked = {int(line) for line in published.ids.read_text().split()}
+    rows = published.all("select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders'")
+    assert {row[0] for row in rows} == asked
+    assert len(rows) == len(asked)
+    assert {row[1:2] + row[3:] for row in rows} == {(1, 200)}
+
+
 def test_what_is_refused_is_what_was_planted(published: Place) -> None:
     """The gate refuses the planted bad bytes and nothing else."""
     listed = {

@@ -29,6 +29,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     load_id: Text = column("The load: the time at which it began, and a random part.")
     kind: Text = column(_KIND, isin=KINDS)
     source: Text = column("live: the service answered. archive: files were landed.", isin=("live", "archive"))
+    is_backfill: Flag = column("Whether a backfill of long past documents landed it: alarms leave it out.")
     bodies: Count = column("How many bodies and answers were judged.", ge=1)
     accepted: Count = column("How many were new documents, or known ones with new content.", ge=0)
     unchanged: Count = column("How many were the document that was known already.", ge=0)

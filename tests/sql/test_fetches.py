@@ -1,0 +1,50 @@
+"""audit.fetches: one row per id that was asked for, and what it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def observed(seq: int, verdict: str, **more: Any) -> dict[str, Any]:
+    """Return a row of raw.observations of an order that was asked for."""
+    row = {"kind": "orders", "id": 100 + seq, "seq": seq, "source": "live", "verdict": verdict, "load_id": "L1"}
+    cost = {"ms": 12, "bytes": 900, "tries": 1, "http_status": 200, "observed_at": "2026-11-20T03:15:00Z"}
+    return row | cost | more
+
+
+def test_each_id_asked_for_is_a_row(run_table: Run) -> None:
+    """Found, not found and failed ids stand with status, time, bytes and tries."""
+    rows = run_table(
+        "audit.fetches",
+        {
+            "raw.observations": [
+                observed(0, "accepted"),
+                observed(1, "missing", http_status=404, bytes=0),
+                observed(2, "failed", http_status=None, bytes=0, tries=12, reason="reset"),
+            ]
+        },
+    )
+    assert [(r["entity_id"], r["outcome"], r["http_status"], r["bytes"], r["tries"], r["reason"]) for r in rows] == [
+        (100, "accepted", 200, 900, 1, None),
+        (101, "missing", 404, 0, 1, None),
+        (102, "failed", None, 0, 12, "reset"),
+    ]
+
+
+def test_what_was_not_asked_for_is_none(run_table: Run) -> None:
+    """A document out of a file, and one that was judged again, were not asked for."""
+    rows = run_table(
+        "audit.fetches",
+        {
+            "raw.observations": [
+                observed(0, "accepted", source="archive", tries=None),
+                observed(1, "accepted", tries=None),
+            ]
+        },
+    )
+    assert rows == []

@@ -1,0 +1,25 @@
+"""Raw files from before a column was added: read, merged and built as they are."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.landing import merge_days, raw_files
+
+ADDED = ["ms", "bytes", "tries", "is_backfill"]
+
+
+def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) -> None:
+    """Alone, beside newer files and merged with them, such a file gives its verdicts; what it lacks is null."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    (old,) = raw_files(world.data, "orders").observations
+    pq.write_table(pq.read_table(old.path).drop_columns(ADDED), old.path)
+    assert world.build().rows["audit.loads"] == 1
+    world.land("orders", [{"id": 2, "document": make_order(2), "customer": "c2"}])
+    assert world.build().rows["audit.loads"] == 2
+    assert merge_days(world.data, "orders", dt.date(2026, 11, 2)) == 2
+    result = world.build(full=True)
+    assert (result.rows["audit.loads"], result.rows["core.orders"], result.rows["audit.fetches"]) == (2, 2, 0)
