@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from pipelines.cli import explain, land, runs, sandbox, vault, webhooks
+from pipelines.cli import explain, land, runs, sandbox, totals, vault, webhooks
 from pipelines.cli.options import end
 from pipelines.settings import SettingsError
 
@@ -23,6 +23,7 @@ app.add_typer(runs.app)
 app.add_typer(land.app, name="land")
 app.add_typer(explain.app, name="explain")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(totals.app, name="totals")
 app.add_typer(vault.app, name="vault")
 app.add_typer(webhooks.app, name="webhooks")
 

@@ -5,5 +5,15 @@ never writes it.
 """
 
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
+from pipelines.ledger.totals import TotalsError, import_totals, totals_in_force
 
-__all__ = ["Entry", "Ledger", "LedgerError", "Verified", "verify"]
+__all__ = [
+    "Entry",
+    "Ledger",
+    "LedgerError",
+    "TotalsError",
+    "Verified",
+    "import_totals",
+    "totals_in_force",
+    "verify",
+]

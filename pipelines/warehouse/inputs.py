@@ -13,6 +13,7 @@
 | raw.settings | one row: what the settings file answers |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
+| raw.control_totals | the control totals that stand in the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
@@ -284,6 +285,16 @@ RAW: dict[str, dict[str, str]] = {
         "topic": "VARCHAR",
         "kind": "VARCHAR",
         "id": "BIGINT",
+    },
+    "raw.control_totals": {
+        "entry_no": "BIGINT",
+        "imported_at": "TIMESTAMP WITH TIME ZONE",
+        "business_date": "DATE",
+        "store_id": "BIGINT",
+        "orders": "BIGINT",
+        "amount": "DECIMAL(38,4)",
+        "money_part": "VARCHAR",
+        "sale_classes": "VARCHAR",
     },
     "raw.findings": {
         "check_name": "VARCHAR",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipelines.inbox.deliveries import deliveries, span
+from pipelines.ledger import Ledger, totals_in_force
 from pipelines.warehouse import inputs
 
 if TYPE_CHECKING:
@@ -72,4 +73,30 @@ def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     con.from_arrow(rows).insert_into(name)
 
 
-SOURCES: dict[str, Source] = {"raw.hints": Source(_hints_state, _create_hints)}
+def _ledger_state(data_dir: Path) -> str:
+    """Acts are only ever added: another size is another ledger."""
+    lines = data_dir / "ledger" / "ledger.jsonl"
+    return str(lines.stat().st_size) if lines.exists() else ""
+
+
+def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    standing = totals_in_force(Ledger(data_dir / "ledger"))
+    rows = pa.table(
+        {
+            "entry_no": pa.array([entry.no for entry, _ in standing], pa.int64()),
+            "imported_at": pa.array([entry.moment for entry, _ in standing], pa.timestamp("us", tz="UTC")),
+            "business_date": pa.array([total.day for _, total in standing], pa.date32()),
+            "store_id": pa.array([total.store_id for _, total in standing], pa.int64()),
+            "orders": pa.array([total.orders for _, total in standing], pa.int64()),
+            "amount": pa.array([total.amount for _, total in standing], pa.decimal128(38, 4)),
+            "money_part": pa.array([total.money_part for _, total in standing], pa.string()),
+            "sale_classes": pa.array([total.sale_classes for _, total in standing], pa.string()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+SOURCES: dict[str, Source] = {
+    "raw.hints": Source(_hints_state, _create_hints),
+    "raw.control_totals": Source(_ledger_state, _create_control_totals),
+}

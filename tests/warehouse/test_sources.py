@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.inbox.store import connect, micros, transaction
+from pipelines.ledger import Ledger, import_totals
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -38,3 +42,19 @@ def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: 
     assert (again.changed, again.full, again.why) == (True, False, "nothing was landed; raw.hints changed")
     assert again.rows["audit.daily_hints"] == 2
     assert not world.build().changed
+
+
+def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path) -> None:
+    """Totals imported after a build are compared by the next one, and a later import by the one after."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    world.build()
+    file, ledger = tmp_path / "totals.csv", Ledger(world.data / "ledger")
+    for amount, comparison in (("13.5001", "equal"), ("13.50", "different")):
+        file.write_text(
+            "day,store_id,orders,amount,money_part,sale_classes\n" + f"2026-11-02,2,1,{amount},total_price,all\n"
+        )
+        import_totals(ledger, file)
+        result = world.build()
+        assert result.why == "nothing was landed; raw.control_totals changed"
+        assert [row["comparison"] for row in world.rows("audit.control_totals")] == [comparison]
+    assert world.contents() == (world.build(full=True), world.contents())[1]

@@ -1,6 +1,6 @@
 """Contracts of what night operations look at: requests, coverage, control totals, plans."""
 
-from pipelines.warehouse.contracts.contract import Contract, Count, Id, Instant, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Text, column
 
 KINDS = ("orders", "menus", "stores")
 OUTCOMES = ("accepted", "unchanged", "quarantined", "missing", "failed")
@@ -28,3 +28,47 @@ class Fetches(Contract, table="audit.fetches", scope="load", key=("load_id", "se
     bytes: Count = column("Bytes of the last body, as read.", ge=0)
     tries: Count = column("How many requests were sent for it.", ge=1)
     fetched_at: Instant = column("When the last answer, or the end of trying, came.")
+
+
+class ControlTotals(
+    Contract,
+    table="audit.control_totals",
+    scope="all",
+    key=("business_date", "store_id", "money_part", "sale_classes"),
+):
+    """One row per control total that stands: what was stated of a store's day, and what our orders come to.
+
+    Source: the ledger (`ordermart totals import`) and mart.orders. Of totals of the same day, store, part and classes
+    the one imported last stands. Differences are ours less theirs.
+    Traps: several rows may be about the same orders, by part or by classes: never add them. Where comparison is unknown
+    the differences are shown all the same, and mean nothing by themselves. A day without any order of ours is compared
+    as zero.
+    """
+
+    business_date: Day = column("The business day that the total is of.")
+    store_id: Id = column("The store, as the service numbers it.")
+    money_part: Text = column("Which price field of the orders the amount adds up, such as total_price.")
+    sale_classes: Text = column("Which sale classes it counts, joined by +.")
+    comparison: Text = column(
+        "equal: orders and amount, as far as stated, are ours. different: they are not. unknown: see why_unknown.",
+        isin=("equal", "different", "unknown"),
+    )
+    why_unknown: Text = column(
+        "Why nothing can be said. store_unknown: neither a record nor an order of the store. orders_unmapped: orders "
+        "of that day whose status [sales] does not map, and which the total does not count. part_not_stated: orders "
+        "that count lack the field. Null where it was compared.",
+        nullable=True,
+        isin=("store_unknown", "orders_unmapped", "part_not_stated"),
+    )
+    orders_stated: Count = column("How many orders the total states; null where it does not.", nullable=True)
+    orders_held: Count = column("How many orders of these classes we hold.", ge=0)
+    orders_difference: Count = column("orders_held less orders_stated.", nullable=True)
+    orders_lacking_the_part: Count = column("How many of those held do not state the field.", ge=0)
+    orders_unmapped: Count = column("How many unmapped orders of that day the total does not count.", ge=0)
+    amount_stated: Amount = column("The amount that the total states; null where it does not.", nullable=True)
+    amount_held: Amount = column(
+        "Sum of the field over the orders held; 0 where none is held, null where none states it.", nullable=True
+    )
+    amount_difference: Amount = column("amount_held less amount_stated.", nullable=True)
+    entry_no: Count = column("The act of the ledger that brought the total.", ge=1)
+    imported_at: Instant = column("When it was imported.")

@@ -1,0 +1,9 @@
+-- A store's day comes to what its control total states, in orders and in money.
+-- severity: warning
+select
+    store_id as entity_id,
+    strftime(business_date, '%Y-%m-%d') || ' ' || money_part as place,
+    amount_difference as residual,
+    orders_difference || ' orders off' as detail,
+from audit.control_totals
+where comparison = 'different'
