@@ -29,6 +29,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pipelines.warehouse.source_columns import SOURCES
+
 _MODIFIER = {"id": "BIGINT", "name": "VARCHAR", "price": "DECIMAL(18,4)", "action": "VARCHAR", "quantity": "BIGINT"}
 _ITEM = {
     "id": "BIGINT",
@@ -279,23 +281,7 @@ RAW: dict[str, dict[str, str]] = {
         "formula_tolerated_noise": "DOUBLE",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
-    "raw.hints": {
-        "seq": "BIGINT",
-        "received_at": "TIMESTAMP WITH TIME ZONE",
-        "topic": "VARCHAR",
-        "kind": "VARCHAR",
-        "id": "BIGINT",
-    },
-    "raw.control_totals": {
-        "entry_no": "BIGINT",
-        "imported_at": "TIMESTAMP WITH TIME ZONE",
-        "business_date": "DATE",
-        "store_id": "BIGINT",
-        "orders": "BIGINT",
-        "amount": "DECIMAL(38,4)",
-        "money_part": "VARCHAR",
-        "sale_classes": "VARCHAR",
-    },
+    **SOURCES,
     "raw.findings": {
         "check_name": "VARCHAR",
         "table_name": "VARCHAR",
