@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from pipelines.cli import explain, land, runs, sandbox, totals, vault, webhooks
+from pipelines.cli import explain, land, questions, runs, sandbox, totals, vault, webhooks
 from pipelines.cli.options import end
 from pipelines.settings import SettingsError
 
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app)
+app.add_typer(questions.app)
 app.add_typer(land.app, name="land")
 app.add_typer(explain.app, name="explain")
 app.add_typer(sandbox.app, name="sandbox")

@@ -11,6 +11,7 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.assumptions | what the interface does not show, and what the settings file assumes instead |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 | raw.control_totals | the control totals that stand in the ledger: a source |
@@ -279,6 +280,14 @@ RAW: dict[str, dict[str, str]] = {
         "formula_subtotal_rule": "VARCHAR",
         "formula_min_orders": "BIGINT",
         "formula_tolerated_noise": "DOUBLE",
+    },
+    "raw.assumptions": {
+        "no": "BIGINT",
+        "question": "VARCHAR",
+        "section": "VARCHAR",
+        "not_shown": "VARCHAR",
+        "assumed": "VARCHAR",
+        "ask": "VARCHAR",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     **SOURCES,

@@ -1,0 +1,85 @@
+"""Say what the interface leaves open, what is assumed, and what the data show: for a terminal, or as a letter.
+
+Reads audit.questions of the current release; what is assumed is told as the settings stand now. Holds no personal data,
+because a release holds none, and no secret: settings that may carry one are told by their keys alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.report.reading import open_release, rows
+from pipelines.settings.assumptions import assumptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+
+_LETTER = """\
+# Questions about the Orders and Menus interface
+
+Dear colleagues,
+
+we read stores, menus and orders through your Partner Ordering Service Interface. The document leaves some things open.
+Below is each of them, those first on which most orders depend, with what we assume meanwhile and what we see in
+the data, so that a short answer is enough. Thank you for your help.
+"""
+_WORDS = {
+    "contradicted": "the data do not all agree",
+    "supported": "the data agree so far",
+    "seen": "this is what was met so far",
+    "unknown": "the data cannot tell",
+}
+
+
+def questions(settings: Settings, *, markdown: bool = False) -> str:
+    """Return the open questions of the current release, as lines or as a Markdown letter.
+
+    Raise NoReleaseError before the first release.
+    """
+    assumed = {each.question: said for _, each, said in assumptions(settings)}
+    with open_release(settings) as db:
+        found = rows(db, "from audit.questions order by rank")
+        orders = db.execute("select count(*) from mart.orders").fetchone()
+    for row in found:
+        row["assumed"] = assumed.get(row["question"], row["assumed"])
+    total = orders[0] if orders else 0
+    return "\n".join(_letter(found, total) if markdown else _lines(found, total))
+
+
+def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
+    yield f"{len(found)} things are not shown by the interface; {total:,} orders are known."
+    for row in found:
+        yield f"{row['rank']:3}. {row['not_shown']} (section {row['section']}): {row['how_sure']}"
+        yield f"     assumed: {row['assumed']}"
+        if row["data_show"]:
+            yield f"     seen: {row['data_show']}"
+        if row["orders"]:
+            yield f"     depends on it: {_depends(row)}"
+    yield "As a letter to the partner: ordermart questions --markdown"
+
+
+def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
+    yield _LETTER
+    yield f"So far we have seen {total:,} orders."
+    for number, row in enumerate(found, 1):
+        yield f"\n## {number}. {_plain(row['ask'])}\n"
+        yield f"- Section {row['section']} of the document does not show: {_plain(row['not_shown'])}."
+        yield f"- We assume meanwhile: {_plain(row['assumed'])}"
+        yield f"- We see ({_WORDS[row['how_sure']]}): {_plain(row['data_show'] or 'nothing that could tell')}"
+        if row["orders"]:
+            yield f"- It matters for {_depends(row)}."
+        if row["example_ids"]:
+            yield f"- Examples by id: {', '.join(map(str, row['example_ids']))}."
+    yield "\nKind regards"
+
+
+def _depends(row: dict[str, Any]) -> str:
+    orders = f"{row['orders']:,} orders"
+    return orders if row["money"] is None else f"{orders}, {row['money']:,.2f} {row['currency']} in total"
+
+
+def _plain(text: str) -> str:
+    """Keep what came from the service from being read as markup."""
+    return "".join("\\" + letter if letter in "\\<>*_#|" else letter for letter in text.replace("\n", " "))

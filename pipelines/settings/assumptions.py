@@ -1,0 +1,180 @@
+"""What the interface does not show, one by one: where, what is assumed instead, by which settings, and what to ask.
+
+Every row of the README's table of assumptions is one. Knows nothing of what the data show.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pipelines.settings.tables import Settings
+
+_HIDDEN = {"partner.authenticate.body"}  # whoever writes a credential into it does not find it in a table
+
+
+class Assumption(NamedTuple):
+    """One thing that the interface does not show.
+
+    `section` is the interface's; `not_shown` is the row of the README's table; `keys` are settings as table.key;
+    `assumed` says what is done without a setting; `ask` is the question to the partner.
+    """
+
+    question: str
+    section: str
+    not_shown: str
+    keys: tuple[str, ...]
+    assumed: str
+    ask: str
+
+
+def _keys(table: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{table}.{name}" for name in names)
+
+
+_AUTH, _LIST, _STORE = "partner.authenticate", "partner.list_stores", "partner.store"
+# fmt: off
+ASSUMPTIONS: tuple[Assumption, ...] = (
+    Assumption("base_address", "2", "base address",
+               _keys("partner", "base_url"), "",
+               "Which base addresses does the service have, for stage and for production?"),
+    Assumption("authenticate", "4.1", "path, request and response of Authenticate client",
+               _keys(_AUTH, "path", "encoding", "body"), "",
+               "Which path, request body and encoding does Authenticate client take, and what does it answer?"),
+    Assumption("token_place", "4.1", "where the token is in the response",
+               _keys(_AUTH, "token_pointer"), "",
+               "Under which name does the answer of Authenticate client hold the token?"),
+    Assumption("token_life", "5", "token lifetime",
+               _keys(_AUTH, "expires_in_pointer"), "",
+               "How long is a token valid, and where does the answer say so?"),
+    Assumption("token_header", "5", 'how the token is sent ("bearer style", value `<ACCESS_TOKEN>`)',
+               _keys(_AUTH, "header", "scheme"), "",
+               "Does the Authorization header hold the bare token, or `Bearer` and the token?"),
+    Assumption("token_refused", "5", "response to a missing or invalid token",
+               (), "a 401 renews the token once; a second one ends the run",
+               "What does the service answer to a missing, expired or invalid token, and are there scopes?"),
+    Assumption("store_list", "4.2", "how stores are listed",
+               _keys(_LIST, "path", "items_pointer"), "",
+               "Which path lists the stores, and where in the answer does the array stand?"),
+    Assumption("store_pages", "4.2", "pagination of the list",
+               _keys(_LIST, "pagination", "cursor_pointer", "cursor_parameter", "first_page"), "",
+               "Is the list of stores paged, and how is the next page asked for?"),
+    Assumption("store_path", "4.3", "path of a store's details",
+               _keys(_STORE, "path"), "",
+               "Which path gives the details of one store?"),
+    Assumption("store_record", "2.3", "the store record",
+               _keys(_STORE, "id_pointer", "name_pointer", "timezone_pointer", "currency_pointer"), "",
+               "Which fields does a store record have, of which types, and which may be null?"),
+    Assumption("store_menus", "2.3", "which menus a store has",
+               _keys(_STORE, "menu_id_pointers"), "",
+               "How does a store name its menus, and may it have several at once?"),
+    Assumption("store_personal", "2.3", "what in a store record is personal",
+               _keys(_STORE, "keep_pointers"), "",
+               "Which fields of a store record are personal data?"),
+    Assumption("listing", "4", "how to list orders and menus (there is no way)",
+               (), "only what is asked for by id, or named by a webhook",
+               "Is there a way to list orders by store and time, and menus? In which order are ids given out?"),
+    Assumption("sales", "3", "which statuses are sales",
+               _keys("sales", "counted", "excluded"), "",
+               "Which order statuses exist, and which of them mean that an order was paid and counts as a sale?"),
+    Assumption("business_day", "2.1", "which time decides the business day",
+               _keys("business_day", "time", "day_start"), "",
+               "Which time decides the day on which you account for an order, and when does a day begin?"),
+    Assumption("timezone", "2.3", "timezone of a store",
+               (*_keys(_STORE, "timezone_pointer"), *_keys("business_day", "timezone")), "",
+               "Does every store have a timezone, by its IANA name?"),
+    Assumption("currency", "2", "currency",
+               _keys(_STORE, "currency_pointer"), "",
+               "In which currency are the amounts of an order, and can one store have several?"),
+    Assumption("decimals", "2", "rounding; decimals of money",
+               _keys("landing", "excess_decimals"), "",
+               "How many decimals may an amount have, and which amounts are rounded, how?"),
+    Assumption("nulls", "2.1", "which fields may be null or absent",
+               (), "all but a document's own id and a menu's references",
+               "Which fields may be null, and which may be left out? What does each mean?"),
+    Assumption("values", "2.1", "allowed values of coded fields",
+               (), "every value is taken as it is",
+               "What is the complete set of values of each coded field, and what does each value mean?"),
+    Assumption("new_fields", "9", "fields not documented",
+               _keys("landing", "keep_pointers"), "",
+               "What do the fields mean that the document does not show, and do they hold personal data?"),
+    Assumption("free_texts", "2.1", "free texts that may hold personal data",
+               _keys("privacy", "open_fields"), "",
+               "May dispatch_note, instructions, confirmation_code and tracking_url hold personal data?"),
+    Assumption("product_ids", "2.2", "is a product id the same product in every menu?",
+               _keys("menus", "product_ids"), "",
+               "Is a product id the same product in every menu and store?"),
+    Assumption("final_statuses", "3", "which statuses are final",
+               _keys("planner", "final_statuses"), "",
+               "After which statuses does an order no longer change, and how do statuses follow each other?"),
+    Assumption("webhook_places", "6", "where a webhook names its topic, its id and itself",
+               _keys("webhooks", "topic_at", "id_at", "delivery_id_at"), "",
+               "What do a webhook's headers and body look like, and which change sends which topic?"),
+    Assumption("webhook_signing", "6", "how webhooks are signed",
+               _keys("webhooks", "signature", "signature_header", "signature_encoding", "signature_prefix",
+                     "signed", "timestamp_header", "tolerance_seconds"),
+               "",
+               "How are webhooks signed, and how often and how long is a failed one sent again?"),
+    Assumption("total_formula", "2.1", "total formula",
+               _keys("formula", "total_rule", "subtotal_rule"), "the observed formula is checked, and warns",
+               "By which formula does total_price follow from the other amounts, and subtotal_price from the lines?"),
+    Assumption("limits", "8", "rate limits, and which failures pass",
+               _keys("partner", "max_in_flight", "max_tries", "retry_after_cap_seconds"), "",
+               "Which rate limits hold, and how does the service say that one was reached?"),
+    Assumption("sizes", "8", "size limits",
+               _keys("landing", "max_bytes", "max_depth"), "",
+               "How large can an answer be?"),
+    Assumption("timeouts", "8", "timeouts",
+               _keys("partner", "timeout_seconds", "connect_timeout_seconds"), "",
+               "How long may an answer take before it is given up?"),
+    Assumption("ids", "4.5", "type of ids in paths",
+               (), "64-bit integers",
+               "Are all ids integers, of at most 64 bits, and never used twice?"),
+    Assumption("errors", "7", "body of an error, and other status codes",
+               (), "a status decides; the body of an error is not read",
+               "Which status codes are used, and what do the bodies of errors look like?"),
+    Assumption("deleted", "4.5", "what a 404 for a known order means",
+               (), "an order missing three times, each an hour apart, is gone",
+               "Can an order disappear, and does a 404 mean that it was deleted?"),
+    Assumption("versions", "9", "versioning policy",
+               (), "new fields may come at any time; a new path is a new version",
+               "What may change within /v1, and how is a change announced?"),
+)
+# fmt: on
+
+
+def assumptions(settings: Settings) -> list[tuple[int, Assumption, str]]:
+    """Return every assumption with its number, from 1, and what the settings say: `[table] key = value; …`."""
+    tree = msgspec.to_builtins(
+        {
+            "partner": settings.partner,
+            "landing": settings.landing,
+            "privacy": settings.privacy,
+            "business_day": settings.business_day,
+            "sales": settings.sales,
+            "menus": settings.menus,
+            "formula": settings.formula,
+            "planner": settings.planner,
+            "webhooks": settings.webhooks,
+        },
+        enc_hook=lambda _secret: "",
+    )
+    return [(number, each, _assumed(each, tree)) for number, each in enumerate(ASSUMPTIONS, 1)]
+
+
+def _assumed(assumption: Assumption, tree: dict[str, Any]) -> str:
+    said = [f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, tree)}" for key in assumption.keys]
+    return "; ".join([*said, *([assumption.assumed] if assumption.assumed else [])])
+
+
+def _value(key: str, tree: dict[str, Any]) -> str:
+    value: Any = tree
+    for part in key.split("."):
+        value = value[part]
+    if key in _HIDDEN:
+        return f"(with {', '.join(sorted(value))})"
+    if key == "partner.base_url":  # a part before @ would be a credential
+        value = value.rpartition("@")[2]
+    return msgspec.json.encode(value).decode()

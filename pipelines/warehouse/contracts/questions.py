@@ -1,0 +1,63 @@
+"""Contracts of the open questions: what the interface does not show, what is assumed, and what the data say to it."""
+
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Ids, Text, column
+
+ABOUT_ORDERS = ("sales", "currency", "timezone", "deleted", "business_day", "total_formula", "nulls", "decimals")
+
+_QUESTION = "A short name of the question."
+_CURRENCY = "The currency of the amount, from the stores' records."
+
+
+class DailyQuestionCases(
+    Contract,
+    table="audit.daily_question_cases",
+    scope="day",
+    key=("business_date", "question", "is_against", "currency"),
+):
+    """One row per business day, open question about orders, whether they bear out what is assumed, and currency.
+
+    Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
+    Trap: an order stands under every question that it can answer; do not add questions up.
+    """
+
+    business_date: Day = column(
+        "The business day of the orders, see mart.orders; null for orders without a time.", nullable=True
+    )
+    question: Text = column(_QUESTION, isin=ABOUT_ORDERS)
+    is_against: Flag = column("Whether the orders are cases against what is assumed, or cases that depend on it.")
+    currency: Text = column(_CURRENCY, nullable=True)
+    orders: Count = column("How many orders.", ge=1)
+    total_price: Amount = column("The sum of their total_price, as sent.", nullable=True)
+    example_ids: Ids = column("The three lowest order ids.")
+
+
+class Questions(Contract, table="audit.questions", scope="all", key=("question",)):
+    """One row per thing that the interface does not show: what is assumed, what the data show, what depends on it.
+
+    Source: the settings, audit.daily_question_cases, audit.field_profile, audit.vocabulary, audit.findings.
+    Traps: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
+    questions --markdown` writes them as a letter to the partner.
+    """
+
+    question: Text = column(_QUESTION)
+    rank: Count = column(
+        "Its place: most orders first, then most money, then most cases against what is assumed.", ge=1
+    )
+    section: Text = column("The section of the interface that leaves it open.")
+    not_shown: Text = column("What is not shown, as in the README's table of assumptions.")
+    assumed: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
+    ask: Text = column("The question to the partner.")
+    data_show: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
+    how_sure: Text = column(
+        "contradicted: cases against it were seen. supported: there were cases, none against it. seen: data_show tells "
+        "what was met. unknown: the data cannot tell.",
+        isin=("contradicted", "supported", "seen", "unknown"),
+    )
+    cases_for: Count = column("How many cases bear it out.", ge=0)
+    cases_against: Count = column("How many cases do not, or have nothing but the assumption to go by.", ge=0)
+    orders: Count = column("How many orders depend on it: they would be shown differently.", ge=0)
+    money: Amount = column("Their total_price, added up; null for several currencies, or none.", nullable=True)
+    currency: Text = column(_CURRENCY, nullable=True)
+    example_ids: Ids = column(
+        "Up to three ids of documents in point, the lowest; orders where the question is about them."
+    )

@@ -1,0 +1,253 @@
+-- One row per thing that the interface does not show.
+with
+
+-- questions about each order; amounts of two currencies do not add up
+cases as (
+    select
+        question,
+        is_against,
+        sum(orders) as orders,
+        count(distinct currency) = 1 and count(currency) = count(*) as has_one_currency,
+        if(has_one_currency, sum(total_price), null) as money,
+        if(has_one_currency, any_value(currency), null) as currency,
+        list_sort(flatten(list(example_ids)))[:3] as example_ids,
+    from audit.daily_question_cases
+    group by question, is_against
+),
+
+counted as (
+    select
+        question,
+        cast(coalesce(sum(orders) filter (where is_against), 0) as bigint) as against,
+        cast(coalesce(sum(orders) filter (where not is_against), 0) as bigint) as agree,
+        any_value(money) filter (where is_against) as money,
+        any_value(currency) filter (where is_against) as currency,
+        any_value(example_ids) filter (where is_against) as example_ids,
+    from cases
+    group by question
+),
+
+of_orders as (
+    select
+        *,
+        format(
+            case question
+                when 'sales' then '{:,} orders have a status that no list in [sales] '
+                    || 'names; {:,} have one that is named.'
+                when 'currency' then '{:,} orders are of stores without a currency; '
+                    || '{:,} of stores with one.'
+                when 'timezone' then '{:,} orders are of stores without a timezone '
+                    || 'that exists; {:,} of stores with one.'
+                when 'deleted' then '{:,} orders that were seen are not found any '
+                    || 'more; {:,} still are.'
+                when 'business_day' then '{:,} orders were asked for on another local '
+                    || 'day than they were created; {:,} for the same.'
+                when 'total_formula' then '{:,} totals differ from subtotal + delivery '
+                    || '+ tip - discount - loyalty discount; {:,} are equal to it.'
+                when 'nulls' then '{:,} orders lack an amount; {:,} have all.'
+                when 'decimals' then '{:,} orders have an amount of more than two '
+                    || 'decimals; {:,} have none.'
+            end,
+            against,
+            agree
+        ) as sentence,
+    from counted
+),
+
+shown as (
+    select
+        kind,
+        path,
+        kind || ' ' || path as place,
+        is_documented,
+        documents,
+        places,
+        present,
+        empty,
+        documents_null,
+        documents_absent,
+        types,
+        decimals,
+        least,
+        greatest,
+        example_id,
+        coalesce(null_example_id, absent_example_id) as lacking_example_id,
+    from audit.field_profile
+),
+
+-- questions about all documents: what other evidence says, and how often
+told as (
+    select
+        'nulls' as question,
+        string_agg(
+            format(
+                '{}: null in {:,}, absent from {:,} of {:,}',
+                place, documents_null, documents_absent, documents
+            ),
+            '; ' order by documents_null + documents_absent desc, place
+        ) as sentence,
+        cast(null as bigint) as agree,
+        cast(null as bigint) as against,
+        list_sort(list(distinct lacking_example_id))[:3] as example_ids,
+    from shown
+    where is_documented and (documents_null > 0 or documents_absent > 0)
+
+    union all
+
+    select
+        'values' as question,
+        string_agg(place || ': ' || seen, '; ' order by place) as sentence,
+        null as agree,
+        null as against,
+        null as example_ids,
+    from (
+        select
+            kind || ' ' || path as place,
+            string_agg(
+                value || ' (' || documents || ')', ', ' order by documents desc, value
+            ) as seen,
+        from audit.vocabulary
+        group by kind, path
+    ) as seen_values
+
+    union all
+
+    select
+        'new_fields' as question,
+        string_agg(
+            format(
+                '{}: {} in {:,} documents', place, array_to_string(types, '|'), present
+            ),
+            '; ' order by place
+        ) as sentence,
+        null as agree,
+        cast(sum(present) as bigint) as against,
+        list_sort(list(distinct example_id))[:3] as example_ids,
+    from shown
+    where not is_documented
+
+    union all
+
+    select
+        'decimals' as question,
+        string_agg(
+            format('{}: up to {} decimals', place, decimals), '; ' order by place
+        ) as sentence,
+        null as agree,
+        null as against,
+        null as example_ids,
+    from shown
+    where list_contains(types, 'number') and decimals is not null
+
+    union all
+
+    select
+        'free_texts' as question,
+        string_agg(
+            format(
+                '{}: not empty in {:,} of {:,} places', place, present - empty, places
+            ),
+            '; ' order by place
+        ) as sentence,
+        null as agree,
+        null as against,
+        null as example_ids,
+    from shown
+    where kind = 'orders'
+        and parse_filename(path) in (
+            'dispatch_note', 'instructions', 'confirmation_code', 'tracking_url'
+        )
+
+    union all
+
+    select
+        'ids' as question,
+        string_agg(
+            format(
+                '{}: {} to {}', kind, cast(least as hugeint), cast(greatest as hugeint)
+            ),
+            '; ' order by kind
+        ) as sentence,
+        cast(sum(present) as bigint) as agree,
+        null as against,
+        null as example_ids,
+    from shown
+    where path = if(kind = 'menus', '/menu/id', '/id')
+
+    union all
+
+    select
+        'final_statuses' as question,
+        'Orders stand at '
+        || string_agg(
+            value || ' (' || documents || ')', ', ' order by documents desc, value
+        ) as sentence,
+        null as agree,
+        null as against,
+        list_sort(list(example_id))[:3] as example_ids,
+    from audit.vocabulary
+    where kind = 'orders' and path = '/status'
+
+    union all
+
+    select
+        'product_ids' as question,
+        format(
+            'Product ids that name different products in different menus: {:,}.',
+            count(distinct place)
+        ) as sentence,
+        null as agree,
+        count(*) as against,
+        list_sort(list(distinct entity_id))[:3] as example_ids,
+    from audit.findings
+    where check_name = 'core.products__mean_the_same_in_every_menu'
+    having count(*) > 0
+),
+
+answered as (
+    select
+        asked.no,
+        asked.question,
+        asked.section,
+        asked.not_shown,
+        asked.assumed,
+        asked.ask,
+        nullif(concat_ws(' ', of_orders.sentence, told.sentence), '') as data_show,
+        coalesce(of_orders.agree, told.agree, 0) as cases_for,
+        coalesce(of_orders.against, told.against, 0) as cases_against,
+        coalesce(of_orders.against, 0) as orders,
+        of_orders.money,
+        of_orders.currency,
+        coalesce(of_orders.example_ids, told.example_ids, []) as example_ids,
+    from raw.assumptions as asked
+    left join of_orders on asked.question = of_orders.question
+    left join told on asked.question = told.question
+)
+
+select
+    -- keys
+    question,
+    row_number() over (
+        order by orders desc, money desc nulls last, cases_against desc, cases_for, no
+    ) as rank,
+    -- what is open, and what is done meanwhile
+    section,
+    not_shown,
+    assumed,
+    ask,
+    -- what the data show, and how sure that is
+    data_show,
+    case
+        when cases_against > 0 then 'contradicted'
+        when cases_for > 0 then 'supported'
+        when data_show is not null then 'seen'
+        else 'unknown'
+    end as how_sure,
+    cases_for,
+    cases_against,
+    -- what depends on it
+    orders,
+    money,
+    currency,
+    list_filter(example_ids, lambda id: id is not null) as example_ids,
+from answered

@@ -1,0 +1,57 @@
+"""audit.daily_question_cases: which orders depend on what is assumed, by business day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+DAY = dt.date(2026, 11, 20)
+
+
+@pytest.mark.duckdb2
+def test_each_order_answers_what_it_can(run_table: Run) -> None:
+    """An order stands under each question for or against; under none that it cannot answer."""
+    order = {
+        "business_date": DAY,
+        "sale_class": "counted",
+        "currency": "EUR",
+        "timezone_source": "store",
+        "is_gone": False,
+        "total_price": "5",
+    }
+    rows = run_table(
+        "audit.daily_question_cases",
+        {
+            "mart.orders": [
+                order | {"order_id": 1, "created_at_local": "2026-11-20 23:00", "requested_time_local": "2026-11-21"},
+                order | {"order_id": 2, "sale_class": "unmapped", "total_price": "1.005"},
+                order | {"order_id": 3, "timezone_source": "setting"},
+            ],
+            "mart.order_reconciliation": [
+                {"order_id": 1, "verdict": "balanced", "missing_parts": []},
+                {"order_id": 2, "verdict": "total_off", "missing_parts": []},
+                {"order_id": 3, "verdict": "cannot_tell", "missing_parts": ["tip"]},
+            ],
+        },
+    )
+    against = {row["question"]: row for row in rows if row["is_against"]}
+    assert {name: row["example_ids"] for name, row in against.items()} == {
+        "business_day": [1],
+        "sales": [2],
+        "total_formula": [2],
+        "decimals": [2],
+        "timezone": [3],
+        "nulls": [3],
+    }
+    assert against["sales"]["total_price"] == Decimal("1.005")
+    agree = {row["question"]: row["orders"] for row in rows if not row["is_against"]}
+    assert (agree["total_formula"], agree["timezone"], agree["deleted"]) == (1, 2, 3)
+    assert "business_day" not in agree

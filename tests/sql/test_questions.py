@@ -1,0 +1,86 @@
+"""audit.questions: what the interface does not show, what is assumed, and what the data say to it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def asked(*questions: str) -> list[dict[str, Any]]:
+    """Return questions in this order, with what is assumed."""
+    return [
+        {"no": no, "question": each, "section": "2", "not_shown": each, "assumed": "[x] y = 1", "ask": f"{each}?"}
+        for no, each in enumerate(questions, 1)
+    ]
+
+
+@pytest.mark.duckdb2
+def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
+    """Days add up; a question without evidence stands last, as unknown."""
+    case = {"question": "timezone", "is_against": True, "currency": "EUR"}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("token_life", "timezone", "sales"),
+            "audit.daily_question_cases": [
+                case | {"orders": 2, "total_price": "10.5", "example_ids": [7, 9]},
+                case | {"orders": 3, "total_price": "1", "example_ids": [4, 8, 11]},
+                {"question": "sales", "is_against": False, "currency": "EUR", "orders": 90, "example_ids": [1]},
+            ],
+        },
+    )
+    by_rank = sorted(rows, key=lambda row: row["rank"])
+    assert [(row["question"], row["how_sure"], row["orders"]) for row in by_rank] == [
+        ("timezone", "contradicted", 5),
+        ("token_life", "unknown", 0),
+        ("sales", "supported", 0),
+    ]
+    assert (by_rank[0]["money"], by_rank[0]["currency"]) == (Decimal("11.5"), "EUR")
+    assert by_rank[0]["example_ids"] == [4, 7, 8]
+    assert by_rank[0]["data_show"].startswith("5 orders are of stores without a timezone")
+    assert by_rank[2]["cases_for"] == 90
+    assert by_rank[1]["data_show"] is None
+
+
+def test_two_currencies_do_not_add_up(run_table: Run) -> None:
+    """Orders of two currencies, or of none, have a count and no sum."""
+    case = {"question": "deleted", "is_against": True, "orders": 1, "total_price": "5", "example_ids": [1]}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("deleted"),
+            "audit.daily_question_cases": [case | {"currency": "EUR"}, case | {"currency": None}],
+        },
+    )
+    assert (rows[0]["orders"], rows[0]["money"], rows[0]["currency"]) == (2, None, None)
+
+
+def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
+    """What other evidence shows stands in a sentence, with counts and examples."""
+    shown = {"kind": "orders", "documents": 10, "documents_null": 0, "documents_absent": 0, "is_documented": True}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("values", "nulls", "new_fields"),
+            "audit.vocabulary": [
+                {"kind": "orders", "path": "/status", "value": "done", "documents": 3},
+                {"kind": "orders", "path": "/status", "value": "new", "documents": 7},
+            ],
+            "audit.field_profile": [
+                shown | {"path": "/tip", "types": ["number"], "documents_null": 2, "null_example_id": 5},
+                shown | {"path": "/a", "is_documented": False, "types": ["string"], "present": 4, "example_id": 6},
+            ],
+        },
+    )
+    told = {row["question"]: row for row in rows}
+    assert told["values"]["data_show"] == "orders /status: new (7), done (3)"
+    assert told["nulls"]["data_show"] == "orders /tip: null in 2, absent from 0 of 10"
+    assert (told["nulls"]["example_ids"], told["new_fields"]["example_ids"]) == ([5], [6])
+    assert (told["new_fields"]["how_sure"], told["new_fields"]["cases_against"]) == ("contradicted", 4)
