@@ -65,6 +65,7 @@ select
     -- what was seen before: the change lies between the two times
     cast(null as varchar) as status_before,
     cast(null as timestamp with time zone) as before_last_seen_at,
+    false as is_change,
 from records
 anti join changed using (order_id)
 
@@ -89,5 +90,8 @@ select
         lag(last_seen_at) over in_order,
         null
     ) as before_last_seen_at,
+    observation_no > 1
+    and delivery_id is not distinct from lag(delivery_id) over in_order
+    and status is distinct from lag(status) over in_order as is_change,
 from runs
 window in_order as (partition by order_id, delivery_no order by observation_no)

@@ -56,6 +56,7 @@ select
     -- what was seen before: the change lies between the two times
     cast(null as varchar) as status_before,
     cast(null as timestamp with time zone) as before_last_seen_at,
+    false as is_change,
 from (select versions.*, 1 as observation_no, from versions anti join changed using (order_id))
 
 union all
@@ -68,5 +69,6 @@ select
     last_seen_at,
     lag(status) over in_order as status_before,
     lag(last_seen_at) over in_order as before_last_seen_at,
+    observation_no > 1 as is_change,
 from runs
 window in_order as (partition by order_id order by observation_no)

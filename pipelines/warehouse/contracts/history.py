@@ -143,6 +143,7 @@ class OrderStatusObservations(
         "The status of the run before; null in the first run, and where it was null.", nullable=True
     )
     before_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
+    is_change: Flag = column("Whether another status was seen before: all runs but the first.")
 
 
 class DeliveryStatusObservations(
@@ -170,3 +171,4 @@ class DeliveryStatusObservations(
         nullable=True,
     )
     before_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
+    is_change: Flag = column("Whether the same record was seen with another status in the run before.")

@@ -1,0 +1,49 @@
+-- order_lines_as_of(ts): one row per line of the orders that had been observed by then, as they were at that time.
+-- What was observed at an unknown time, from an archive, counts as observed before everything.
+with
+
+versions as (
+    select
+        order_id,
+        max(lines_version_no) as lines_version_no, -- it rises with the version
+    from core.order_versions
+    where
+        first_seen_at is null or first_seen_at <= cast(ts as timestamp with time zone)
+    group by order_id
+),
+
+changed as (
+    select distinct order_id, from core.order_line_versions
+)
+
+select
+    lines.order_id,
+    lines.lines_version_no,
+    lines.line_no,
+    lines.line_id,
+    lines.product_id,
+    lines.quantity,
+    lines.name,
+    lines.price,
+    lines.has_instructions,
+from versions
+inner join core.order_line_versions as lines
+    on versions.order_id = lines.order_id
+    and versions.lines_version_no = lines.lines_version_no
+
+union all
+
+-- the items of all other orders never changed
+select
+    lines.order_id,
+    versions.lines_version_no,
+    lines.line_no,
+    lines.line_id,
+    lines.product_id,
+    lines.quantity,
+    lines.name,
+    lines.price,
+    lines.has_instructions,
+from versions
+inner join core.order_lines as lines on versions.order_id = lines.order_id
+anti join changed on versions.order_id = changed.order_id

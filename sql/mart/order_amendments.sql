@@ -1,0 +1,169 @@
+-- One row per later version of an order in which a price differs from the version before.
+with
+
+moved as (
+    select distinct
+        order_id,
+        version_no,
+    from core.order_changes
+    where field in (
+        'subtotal_price',
+        'delivery_price',
+        'tip',
+        'discount',
+        'loyalty_discount',
+        'total_price'
+    )
+),
+
+pairs as (
+    select
+        moved.order_id,
+        moved.version_no,
+        after.lines_version_no,
+        after.lines_version_no > before.lines_version_no as has_other_lines,
+        before.last_seen_at as before_last_seen_at,
+        after.first_seen_at,
+        before.total_price as total_price_before,
+        after.total_price,
+        -- wider than a price: the difference of two 14-digit amounts must not overflow
+        cast(after.subtotal_price as decimal(38, 4)) - before.subtotal_price
+            as subtotal_change,
+        cast(after.delivery_price as decimal(38, 4)) - before.delivery_price
+            as delivery_change,
+        cast(after.tip as decimal(38, 4)) - before.tip as tip_change,
+        cast(after.discount as decimal(38, 4)) - before.discount as discount_change,
+        cast(after.loyalty_discount as decimal(38, 4)) - before.loyalty_discount
+            as loyalty_discount_change,
+        cast(after.total_price as decimal(38, 4)) - before.total_price as total_change,
+    from moved
+    inner join core.order_versions as after
+        on moved.order_id = after.order_id
+        and moved.version_no = after.version_no
+    inner join core.order_versions as before
+        on moved.order_id = before.order_id
+        and moved.version_no = before.version_no + 1
+),
+
+modifiers as (
+    select
+        order_id,
+        lines_version_no,
+        line_no,
+        list(
+            row(modifier_id, name, action, quantity, price) order by modifier_no
+        ) as modifiers,
+    from core.order_line_modifier_versions
+    where order_id in (select order_id from pairs where has_other_lines)
+    group by order_id, lines_version_no, line_no
+),
+
+lines as (
+    select
+        lines.order_id,
+        lines.lines_version_no,
+        lines.line_id,
+        -- ids are not promised to be unique
+        row_number() over (
+            partition by lines.order_id, lines.lines_version_no, lines.line_id
+            order by lines.line_no
+        ) as n_of_id,
+        row(
+            lines.product_id,
+            lines.quantity,
+            lines.name,
+            lines.price,
+            lines.has_instructions,
+            modifiers.modifiers
+        ) as content,
+    from core.order_line_versions as lines
+    left join modifiers
+        on lines.order_id = modifiers.order_id
+        and lines.lines_version_no = modifiers.lines_version_no
+        and lines.line_no = modifiers.line_no
+    where lines.order_id in (select order_id from pairs where has_other_lines)
+),
+
+sides as (
+    select
+        order_id,
+        lines_version_no,
+        line_id,
+        n_of_id,
+        true as is_after,
+        content,
+    from lines
+
+    union all
+
+    -- as what was before the next lines
+    select
+        order_id,
+        lines_version_no + 1 as lines_version_no,
+        line_id,
+        n_of_id,
+        false as is_after,
+        content,
+    from lines
+),
+
+matched as (
+    select
+        order_id,
+        lines_version_no,
+        bool_or(is_after) as is_there,
+        bool_or(not is_after) as was_there,
+        any_value(content) filter (where is_after)
+        is distinct from any_value(content) filter (where not is_after) as differs,
+    from sides
+    group by order_id, lines_version_no, line_id, n_of_id
+),
+
+counted as (
+    select
+        order_id,
+        lines_version_no,
+        count(*) filter (where not was_there) as lines_added,
+        count(*) filter (where not is_there) as lines_removed,
+        count(*) filter (where is_there and was_there and differs) as lines_changed,
+    from matched
+    group by order_id, lines_version_no
+)
+
+select
+    -- keys
+    pairs.order_id,
+    pairs.version_no,
+    orders.store_id,
+    orders.business_date,
+    -- when: the change lies between the two times
+    pairs.before_last_seen_at,
+    pairs.first_seen_at,
+    date_diff('second', orders.created_at, pairs.first_seen_at) / 3600.0::double
+        as hours_after_creation,
+    -- money
+    orders.currency,
+    pairs.subtotal_change,
+    pairs.delivery_change,
+    pairs.tip_change,
+    pairs.discount_change,
+    pairs.loyalty_discount_change,
+    pairs.total_change,
+    pairs.total_price_before,
+    pairs.total_price,
+    -- lines: none differ where the lines' version is the same
+    if(pairs.has_other_lines, coalesce(counted.lines_added, 0), 0) as lines_added,
+    if(pairs.has_other_lines, coalesce(counted.lines_removed, 0), 0) as lines_removed,
+    if(pairs.has_other_lines, coalesce(counted.lines_changed, 0), 0) as lines_changed,
+    -- the answer
+    case
+        when pairs.total_change is null then 'cannot_tell'
+        when pairs.total_change < 0 then 'total_lowered'
+        when pairs.total_change > 0 then 'total_raised'
+        else 'total_kept'
+    end as verdict,
+from pairs
+inner join mart.orders as orders on pairs.order_id = orders.order_id
+left join counted
+    on pairs.order_id = counted.order_id
+    and pairs.lines_version_no = counted.lines_version_no

@@ -1,0 +1,115 @@
+"""mart.order_amendments: one row per later version of an order in which a price differs from the version before."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+TABLE = "mart.order_amendments"
+ORDER = {"order_id": 7, "store_id": 3, "created_at": "2026-11-20T00:30:00Z", "currency": "EUR"}
+
+
+def version(version_no: int, total: str | None, lines_version_no: int = 1, **prices: str) -> dict[str, Any]:
+    """Return a row of core.order_versions, seen from 2n to 2n + 1 o'clock."""
+    return {
+        "order_id": 7,
+        "version_no": version_no,
+        "lines_version_no": lines_version_no,
+        "first_seen_at": f"2026-11-20T{2 * version_no:02d}:00:00Z",
+        "last_seen_at": f"2026-11-20T{2 * version_no + 1:02d}:00:00Z",
+        "total_price": total,
+        **prices,
+    }
+
+
+def changed(*fields: tuple[int, str]) -> list[dict[str, Any]]:
+    """Return rows of core.order_changes."""
+    return [{"order_id": 7, "version_no": version_no, "field": field} for version_no, field in fields]
+
+
+@pytest.mark.duckdb2
+def test_each_part_of_the_change(run_table: Run) -> None:
+    """A version that moved money says by how much each part moved, between which observations, and how late."""
+    rows = run_table(
+        TABLE,
+        {
+            "core.order_versions": [
+                version(1, "10", tip="1", discount="0"),
+                version(2, "8.5", tip="0.5", discount="1"),
+            ],
+            "core.order_changes": changed((2, "total_price"), (2, "tip"), (2, "discount")),
+            "mart.orders": [ORDER],
+        },
+    )
+    [row] = rows
+    assert (row["total_change"], row["tip_change"], row["discount_change"], row["subtotal_change"]) == (
+        Decimal("-1.5"),
+        Decimal("-0.5"),
+        Decimal(1),
+        None,
+    )
+    assert (row["total_price_before"], row["total_price"], row["verdict"]) == (
+        Decimal(10),
+        Decimal("8.5"),
+        "total_lowered",
+    )
+    assert (row["before_last_seen_at"].hour, row["first_seen_at"].hour, row["hours_after_creation"]) == (3, 4, 3.5)
+    assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (0, 0, 0)
+
+
+def test_only_money(run_table: Run) -> None:
+    """A version in which no price differs is no amendment; a total that came or went cannot be told."""
+    rows = run_table(
+        TABLE,
+        {
+            "core.order_versions": [
+                version(1, "10"),
+                version(2, "10"),
+                version(3, None),
+                version(4, "12"),
+                version(5, "13"),
+            ],
+            "core.order_changes": changed((2, "status"), (3, "total_price"), (4, "total_price"), (5, "total_price")),
+            "mart.orders": [ORDER],
+        },
+    )
+    assert [(row["version_no"], row["verdict"]) for row in rows] == [
+        (3, "cannot_tell"),
+        (4, "cannot_tell"),
+        (5, "total_raised"),
+    ]
+
+
+def test_lines_by_their_ids(run_table: Run) -> None:
+    """Lines are matched by id, the n-th with the n-th of an id: one came, one went, and two differ."""
+
+    def line(lines_version_no: int, line_no: int, line_id: int | None, price: str = "1") -> dict[str, Any]:
+        place = {"order_id": 7, "lines_version_no": lines_version_no, "line_no": line_no}
+        return place | {"line_id": line_id, "price": price}
+
+    def modifier(lines_version_no: int, line_no: int, quantity: int) -> dict[str, Any]:
+        place = {"order_id": 7, "lines_version_no": lines_version_no, "line_no": line_no}
+        return place | {"modifier_no": 1, "modifier_id": 5, "quantity": quantity}
+
+    rows = run_table(
+        TABLE,
+        {
+            "core.order_versions": [version(1, "10", 1), version(2, "9", 2)],
+            "core.order_changes": changed((2, "total_price"), (2, "items")),
+            "core.order_line_versions": [
+                *(line(1, 1, 20), line(1, 2, 21), line(1, 3, 22), line(1, 4, None), line(1, 5, None)),
+                *(line(2, 1, 30), line(2, 2, 20, "2"), line(2, 3, 22), line(2, 4, None), line(2, 5, None)),
+            ],
+            "core.order_line_modifier_versions": [modifier(1, 3, 1), modifier(2, 3, 2)],
+            "mart.orders": [ORDER],
+        },
+    )
+    [row] = rows
+    assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (1, 1, 2)
