@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.joins import MULTIPLYING, Join, joins_of
+from pipelines.warehouse.macros import macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,9 @@ def _lines() -> Iterator[str]:
             if table.name.startswith(f"{schema}."):
                 yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
     yield ""
+    yield "## Macros\n"
+    yield "In the DuckDB file of a release, opened itself: `from orders_as_of(timestamptz '2026-11-20 10:00:00Z')`.\n"
+    yield from _table(("macro", "gives"), ((f"`{macro.call}`", macro.about) for macro in macros()))
     yield "## Joins that multiply rows\n"
     yield "Each table's section lists the joins that keep its rows one for one. These do not:\n"
     yield from _table(("from", "to", "on", "why"), (_cells(join) for join in MULTIPLYING))

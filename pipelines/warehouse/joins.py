@@ -65,6 +65,25 @@ KEEPING = (
     Join("core.modifier_edges", "core.modifiers", ("menu_id", "modifier_id"), "a reference has the modifier it names"),
     Join("core.modifier_paths", "core.products", ("menu_id", "product_id"), "a path has the product at its top"),
     Join("core.modifier_paths", "core.modifiers", ("menu_id", "modifier_id"), "a path has the modifier at its end"),
+    Join(
+        "core.order_changes",
+        "core.order_versions",
+        ("order_id", "version_no"),
+        "a change has its version; the version's money repeats: do not sum it",
+    ),
+    Join(
+        "core.order_versions", "mart.orders", ("order_id",), "a version has its order; its money repeats: do not sum it"
+    ),
+    Join(
+        "core.order_line_modifier_versions",
+        "core.order_line_versions",
+        ("order_id", "lines_version_no", "line_no"),
+        "a modifier has its line as it was",
+    ),
+    Join("mart.order_amendments", "core.order_versions", ("order_id", "version_no"), "an amendment has its version"),
+    Join("mart.order_amendments", "core.stores", ("store_id",), "an amendment has its store's attributes"),
+    Join("core.menu_price_versions", "core.menus", ("menu_id",), "a price observed has its menu"),
+    Join("core.store_versions", "core.stores", ("store_id",), "a record observed has the store as it is now"),
     Join("audit.quarantine", "audit.loads", ("load_id",), "a refusal has its load"),
     Join("audit.personal_changes", "audit.loads", ("load_id",), "a change has its load"),
     Join("audit.order_notes", "mart.orders", ("order_id",), "what the gate noted has its order"),
@@ -88,6 +107,12 @@ MULTIPLYING = (
         "core.order_line_modifiers", "core.modifier_paths", ("modifier_id",), "a modifier is reached by several paths"
     ),
     Join("mart.orders", "core.store_menus", ("store_id",), "a store has several menus"),
+    Join(
+        "core.order_versions",
+        "core.order_line_versions",
+        ("order_id", "lines_version_no"),
+        "a version has several lines, and several versions share them",
+    ),
     Join("mart.orders", "core.order_lines", ("order_id",), "an order has several lines: its money multiplies"),
     Join("mart.orders", "core.order_deliveries", ("order_id",), "an order may have several delivery records"),
 )

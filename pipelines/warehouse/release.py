@@ -13,9 +13,12 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build import warehouse_file
+from pipelines.warehouse.macros import create_macros
 from pipelines.warehouse.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.parquet import write_parquet
 from pipelines.warehouse.session import attached, session
@@ -23,8 +26,6 @@ from pipelines.warehouse.session import attached, session
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import duckdb
 
     from pipelines.settings import Settings
     from pipelines.warehouse.results import BuildResult
@@ -67,6 +68,8 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
             files = write_parquet(con, draft, last, known.files if known else [])
             rows = _rows(con)
             con.execute("drop schema warehouse.build cascade")
+        with duckdb.connect(str(draft / DATABASE)) as released:
+            create_macros(released)
     (draft / DATABASE).chmod(0o444)
     manifest = Manifest(
         id=release_id,

@@ -116,7 +116,9 @@ class World:
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return all rows of all tables, sorted."""
-        return {table.name: sorted(self.rows(f"from {table.name}"), key=repr) for table in tables()}
+        with duckdb.connect(str(warehouse_file(self.data)), read_only=True) as con:
+            con.execute("set timezone = 'UTC'")
+            return {table.name: sorted(con.execute(f"from {table.name}").fetchall(), key=repr) for table in tables()}
 
 
 def gate_counts(kind: str, document: Document) -> dict[str, Any]:

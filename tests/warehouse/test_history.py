@@ -1,0 +1,136 @@
+"""History is kept by increments: a row only on change, out of new documents and the tables themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSIONS = ("core.menu_price_versions", "core.menu_product_versions", "core.modifier_price_versions")
+
+
+def _land_nights(world: Any, menu: Any, first: int, nights: int) -> None:
+    for start in range(first, first + nights, 200):
+        merged = range(start, min(start + 200, first + nights))
+        world.land("menus", [{"id": 1, "at": 24 * n, "document": menu, "verdict": "unchanged"} for n in merged])
+
+
+def test_unchanged_fetches_of_a_menu_add_nothing(world: Any, make_menu: Any) -> None:
+    """A thousand nights of a menu that did not change leave every row of its history as the first night made it."""
+    menu = make_menu(1)
+    world.land("menus", [{"id": 1, "document": menu}])
+    world.build()
+    before = {table: world.rows(f"from {table} order by all") for table in VERSIONS}
+    _land_nights(world, menu, 1, 3)
+    assert not world.build().full  # after a few nights …
+    _land_nights(world, menu, 4, 997)
+    assert not world.build().full  # … and after many
+    assert {table: world.rows(f"from {table} order by all") for table in VERSIONS} == before
+    world.build(full=True)
+    assert {table: world.rows(f"from {table} order by all") for table in VERSIONS} == before
+
+
+def _old_documents(world: Any) -> list[Path]:
+    return sorted((world.data / "raw" / "documents" / "orders").iterdir())
+
+
+def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None:
+    """What a version changed is told from the tables: the files of earlier documents may be out of reach."""
+    world.land("orders", [{"id": i, "document": make_order(i), "at": 1} for i in (1, 2)])
+    world.build()
+    [old] = _old_documents(world)
+    items = [make_order(1)["items"][1]]
+    world.land("orders", [{"id": 1, "document": make_order(1, status="done", items=items), "at": 2}])
+    hidden = old.with_name("out-of-reach")
+    old.rename(hidden)
+    assert not world.build().full
+    hidden.rename(old)
+    changes = "select version_no, field, old, new from core.order_changes order by all"
+    assert world.rows(changes) == [(2, "items", None, None), (2, "status", "preparing", "done")]
+    lines = "select lines_version_no, line_no, line_id from core.order_line_versions order by all"
+    assert world.rows(lines) == [(1, 1, 10), (1, 2, 11), (2, 1, 11)]
+    before = world.contents()
+    assert world.build(full=True).full
+    assert world.contents() == before
+
+
+def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
+    """A, B, A is three versions, and a fourth observation, of A, goes on with the third."""
+    there, back = make_order(1), make_order(1, total_price="99")
+    for hour, document in enumerate((there, back, there, there)):
+        world.land("orders", [{"id": 1, "document": document, "at": hour}])
+        world.build()
+    versions = "select version_no, total_price::varchar, hour(last_seen_at) from core.order_versions order by all"
+    assert world.rows(versions) == [(1, "13.5001", 12), (2, "99.0000", 13), (3, "13.5001", 15)]
+    assert world.rows("select verdict from mart.order_amendments order by version_no") == [
+        ("total_raised",),
+        ("total_lowered",),
+    ]
+
+
+def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
+    """An observation that comes late takes its place among the versions, and all of that order is made anew."""
+    world.land("orders", [{"id": 1, "document": make_order(1, status="done"), "at": 5}])
+    world.build()
+    world.land("orders", [{"id": 1, "document": make_order(1, status="new"), "at": 2}])
+    assert not world.build().full
+    assert world.rows("select version_no, status, changed_fields from core.order_versions order by all") == [
+        (1, "new", []),
+        (2, "done", ["status"]),
+    ]
+    assert world.rows("select status_before, status, times from audit.observed_transitions") == [("new", "done", 1)]
+
+
+def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
+    """A personal field that changed with a version stands among its changed fields, without any value."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "at": 1}])
+    world.land("orders", [{"id": 1, "document": make_order(1, tip="2"), "at": 2, "personal": ["user_name"]}])
+    world.build()
+    assert world.rows("select field, old, new from core.order_changes order by all") == [
+        ("tip", "0.0001", "2.0000"),
+        ("user_name", None, None),
+    ]
+
+
+def test_a_store_that_is_no_longer_listed(world: Any, make_store: Any) -> None:
+    """A store that leaves the listing keeps the time when it was last listed, and a rename is a row."""
+    world.land("stores", [{"id": i, "document": make_store(i), "at": 0} for i in (1, 2)])
+    world.build()
+    for night in (24, 48):
+        world.land("stores", [{"id": 1, "document": make_store(1, name="New"), "at": night}])
+        world.build()
+    listed = (
+        "select store_id, name, last_listed_at::varchar, is_current from core.store_versions "
+        "order by store_id, version_no"
+    )
+    assert world.rows(listed) == [
+        (1, "Store 1", "2026-11-01 12:00:00+00", False),
+        (1, "New", "2026-11-03 12:00:00+00", True),
+        (2, "Store 2", "2026-11-01 12:00:00+00", True),
+    ]
+
+
+@pytest.mark.slow
+def test_versions_really_occur(world: Any, make_order: Any) -> None:
+    """Thirty orders of ten versions each are the same after ten increments as after a rebuild."""
+    for night in range(10):
+        world.land(
+            "orders",
+            [
+                {
+                    "id": i,
+                    "at": 24 * night,
+                    "document": make_order(i, status=f"s{(night + i) % 3}", tip=str(night // 4)),
+                }
+                for i in range(30)
+            ],
+        )
+        world.build()
+    before = world.contents()
+    assert len(before["core.order_versions"]) == 300
+    assert before["audit.observed_transitions"]
+    world.build(full=True)
+    assert world.contents() == before
