@@ -139,8 +139,7 @@ select
     -- when: the change lies between the two times
     pairs.before_last_seen_at,
     pairs.first_seen_at,
-    date_diff('second', orders.created_at, pairs.first_seen_at) / 3600.0::double
-        as hours_after_creation,
+    date_sub('hour', orders.created_at, pairs.first_seen_at) as hours_after_creation,
     -- money
     orders.currency,
     pairs.subtotal_change,

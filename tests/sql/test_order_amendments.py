@@ -60,7 +60,7 @@ def test_each_part_of_the_change(run_table: Run) -> None:
         Decimal("8.5"),
         "total_lowered",
     )
-    assert (row["before_last_seen_at"].hour, row["first_seen_at"].hour, row["hours_after_creation"]) == (3, 4, 3.5)
+    assert (row["before_last_seen_at"].hour, row["first_seen_at"].hour, row["hours_after_creation"]) == (3, 4, 3)
     assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (0, 0, 0)
 
 

@@ -63,6 +63,9 @@ def con(
     world.land("menus", [{"id": n, "document": menu(n)} for n in (10, 11, 12)])
     orders = [{"id": n, "document": order(n), "absences": ["tip=absent"]} for n in range(1, 5)]
     world.land("orders", [*orders, {"id": 9, "verdict": "quarantined", "reason": "wrong_type"}])
+    for hour, (status, total) in enumerate((("sent", "8"), ("done", "8")), 1):
+        changed = order(1) | {"status": status, "total_price": total, "items": [order(1)["items"][0]] * 3}
+        world.land("orders", [{"id": 1, "at": hour, "document": changed}])
     build(world.settings)
     with duckdb.connect(str(warehouse_file(world.data)), read_only=True) as connection:
         yield connection

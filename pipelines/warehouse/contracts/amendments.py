@@ -1,6 +1,6 @@
 """Contracts of what changed: amendments of orders' money, and changes of status that were observed."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Hours, Id, Instant, Money, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Money, Text, column
 
 _PART = "{0} now less before; null where either version states none."
 _OBSERVED = "When such a change was first seen; null where only archives of unknown time show it."
@@ -25,8 +25,9 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
     first_seen_at: Instant = column(
         "When this version was first observed; null for an archive of unknown time.", nullable=True
     )
-    hours_after_creation: Hours = column(
-        "Hours from the order's creation to first_seen_at: the change came no later. Null where a time is not known.",
+    hours_after_creation: Count = column(
+        "Whole hours from the order's creation to first_seen_at: the change came no later. Null where a time is not "
+        "known.",
         nullable=True,
     )
     currency: Text = column(
