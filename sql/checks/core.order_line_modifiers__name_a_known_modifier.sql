@@ -27,6 +27,13 @@ comparable as (
     inner join core.menus as menus on store_menus.menu_id = menus.menu_id
 ),
 
+-- what they sell is on a menu that nobody has seen
+unseen as (
+    select stores.store_id,
+    from core.stores as stores
+    anti join comparable on stores.store_id = comparable.store_id
+),
+
 ordered as (
     select
         sold.order_id,
@@ -39,6 +46,7 @@ ordered as (
     from core.order_line_modifiers as sold
     inner join core.orders as orders on sold.order_id = orders.order_id
     cross join raw.settings as settings
+    anti join unseen on orders.store_id = unseen.store_id
     where sold.modifier_id is not null
 )
 

@@ -81,6 +81,14 @@ def test_no_menu_to_compare_with(run_check: Run) -> None:
     assert run_check("core.order_lines__name_a_known_product", sold(1, 5)) == []
 
 
+def test_no_menu_of_the_store_to_compare_with(run_check: Run) -> None:
+    """What a store sells whose every menu was refused is not listed line by line, though other menus are known."""
+    claim = "core.order_lines__name_a_known_product"
+    given = PRODUCTS | {"core.stores": [{"store_id": 1}, {"store_id": 3}]}
+    assert run_check(claim, given | sold(3, 8)) == []
+    assert [row["detail"] for row in run_check(claim, given | sold(1, 8))] == ["product 8"]
+
+
 @pytest.mark.parametrize(("mode", "known"), [("global", [5, 6]), ("per_menu", [5])])
 def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
     """Modifiers are looked for where products are: on any menu, or on the store's own."""
