@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from pipelines.warehouse import BuildResult, Release
 
 _SHOWN = 20  # refusals in a terminal; all are in audit.quarantine
-_TRY = (
-    "select store_name, sum(total_price) as money from mart.orders group by store_name order by money desc limit 5",
-    "from mart.daily_store_sales where business_date is not null order by business_date desc, store_id limit 5",
-    "select check_name, count(*) as violations from audit.findings group by check_name order by violations desc",
+TRY = (
+    """select store_id, store_name, sale_class, currency, sum(orders) as orders, sum(total_price) as money
+    from mart.daily_store_sales group by all order by money desc limit 5""",
+    """select product_id, max(name_when_ordered) as name, sum(units) as units
+    from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by units desc limit 5""",
+    """select check_name, count(*) as violations, min(entity_id) as such_as
+    from audit.findings group by all order by violations desc""",
 )
 
 
@@ -118,9 +121,9 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         warned = findings[0] if findings else 0
     failing = len(night.failing)
     yield f"Checks: {night.checks - failing} passed, {failing} warn ({warned:,} rows in audit.findings)"
-    yield "Try next: open the file with DuckDB, read-only"
-    yield f"  duckdb -readonly {file}"
-    for query in _TRY:
+    yield "Try next, in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
+    yield f"  {file}"
+    for query in TRY:
         yield f"  {query};"
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
@@ -69,6 +69,17 @@ def _environ(folder: Path, base_url: str) -> dict[str, str]:
         "ORDERMART_VAULT__KEY_FILE": str(keys),
         "ORDERMART_DATA__DIR": str(folder / "data"),
     }
+
+
+@pytest.fixture(scope="session")
+def place_of() -> Any:
+    """Give `place_of(folder, base_url, **environ)`: a place without a service of ours, its keys made if need be."""
+
+    def make(folder: Path, base_url: str, **environ: str) -> Place:
+        nothing = folder / "none"
+        return Place(folder, base_url, nothing, nothing, _environ(folder, base_url) | environ)
+
+    return make
 
 
 @pytest.fixture(scope="session")

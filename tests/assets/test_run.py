@@ -10,6 +10,7 @@ import dagster as dg
 
 from pipelines.assets.home import dagster_home
 from pipelines.assets.lock import run_lock
+from pipelines.report.summary import TRY
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -160,6 +161,12 @@ def test_the_run_is_in_dagsters_history(published: Place) -> None:
         records = instance.fetch_materializations(dg.AssetKey(["core", "orders"]), limit=1).records
         metadata = records[0].asset_materialization.metadata
     assert metadata["dagster/row_count"].value == published.all("select count(*) from core.orders")[0][0]
+
+
+def test_what_the_summary_proposes_answers(published: Place) -> None:
+    """Each query that a run proposes runs on its release and has an answer."""
+    for query in TRY:
+        assert published.all(query), query
 
 
 def test_planted_warnings_are_found(published: Place) -> None:

@@ -1,0 +1,233 @@
+"""A release: one file and Parquet that are the warehouse's, described, whole, and switched to in one rename."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.warehouse import BuildBlocked, publish, release, tables
+from pipelines.warehouse.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ZONES = ("UTC", "America/Los_Angeles", "Asia/Kathmandu")
+
+
+def fill(world: Any, makers: Any) -> Any:
+    """Land two stores, a menu and ten orders over three days in two months."""
+    make_order, make_menu, make_store = makers
+    world.land("stores", [{"id": i, "document": make_store(i)} for i in (1, 2)])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    orders = [make_order(i, **({"created_at": "2026-10-02T22:30:00Z"} if i > 7 else {})) for i in range(1, 11)]
+    orders[0]["created_at"] = None
+    world.land("orders", [{"id": each["id"], "document": each, "customer": f"c{each['id']}"} for each in orders])
+    return world
+
+
+@pytest.fixture
+def landed(world_of: Any, makers: Any, tmp_path: Path) -> Any:
+    """Give a world of ten orders that may be changed; it keeps two releases."""
+    return fill(world_of(tmp_path / "landed", ORDERMART_WAREHOUSE__KEEP_RELEASES="2"), makers)
+
+
+@pytest.fixture(scope="module")
+def shown(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give a world of ten orders with a release; tests of it only read."""
+    world = fill(world_of(tmp_path_factory.mktemp("shown")), makers)
+    publish(world.settings, world.build())
+    return world
+
+
+def current(world: Any) -> Path:
+    """Return the folder of the release that readers see."""
+    folder: Path = (world.data / "published" / "current").resolve()
+    return folder
+
+
+def read(folder: Path, sql: str, zone: str = "UTC") -> list[tuple[Any, ...]]:
+    """Return the rows of a select on a release, as a reader's session in a timezone gets them."""
+    with duckdb.connect(str(folder / "ordermart.duckdb"), read_only=True) as con:
+        con.execute(f"set timezone = '{zone}'")
+        return con.execute(sql).fetchall()
+
+
+@pytest.mark.duckdb2
+def test_the_file_explains_itself(shown: Any) -> None:
+    """Every table and column has its comment, no table has a key or an index, and what the build remembers is gone."""
+    folder = current(shown)
+    assert read(folder, "select distinct schema_name from duckdb_tables() order by 1") == [
+        ("audit",),
+        ("core",),
+        ("mart",),
+    ]
+    assert read(folder, "select table_name from duckdb_tables() where coalesce(comment, '') = ''") == []
+    columns = "select table_name, column_name from duckdb_columns() where not internal and coalesce(comment, '') = ''"
+    assert read(folder, columns) == []
+    keys = "select * from duckdb_constraints() where constraint_type in ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')"
+    assert read(folder, keys) == []
+    assert read(folder, "from duckdb_indexes()") == []
+    with pytest.raises(PermissionError if os.geteuid() else duckdb.Error):
+        (folder / "ordermart.duckdb").open("r+b") if os.geteuid() else read(folder, "delete from core.orders")
+
+
+@pytest.mark.duckdb2
+def test_parquet_and_file_hold_the_same_rows(shown: Any) -> None:
+    """Every table's Parquet has the rows of the DuckDB file, decimals and times to the digit."""
+    folder = current(shown)
+    for table in tables():
+        schema, _, name = table.name.partition(".")
+        columns = ", ".join(f'"{column.name}"' for column in table.columns)
+        files = sorted(str(path) for path in (folder / "parquet" / schema / name).rglob("*.parquet"))
+        assert files or not read(folder, f"from {table.name}"), table.name
+        if files:
+            parquet = f"select {columns} from read_parquet({files}, hive_partitioning = false)"
+            stored = f"select {columns} from {table.name}"
+            assert read(folder, f"({parquet} except all {stored}) union all ({stored} except all {parquet})") == []
+            types = "select column_type from (describe {})"
+            assert read(folder, types.format(parquet)) == read(folder, types.format(stored)), table.name
+
+
+def test_the_manifest_tells_every_file(shown: Any) -> None:
+    """Counts of rows, a hash of every file, the code's and the settings' version: nothing more lies in the folder."""
+    folder = current(shown)
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert manifest.rows == {name: len(rows) for name, rows in shown.contents().items()}
+    assert manifest.code["version"]
+    assert len(manifest.settings) == 64
+    on_disk = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {"manifest.json"}
+    assert {file.path for file in manifest.files} == on_disk
+    for file in manifest.files:
+        content = (folder / file.path).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256), file.path
+
+
+def test_the_answers_do_not_depend_on_the_readers_clock(shown: Any) -> None:
+    """Three session timezones read the same business days, local times and sums from a release."""
+    folder = current(shown)
+    days = "select order_id, business_date::varchar, created_at_local::varchar from mart.orders order by 1"
+    sums = "select store_id, business_date::varchar, sale_class, total_price from mart.daily_store_sales order by all"
+    for sql in (days, sums):
+        assert len({tuple(read(folder, sql, zone)) for zone in ZONES}) == 1
+    assert ("2026-10-03",) in read(folder, "select business_date::varchar from mart.orders")  # 22:30 UTC, in Berlin
+    assert (None,) in read(folder, "select business_date from mart.orders")
+
+
+def test_classes_add_up_to_everything_placed(shown: Any) -> None:
+    """Orders and money of all sale classes together are those of core.orders, the null day included."""
+    folder = current(shown)
+    placed = read(folder, "select count(*), sum(total_price) from core.orders")
+    assert read(folder, "select sum(orders)::bigint, sum(total_price) from mart.daily_store_sales") == placed
+    assert read(folder, "select count(*), sum(total_price) from mart.orders") == placed
+
+
+def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> None:
+    """A night that changes an order of November writes November anew, and links October."""
+    publish(landed.settings, landed.build())
+    before = current(landed)
+    landed.land("orders", [{"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2"}])
+    publish(landed.settings, landed.build())
+    after = current(landed)
+    assert before != after
+    months = {"2026-10": True, "2026-11": False}
+    for month, is_same in months.items():
+        files = [next((each / f"parquet/core/orders/month={month}").iterdir()) for each in (before, after)]
+        assert (files[0].stat().st_ino == files[1].stat().st_ino) is is_same
+    assert read(before, "select tip from core.orders where order_id = 2") != read(
+        after, "select tip from core.orders where order_id = 2"
+    )
+
+
+def test_nothing_new_publishes_nothing(landed: Any) -> None:
+    """Publishing the same state again leaves the release that stands; old ones beyond keep_releases go."""
+    first = publish(landed.settings, landed.build())
+    assert publish(landed.settings).id == first.id
+    assert [each.name for each in (landed.data / "published" / "releases").iterdir()] == [first.id]
+
+
+@pytest.mark.slow
+def test_old_releases_go(landed: Any, make_order: Any) -> None:
+    """As many releases stay as the setting says, and `current` is the last of them."""
+    published = []
+    for hour in range(1, 4):
+        document = make_order(2, tip=str(hour))
+        landed.land("orders", [{"id": 2, "document": document, "at": hour, "customer": "c2"}])
+        published.append(publish(landed.settings, landed.build()).id)
+    assert sorted(each.name for each in (landed.data / "published" / "releases").iterdir()) == published[1:]
+    assert current(landed).name == published[-1]
+
+
+def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> None:
+    """The flat rows differ from what the gate counted: the build says where, and warehouse and release stand."""
+    publish(landed.settings, landed.build())
+    before, rows = current(landed), landed.contents()
+    wrong = {"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2", "gate": {"lines": 3}}
+    landed.land("orders", [wrong])
+    for full in (False, True):
+        with pytest.raises(BuildBlocked, match=r"core\.orders__match_the_gate"):
+            landed.build(full=full)
+        assert landed.contents() == rows
+        assert current(landed) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "_sync_tree", "_switch", "_prune"])
+def test_an_end_in_the_middle_leaves_old_or_new(
+    landed: Any, make_order: Any, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Ended before any step, publishing leaves a release that opens; the next publication makes up for it."""
+    publish(landed.settings, landed.build())
+    old = current(landed)
+    landed.land("orders", [{"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2"}])
+    landed.build()
+    with monkeypatch.context() as patched:
+        patched.setattr(release, step, _end)
+        with pytest.raises(KeyboardInterrupt):
+            publish(landed.settings)
+    assert (current(landed) == old) is (step != "_prune")
+    assert read(current(landed), "select count(*) from core.orders") == [(10,)]
+    publish(landed.settings)
+    assert current(landed) != old
+    assert read(current(landed), "select tip::varchar from core.orders where order_id = 2") == [("3.0000",)]
+    assert not list((landed.data / "published").rglob(".unfinished-*"))
+
+
+@pytest.mark.slow
+def test_a_reader_sees_one_release(landed: Any, make_order: Any) -> None:
+    """Who resolves `current` once, again and again while releases change, always finds file and Parquet that agree."""
+    publish(landed.settings, landed.build())
+    stop, wrong = threading.Event(), []
+
+    def look(publishing: Callable[[], bool] = stop.is_set) -> None:
+        while not publishing():
+            folder = current(landed)
+            try:
+                tip = read(folder, "select tip from core.orders where order_id = 2")
+                again = read(folder, f"select tip from '{folder}/parquet/core/orders/**/*.parquet' where order_id = 2")
+            except (duckdb.IOException, FileNotFoundError):  # the release was one of those that go
+                continue
+            if tip != again:
+                wrong.append((tip, again))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for hour in range(1, 4):
+            document = make_order(2, tip=str(hour))
+            landed.land("orders", [{"id": 2, "document": document, "at": hour, "customer": "c2"}])
+            publish(landed.settings, landed.build())
+    finally:
+        stop.set()
+        reader.join()
+    assert wrong == []
+
+
+def _end(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
