@@ -144,6 +144,7 @@ RAW: dict[str, dict[str, str]] = {
         "last_good_at": "TIMESTAMP WITH TIME ZONE",
         **_LINEAGE,
         **_CHECKS,
+        "last_source": "VARCHAR",
     },
     "raw.observations": OBSERVATION,
     "raw.refusals": OBSERVATION,

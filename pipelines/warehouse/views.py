@@ -150,7 +150,7 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
             select
                 kind, id, customer_key, last_good_at,
                 misses >= 3 as is_gone, fetched_at as _fetched_at, fetch_load_id as _load_id, sha256 as _payload_sha256,
-                last_checked_at, last_verdict, misses
+                last_checked_at, last_verdict, misses, last_source
             from {STATES}
             """
         )

@@ -1,6 +1,6 @@
 """Contracts of what night operations look at: requests, coverage, control totals, plans."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Share, Text, column
 
 KINDS = ("orders", "menus", "stores")
 OUTCOMES = ("accepted", "unchanged", "quarantined", "missing", "failed")
@@ -72,3 +72,39 @@ class ControlTotals(
     amount_difference: Amount = column("amount_held less amount_stated.", nullable=True)
     entry_no: Count = column("The act of the ledger that brought the total.", ge=1)
     imported_at: Instant = column("When it was imported.")
+
+
+class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "business_date")):
+    """One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
+
+    Source: raw.states, what webhooks named as far as it is remembered ([webhooks] keep_days), mart.orders for store and
+    day, and audit.control_totals. ids = fetched + from_archive + missing + failed + quarantined + never_asked.
+    Traps: an id of which no document was ever accepted has no store and no day: it stands in the row where both are
+    null, beside known orders that state neither. The interface cannot list orders, so nothing here says how many there
+    are: completeness is known only where a control total was imported.
+    """
+
+    store_id: Id = column("The store, as the service numbers it; null where no document says it.", nullable=True)
+    business_date: Day = column("The business day of the orders; null where no document says it.", nullable=True)
+    ids: Count = column("How many order ids were named by a webhook, asked for or landed.", ge=0)
+    hinted: Count = column("How many of them a webhook named.", ge=0)
+    known: Count = column("How many are orders that we hold, in whatever state.", ge=0)
+    fetched: Count = column("How many the service answered with a document when last asked.", ge=0)
+    unchanged: Count = column("How many of those fetched were as they had been.", ge=0)
+    from_archive: Count = column("How many were last seen in a file, not asked for since.", ge=0)
+    missing: Count = column("How many were not found (404) when last asked for.", ge=0)
+    failed: Count = column("How many gave no answer when last asked for.", ge=0)
+    quarantined: Count = column("How many were refused by the gate when last seen.", ge=0)
+    never_asked: Count = column("How many a webhook named and nobody has asked for yet.", ge=0)
+    stale: Count = column("How many a webhook named after they were last answered, or that never were.", ge=0)
+    completeness_basis: Text = column(
+        "What completeness is measured against: control_total, or unknown where nothing gives a denominator.",
+        isin=("control_total", "unknown"),
+    )
+    orders_stated: Count = column(
+        "How many orders the control total states that counts most sale classes; null without one.", nullable=True
+    )
+    orders_held: Count = column("How many orders of those classes we hold; null without a total.", nullable=True)
+    completeness: Share = column(
+        "orders_held / orders_stated, above 1 where we hold more; null where it is unknown.", nullable=True
+    )

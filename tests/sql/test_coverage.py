@@ -1,0 +1,78 @@
+"""audit.coverage: what was announced and what became of it, by store and business day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+DAY = dt.date(2026, 10, 31)
+COUNTS = ("ids", "hinted", "known", "fetched", "unchanged", "missing", "failed", "quarantined", "never_asked", "stale")
+
+
+def state(id_: int, verdict: str, source: str = "live", hour: int | None = 3) -> dict[str, Any]:
+    """Return a row of raw.states of an order, last answered at that hour."""
+    at = None if hour is None else f"2026-11-01T{hour:02}:00:00Z"
+    return {"kind": "orders", "id": id_, "last_verdict": verdict, "last_source": source, "last_checked_at": at}
+
+
+def hint(id_: int, hour: int, kind: str = "orders") -> dict[str, Any]:
+    """Return a row of raw.hints, received at that hour."""
+    return {"seq": id_, "kind": kind, "id": id_, "received_at": f"2026-11-01T{hour:02}:30:00Z"}
+
+
+def order(order_id: int, store_id: int | None = 7) -> dict[str, Any]:
+    """Return a row of mart.orders."""
+    return {"order_id": order_id, "store_id": store_id, "business_date": DAY}
+
+
+def test_each_id_stands_once(run_table: Run) -> None:
+    """Known ids stand under their store and day, by what came last; ids never known under neither."""
+    rows = run_table(
+        "audit.coverage",
+        {
+            "raw.states": [
+                state(1, "accepted"),
+                state(2, "unchanged"),
+                state(3, "missing"),
+                state(4, "quarantined"),
+                state(5, "failed", hour=None),
+                state(6, "accepted", "archive"),
+                {**state(1, "missing"), "kind": "menus"},
+            ],
+            "raw.hints": [hint(1, 2), hint(2, 2), hint(2, 4), hint(5, 2), hint(9, 2), hint(1, 5, "menus")],
+            "mart.orders": [order(each) for each in (1, 2, 3, 6)],
+        },
+    )
+    assert [(row["store_id"], *(row[name] for name in COUNTS)) for row in rows] == [
+        (7, 4, 2, 4, 2, 1, 1, 0, 0, 0, 1),
+        (None, 3, 2, 0, 0, 0, 0, 1, 1, 1, 2),
+    ]
+    assert [row["from_archive"] for row in rows] == [1, 0]
+    assert {(row["completeness_basis"], row["completeness"]) for row in rows} == {("unknown", None)}
+
+
+def test_a_control_total_is_a_denominator(run_table: Run) -> None:
+    """The total that counts most classes measures completeness; a day of which nothing is held is a row too."""
+    total = {"business_date": DAY, "money_part": "tip", "comparison": "different"}
+    rows = run_table(
+        "audit.coverage",
+        {
+            "raw.states": [state(1, "accepted"), state(2, "accepted")],
+            "mart.orders": [order(1), order(2)],
+            "audit.control_totals": [
+                {**total, "store_id": 7, "sale_classes": "counted", "orders_stated": 1, "orders_held": 1},
+                {**total, "store_id": 7, "sale_classes": "counted+gone", "orders_stated": 4, "orders_held": 2},
+                {**total, "store_id": 8, "sale_classes": "counted", "orders_stated": 3, "orders_held": 0},
+                {**total, "store_id": 9, "sale_classes": "counted", "orders_stated": 3, "comparison": "unknown"},
+            ],
+        },
+    )
+    assert [(r["store_id"], r["known"], r["completeness_basis"], r["completeness"]) for r in rows] == [
+        (7, 2, "control_total", 0.5),
+        (8, 0, "control_total", 0.0),
+    ]
