@@ -12,6 +12,7 @@ import dagster as dg
 
 from pipelines.assets.home import dagster_home
 from pipelines.assets.lock import run_lock
+from pipelines.assets.raw import SAID
 from pipelines.report.summary import Night
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def run_night(
         ),
         checks=len(evaluations),
         undone=tuple(_undone(result)),
+        said=tuple(_said(result)),
     )
 
 
@@ -93,7 +95,9 @@ def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
         if key is not None and key.path[0] == "raw":
             metadata = event.materialization.metadata
             landed[key.path[1]] = {
-                name: _number(value) for name, value in metadata.items() if not name.startswith("dagster/")
+                name: _number(value)
+                for name, value in metadata.items()
+                if not name.startswith("dagster/") and name != SAID
             }
     return landed
 
@@ -104,6 +108,12 @@ def _undone(result: dg.ExecuteInProcessResult) -> Iterator[str]:
             for what, became in event.materialization.metadata.items():
                 if isinstance(became.value, str):
                     yield f"{what}: {became.value}"
+
+
+def _said(result: dg.ExecuteInProcessResult) -> Iterator[str]:
+    for event in result.get_asset_materialization_events():
+        if SAID in event.materialization.metadata:
+            yield from str(event.materialization.metadata[SAID].value).splitlines()
 
 
 def _number(value: Any) -> int:

@@ -1,6 +1,6 @@
-"""Put known orders that are due again on the work list: the values come from the warehouse, the rules from the inbox.
+"""Put known orders that are due again on the work list, and say afterwards what came of it.
 
-Knows nothing of Dagster or HTTP.
+The values come from the warehouse and from what was landed, the rules from the inbox. Knows nothing of Dagster or HTTP.
 """
 
 from __future__ import annotations
@@ -8,43 +8,86 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+import pyarrow.parquet as pq
+
 from pipelines.inbox.deliveries import hinted_ids
 from pipelines.inbox.gaps import gap_ids, gap_report
-from pipelines.inbox.planner import KnownOrder, add_plan, plan
-from pipelines.warehouse.known import known_among, known_orders, never_found
+from pipelines.inbox.learning import History, learn, missed_changes
+from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, plan
+from pipelines.inbox.plans import keep_plan, plans, tell
+from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.worklist import GAP_PROBE
+from pipelines.landing import raw_files
+from pipelines.warehouse.known import histories, known_orders, never_found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Literal
 
     from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Settings
 
-GAP = "gap probe"
-
 
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
     """Add the known orders that are due again, within [planner] budget; return what was planned, in sentences."""
     now = now or datetime.now(UTC)
-    planned = plan(_known(settings), now, settings.planner)
+    learned = learn(History(*each) for each in histories(settings.data_dir))
+    planned = plan(_known(settings), now, settings.planner, learned=learned)
     add_plan(work, planned)
     said = [planned.sentence()]
+    if learned.orders:
+        said.append(learned.sentence())
+    gap: list[int] = []
     if settings.planner.gap_probe:
-        ids = gap_ids(
+        gap = gap_ids(
             (known.order_id for known in known_orders(settings.data_dir)),
             never_found(settings.data_dir),
             settings.planner.gap_budget,
         )
-        work.add("orders", ids, GAP)
-        said.append(f"{len(ids)} ids between known ones are asked for")
+        work.add("orders", gap, GAP_PROBE)
+    if planned.due or planned.sample or gap:
+        keep_plan(inbox_path(settings.data_dir), planned, gap, now)
     return said
 
 
-def probed(settings: Settings, asked: set[int]) -> str:
-    """Say how many ids of a gap probe exist, and how many of them no webhook had named."""
-    found = known_among(settings.data_dir, asked)
-    path = settings.data_dir / "inbox" / "worklist.sqlite"
-    return gap_report(asked, found, hinted_ids(path, "orders")).sentence()
+def what_came(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
+    """Say, and remember, what the sample and the gap probe of the last plan showed, by what these loads observed.
+
+    An order of the sample that something else asked for too, such as a webhook, did not change unseen. Return no
+    sentence where nothing was planned since the last was told.
+    """
+    path = inbox_path(settings.data_dir)
+    last = plans(path)[-1:]
+    if not last or last[0].told_at is not None:
+        return []
+    (kept,) = last
+    verdicts = _verdicts(settings, loads)
+    sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
+    answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
+    changed = sum(verdicts[id_] == "accepted" and _only_drawn(work, id_) for id_ in answered)
+    missed = missed_changes(len(answered), changed, kept.population)
+    found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
+    gaps = gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, hinted_ids(path, "orders"))
+    missing = sum(verdict == "missing" for verdict in sample.values())
+    tell(path, kept.no, missed, missing, gaps)
+    return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
+
+
+def _only_drawn(work: WorkList, id_: int) -> bool:
+    entry = work.entry("orders", id_)
+    return entry is None or entry.why == {SAMPLE}
+
+
+def _verdicts(settings: Settings, loads: Sequence[str]) -> dict[int, str]:
+    """Return the last verdict of each order in these loads."""
+    wanted = set(loads)
+    found: dict[int, str] = {}
+    for file in raw_files(settings.data_dir, "orders").observations:
+        if wanted & set(file.load_ids):
+            table = pq.read_table(file.path, columns=["id", "verdict", "load_id"])
+            columns = (column.to_pylist() for column in table.columns)
+            found.update({id_: verdict for id_, verdict, load_id in zip(*columns, strict=True) if load_id in wanted})
+    return found
 
 
 def _known(settings: Settings) -> Iterator[KnownOrder]:

@@ -10,11 +10,13 @@ from typing import Any
 import dagster as dg
 
 from pipelines.assets.lock import goes_on_since
-from pipelines.assets.plan import plan_orders
+from pipelines.assets.plan import plan_orders, what_came
 from pipelines.assets.pull import Pulled, pull
 from pipelines.assets.request import ask_for
+from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 
+SAID = "what was planned, and what came of it"
 _NEEDS = {"settings", "progress", "run_lock"}
 
 
@@ -83,10 +85,16 @@ def raw_orders(context: dg.AssetExecutionContext, config: OrderRequest) -> dg.Ma
             unless_done_since=since,
         )
         if config.plans:
-            for sentence in plan_orders(context.resources.settings, work):
-                context.log.info(sentence)
+            said.extend(plan_orders(context.resources.settings, work))
 
-    return _landed(context, "orders", ask)
+    said: list[str] = []
+    settings = context.resources.settings
+    return _landed(context, "orders", ask, then=lambda pulled: [*said, *_told(settings, pulled)])
+
+
+def _told(settings: Any, pulled: Pulled) -> list[str]:
+    with WorkList(inbox_path(settings.data_dir)) as work:
+        return what_came(settings, work, pulled.loads)
 
 
 def _landed(
@@ -95,6 +103,7 @@ def _landed(
     ask: Callable[[WorkList, datetime | None], None] | None = None,
     *,
     lists: bool = True,
+    then: Callable[[Pulled], list[str]] | None = None,
 ) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
     since = goes_on_since(settings.data_dir)
@@ -109,4 +118,8 @@ def _landed(
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")
     for refusal in pulled.refused[:20]:
         context.log.warning("%s %s: %s %s", kind, refusal.id, refusal.reason, refusal.pointer or "")
-    return dg.MaterializeResult(metadata={"dagster/row_count": pulled.asked, **counts})
+    said = [] if then is None else then(pulled)
+    for sentence in said:
+        context.log.info(sentence)
+    told = {SAID: "\n".join(said)} if said else {}
+    return dg.MaterializeResult(metadata={"dagster/row_count": pulled.asked, **counts, **told})

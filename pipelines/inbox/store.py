@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT = 1
+_LAYOUT = 2  # 1 had no plans
 
 # due_at is null for whatever waits for nothing: done, dead letters, given up. `hints` counts
 # additions and `covers` is its value when the fetch under way began: a later hint makes
@@ -59,6 +59,25 @@ create table if not exists deliveries (
 ) strict;
 
 create index if not exists deliveries_undecodable on deliveries (seq) where undecodable is not null;
+
+create table if not exists plans (
+    no integer primary key,
+    planned_at integer not null,
+    due integer not null,
+    left_out integer not null,
+    population integer not null,
+    sample text not null,
+    gap text not null,
+    told_at integer,
+    checked integer,
+    changed integer,
+    missing integer,
+    confidence real,
+    low real,
+    high real,
+    gap_found integer,
+    gap_unnamed integer
+) strict;
 """
 
 
@@ -109,7 +128,7 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         layout = connection.execute("pragma user_version").fetchone()[0]
-        if layout == 0:
+        if layout < _LAYOUT:  # every change so far added a table
             connection.executescript(f"begin immediate; {_TABLES} pragma user_version = {_LAYOUT}; commit;")
         elif layout != _LAYOUT:
             raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads {_LAYOUT}")

@@ -42,6 +42,7 @@ class Night:
     failing: tuple[tuple[str, str, int], ...] = ()
     checks: int = 0
     errors: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # of the plan, and what came of it
     undone: tuple[str, ...] = ()  # chores that failed, a sentence each
 
 
@@ -86,6 +87,8 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
         yield f"  {kind + ':':8} {counts or 'nothing was due'}"
     for table, check, violations in night.failing:
         yield f"  check {table} {check}: {violations:,} rows"
+    for sentence in night.said:
+        yield f"  {sentence}"
     for chore in night.undone:
         yield f"  chore not done: {chore}"
     if night.published and release is not None:

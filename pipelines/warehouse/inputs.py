@@ -14,6 +14,7 @@
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
+| raw.plans | what was planned night by night, and what came of it: a source |
 | raw.control_totals | the control totals that stand in the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 

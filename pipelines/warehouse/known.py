@@ -55,6 +55,23 @@ def known_orders(data_dir: Path) -> Iterator[Known]:
         yield Known(order_id, _moment(created), status, _moment(checked), presence, is_archive_only)
 
 
+def histories(data_dir: Path) -> Iterator[tuple[dt.datetime, dt.datetime | None, dt.datetime]]:
+    """Yield of every order whose times are known: created, last seen to change (None: never), last seen."""
+    query = """
+        select
+            epoch_us(orders.created_at),
+            epoch_us(max(versions.first_seen_at) filter (where versions.version_no > 1)),
+            epoch_us(max(versions.last_seen_at)),
+        from core.orders as orders
+        join core.order_versions as versions using (order_id)
+        where orders.created_at is not null
+        group by orders.order_id, orders.created_at
+        having max(versions.last_seen_at) is not null
+    """
+    for created, changed, seen in _rows(data_dir, query):
+        yield _EPOCH + dt.timedelta(microseconds=created), _moment(changed), _EPOCH + dt.timedelta(microseconds=seen)
+
+
 def known_among(data_dir: Path, order_ids: Iterable[int]) -> set[int]:
     """Return which of these ids are orders that the warehouse has."""
     ids = list(order_ids)

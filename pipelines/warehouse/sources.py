@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipelines.inbox.deliveries import deliveries, span
+from pipelines.inbox.plans import plans, plans_state
 from pipelines.ledger import Ledger, totals_in_force
 from pipelines.warehouse import inputs
 
@@ -73,6 +74,46 @@ def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     con.from_arrow(rows).insert_into(name)
 
 
+def _plans_state(data_dir: Path) -> str:
+    path = _inbox(data_dir)
+    return plans_state(path) if path.exists() else ""
+
+
+def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    if not _inbox(data_dir).exists():
+        return
+    kept = plans(_inbox(data_dir))
+    counts = {
+        "due": [each.due for each in kept],
+        "left_out": [each.left_out for each in kept],
+        "population": [each.population for each in kept],
+        "sampled": [len(each.sample) for each in kept],
+        "checked": [each.checked for each in kept],
+        "changed": [each.changed for each in kept],
+        "missing": [each.missing for each in kept],
+    }
+    shares = {
+        "confidence": [each.confidence for each in kept],
+        "share_low": [each.low for each in kept],
+        "share_high": [each.high for each in kept],
+    }
+    gaps = {
+        "gap_asked": [len(each.gap) for each in kept],
+        "gap_found": [each.gap_found for each in kept],
+        "gap_unnamed": [each.gap_unnamed for each in kept],
+    }
+    rows = pa.table(
+        {
+            "plan_no": pa.array([each.no for each in kept], pa.int64()),
+            "planned_at": pa.array([each.planned_at for each in kept], pa.timestamp("us", tz="UTC")),
+            **{column: pa.array(values, pa.int64()) for column, values in counts.items()},
+            **{column: pa.array(values, pa.float64()) for column, values in shares.items()},
+            **{column: pa.array(values, pa.int64()) for column, values in gaps.items()},
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
 def _ledger_state(data_dir: Path) -> str:
     """Acts are only ever added: another size is another ledger."""
     lines = data_dir / "ledger" / "ledger.jsonl"
@@ -98,5 +139,6 @@ def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: 
 
 SOURCES: dict[str, Source] = {
     "raw.hints": Source(_hints_state, _create_hints),
+    "raw.plans": Source(_plans_state, _create_plans),
     "raw.control_totals": Source(_ledger_state, _create_control_totals),
 }

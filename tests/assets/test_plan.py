@@ -5,12 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
-from pipelines.assets.plan import plan_orders
+from pipelines.assets.plan import plan_orders, what_came
 from pipelines.assets.pull import AddressInDoubtError, pull
+from pipelines.inbox.plans import plans
 from pipelines.inbox.worklist import WorkList
+from pipelines.landing import open_load
 from pipelines.settings import load_settings
+from pipelines.vault import open_vault
 from pipelines.warehouse import build
 
 if TYPE_CHECKING:
@@ -69,3 +73,36 @@ def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> N
     assert 0 < len(asked) <= 7
     assert all(ids[0] < each < ids[-1] for each in asked)
     assert not set(asked) & {row for row in ids if row not in asked}
+
+
+def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
+    """Old orders that changed are counted, but for one that a webhook named; the probe is told too."""
+    ids = _landed(place, 30)
+    young = {
+        "HOT_DAYS": "1",
+        "WARM_DAYS": "2",
+        "COLD_DAYS": "3",
+        "SAMPLE": "30",
+        "GAP_PROBE": "true",
+        "GAP_BUDGET": "5",
+    }
+    settings = _settings(place, **{f"ORDERMART_PLANNER__{name}": value for name, value in young.items()})
+    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+        for id_ in ids[:3]:  # as they were once: the service has them otherwise
+            load.judge(b'{"id":%d,"created_at":"2026-10-01T10:00:00Z"}' % id_, id_)
+        load.commit()
+    build(settings)
+    with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
+        work.add("orders", [ids[0]], why="webhook")
+        pulled = pull(settings, "orders", ask=lambda work: plan_orders(settings, work) and None)
+        sample, gap = what_came(settings, work, pulled.loads)
+        assert what_came(settings, work, pulled.loads) == []
+    assert "old orders drawn at random 2 had changed unseen" in sample
+    assert gap.startswith("5 ids between known ones were asked for")
+    (kept,) = plans(place.data / "inbox" / "worklist.sqlite")
+    assert (kept.checked, kept.changed, kept.missing) == (kept.population, 2, 0)
+    assert kept.population >= 27  # a few have planted faults
+    build(settings)
+    with duckdb.connect(str(place.data / "warehouse" / "warehouse.duckdb"), read_only=True) as con:
+        row = con.sql("select sampled, changed, changed_share_low, changed_share_high from audit.plans").fetchone()
+    assert row == (kept.population, 2, kept.low, kept.high)

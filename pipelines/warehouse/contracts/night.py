@@ -108,3 +108,31 @@ class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "
     completeness: Share = column(
         "orders_held / orders_stated, above 1 where we hold more; null where it is unknown.", nullable=True
     )
+
+
+class Plans(Contract, table="audit.plans", scope="all", key=("plan_no",)):
+    """One row per night's plan: what was asked for again, and what its random sample and its gap probe showed.
+
+    Source: the inbox, where a plan is kept with what came of it: a log that a rebuild cannot make anew. A plan that
+    asked for nothing has no row.
+    Traps: the share is of old orders that nothing else asks for, and counts only changes that no webhook named; its
+    bounds are the exact ones of Clopper and Pearson (Biometrika 26, 1934). Figures of the answers are null for a run
+    that was stopped before them.
+    """
+
+    plan_no: Count = column("The number of the plan, from 1.", ge=1)
+    planned_at: Instant = column("When it was made.")
+    due: Count = column("How many known orders were due by their age and asked for again.", ge=0)
+    left_out: Count = column("How many were due and found no place in [planner] budget.", ge=0)
+    population: Count = column("How many old orders nothing else asked for: the sample was drawn from them.", ge=0)
+    sampled: Count = column("How many of them were drawn at random.", ge=0)
+    checked: Count = column("How many of those drawn the service answered with a document.", nullable=True, ge=0)
+    changed: Count = column("How many of those checked had changed without anybody telling.", nullable=True, ge=0)
+    missing: Count = column("How many of those drawn the service no longer has (404).", nullable=True, ge=0)
+    changed_share: Share = column("changed / checked; null where none was checked.", nullable=True)
+    changed_share_low: Share = column("Lower bound of that share in the population.", nullable=True)
+    changed_share_high: Share = column("Upper bound of that share in the population.", nullable=True)
+    confidence: Share = column("With which confidence the bounds hold the share, such as 0.95.", nullable=True)
+    gap_asked: Count = column("How many ids between known ones were asked for.", ge=0)
+    gap_found: Count = column("How many of these exist.", nullable=True, ge=0)
+    gap_unnamed: Count = column("How many of those found no webhook had named.", nullable=True, ge=0)
