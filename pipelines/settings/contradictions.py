@@ -103,6 +103,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[vault] refused_days": settings.vault.refused_days,
         "[warehouse] keep_releases": warehouse.keep_releases,
         "[formula] min_orders": settings.formula.min_orders,
+        "[finance] duplicate_minutes": settings.finance.duplicate_minutes,
     }
     for key, number in positive.items():
         if not (math.isfinite(number) and number > 0):

@@ -154,6 +154,13 @@ class Formula(Table, frozen=True):
     tolerated_noise: float
 
 
+class Finance(Table, frozen=True):
+    """What amounts are in where the store's record does not say, and when two orders look like one."""
+
+    currency: str
+    duplicate_minutes: int
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -231,6 +238,7 @@ class Settings(Table, frozen=True):
     sales: Sales
     menus: Menus
     formula: Formula
+    finance: Finance
     data: Data
     warehouse: Warehouse
     schedule: Schedule

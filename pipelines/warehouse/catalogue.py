@@ -152,6 +152,20 @@ def below_orders() -> frozenset[str]:
 
 
 @functools.cache
+def stages() -> dict[str, int]:
+    """Return for each table how often a full build has gone through the orders before, before it can make it.
+
+    An order table that reads what all orders say (which rule is in force) waits until they have been heard.
+    """
+    found: dict[str, int] = {}
+    heard = {each.name for each in tables() if each.scope != "order"} & below_orders()
+    for each in tables():
+        waits = [found[name] + (each.scope == "order" and name in heard) for name in each.depends_on if name in found]
+        found[each.name] = max(waits, default=0)
+    return found
+
+
+@functools.cache
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
     return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))

@@ -1,9 +1,10 @@
 """Make every table anew from raw, into a file beside the warehouse that takes its place at the end.
 
 Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed
-from other buckets; memory is a bucket's. Ranges rather than remainders, because orders land roughly in the order of
-their ids: a range leaves most of the raw files unread, and rows that lie together are deleted and looked up faster
-ever after.
+from other buckets; memory is a bucket's. Tables that need to know what all orders say (which rule is in force) are made
+by going through the buckets again, out of the tables that there are by then. Ranges rather than remainders, because
+orders land roughly in the order of their ids: a range leaves most of the raw files unread, and rows that lie together
+are deleted and looked up faster ever after.
 
 Knows nothing of increments.
 """
@@ -93,17 +94,27 @@ def _make_all(
     below = catalogue.below_orders()
     tables = [table for table in catalogue.tables() if table.name != FINDINGS]
     _make_whole(making, [table for table in tables if table.name not in below])
-    of_orders = [table for table in tables if table.scope == "order"]
-    for number, total in _buckets(making, raw, buckets):
-        progress("building orders, by bucket", number, total)
-        _make_bucket(making, of_orders)
-    making.staged.bucket = "true"
-    con.execute("drop table if exists raw.latest_orders")
-    _make_whole(making, [table for table in tables if table.name in below and table.scope != "order"])
+    stages = catalogue.stages()
+    checks = [check for check in catalogue.checks() if check.scope == "order"]
+    for stage in range(max(stages.values()) + 1):
+        of_orders = [table for table in tables if table.scope == "order" and stages[table.name] == stage]
+        now = [check for check in checks if _stage(check, stages) == stage]
+        for number, total in _buckets(making, raw if stage == 0 else None, buckets):
+            progress("building orders, by bucket" if stage == 0 else "reconciling orders, by bucket", number, total)
+            _make_bucket(making, of_orders, now)
+        making.staged.bucket = "true"
+        con.execute("drop table if exists raw.latest_orders")
+        whole = [table for table in tables if table.name in below and table.scope != "order"]
+        _make_whole(making, [table for table in whole if stages[table.name] == stage])
     for check in catalogue.checks():
         if check.scope != "order":
             making.look(check, None)
     _make_whole(making, [catalogue.table(FINDINGS)])
+
+
+def _stage(check: catalogue.Check, stages: Mapping[str, int]) -> int:
+    """Return when all that a check reads is there."""
+    return max((stages[name] for name in check.depends_on if name in stages), default=0)
 
 
 def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
@@ -111,17 +122,19 @@ def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
         making.make(table, None)
 
 
-def _make_bucket(making: Making, tables: list[catalogue.Table]) -> None:
+def _make_bucket(making: Making, tables: list[catalogue.Table], checks: list[catalogue.Check]) -> None:
     for table in tables:
         making.make(table, "touched.bucket")
-    for check in catalogue.checks():
-        if check.scope == "order":
-            making.look(check, "touched.bucket")
+    for check in checks:
+        making.look(check, "touched.bucket")
     making.tally.raise_if_blocked()
 
 
-def _buckets(making: Making, raw: Mapping[str, RawFiles], buckets: int) -> Iterator[tuple[int, int]]:
-    """Make raw.latest_orders and touched.bucket for one bucket after the other; yield which it is, of how many."""
+def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -> Iterator[tuple[int, int]]:
+    """Make touched.bucket for one bucket after the other; yield which it is, of how many.
+
+    With `raw`, make raw.latest_orders too; without, orders are there as tables only.
+    """
     con = making.con
     wanted = "kind = 'orders' and sha256 is not null"
     row = con.execute(f"select count(*) from warehouse.build.states where {wanted}").fetchone()
@@ -139,7 +152,7 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles], buckets: int) -> Itera
             """
         ).fetchall()
     ]
-    paths = present(raw["orders"].documents)
+    paths = present(raw["orders"].documents) if raw else []
     for number, start in enumerate(starts or [0]):
         last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
         con.execute(
@@ -150,8 +163,9 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles], buckets: int) -> Itera
         )
         making.staged.bucket = f"t.order_id between {start} and {last}"
         con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
-        create_documents(con, "orders", paths, "touched.bucket_states")
-        create_all_versions(con, paths)
+        if raw:
+            create_documents(con, "orders", paths, "touched.bucket_states")
+            create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)
 
 

@@ -161,6 +161,8 @@ RAW: dict[str, dict[str, str]] = {
         "formula_subtotal_rule": "VARCHAR",
         "formula_min_orders": "BIGINT",
         "formula_tolerated_noise": "DOUBLE",
+        "finance_currency": "VARCHAR",
+        "finance_duplicate_minutes": "BIGINT",
     },
     "raw.assumptions": {
         "no": "BIGINT",

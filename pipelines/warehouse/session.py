@@ -140,7 +140,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
         "the contracts": _hash_files(code),
         "the timezones": zones.version(),
-        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula"),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
     }
 
 
@@ -171,6 +171,8 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             settings.formula.subtotal_rule,
             settings.formula.min_orders,
             settings.formula.tolerated_noise,
+            settings.finance.currency,
+            settings.finance.duplicate_minutes,
         ],
     )
 

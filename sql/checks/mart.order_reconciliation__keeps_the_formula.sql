@@ -1,8 +1,9 @@
--- The total is subtotal plus delivery plus tip, less discount and loyalty discount.
+-- The total follows from the parts, by the rule in force, else as in the observed order.
 -- severity: warning
 select
     order_id as entity_id,
     'total_price' as place,
     total_residual as residual,
+    total_cause as detail,
 from mart.order_reconciliation
-where verdict = 'total_off'
+where total_residual <> 0

@@ -1,50 +1,295 @@
--- One row per order: the total that the service states beside the total by the formula.
+-- One row per order: its total beside its parts, its subtotal beside its lines.
+--
+-- Both by the rules in force for the order; what may explain a residual is looked for
+-- only where there is one.
 with
 
-parts as (
+rules as (
+    select
+        part,
+        rule,
+        if(part = 'total', answers, null) as signs,
+        part = 'subtotal' and answers[6] = 1 as is_after_discount,
+        if(rounded_per = 'order', kept_decimals, null) as kept,
+        rule like '%/half_even_%' as is_half_even,
+    from audit.formula_rules
+),
+
+contents as (
     select
         order_id,
-        store_id,
-        business_date,
-        sale_class,
-        currency,
-        total_price,
-        -- wider than a part: sums of 14-digit amounts must not overflow
-        cast(subtotal_price as decimal(38, 4))
-            + delivery_price
-            + tip
-            - discount
-            - loyalty_discount as formula_total,
+        sum(line_amount) as line_amount,
+        count(*) = count(line_amount) as has_all_amounts,
+    from mart.order_lines
+    group by order_id
+),
+
+-- Money wider than a part: sums of 14-digit amounts must not overflow. A part that the
+-- rule does not count may be missing.
+parts as (
+    select
+        orders.order_id,
+        cast(orders.subtotal_price as decimal(38, 4)) as subtotal,
+        cast(orders.delivery_price as decimal(38, 4)) as delivery,
+        cast(orders.tip as decimal(38, 4)) as tip,
+        cast(orders.discount as decimal(38, 4)) as discount,
+        cast(orders.loyalty_discount as decimal(38, 4)) as loyalty,
+        cast(orders.total_price as decimal(38, 4)) as total,
+        in_force.subtotal_rule,
+        in_force.total_rule,
+        contents.order_id is not null as has_lines,
+        contents.line_amount as line_amount,
+        if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
+        totals.signs,
+        if(totals.signs[1] = 0, 0, totals.signs[1] * subtotal)
+            + if(totals.signs[2] = 0, 0, totals.signs[2] * delivery)
+            + if(totals.signs[3] = 0, 0, totals.signs[3] * tip)
+            + if(totals.signs[4] = 0, 0, totals.signs[4] * discount)
+            + if(totals.signs[5] = 0, 0, totals.signs[5] * loyalty) as exact_total,
+        line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
+        totals.kept as total_kept,
+        totals.is_half_even as is_total_half_even,
+        subtotals.kept as subtotal_kept,
+        subtotals.is_half_even as is_subtotal_half_even,
+    from mart.orders as orders
+    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
+    left join contents on orders.order_id = contents.order_id
+    left join rules as totals
+        on totals.part = 'total'
+        and in_force.total_rule = totals.rule
+    left join rules as subtotals
+        on subtotals.part = 'subtotal'
+        and in_force.subtotal_rule = subtotals.rule
+),
+
+rounded as (
+    select
+        *,
+        -- each branch by itself: a case of different scales would drop decimals
+        case total_kept
+            when 0 then cast(round(exact_total) as decimal(38, 4))
+            when 1 then cast(round(exact_total, 1) as decimal(38, 4))
+            when 2 then cast(round(exact_total, 2) as decimal(38, 4))
+            when 3 then cast(round(exact_total, 3) as decimal(38, 4))
+            else exact_total
+        end as total_up,
+        case subtotal_kept
+            when 0 then cast(round(exact_subtotal) as decimal(38, 4))
+            when 1 then cast(round(exact_subtotal, 1) as decimal(38, 4))
+            when 2 then cast(round(exact_subtotal, 2) as decimal(38, 4))
+            when 3 then cast(round(exact_subtotal, 3) as decimal(38, 4))
+            else exact_subtotal
+        end as subtotal_up,
+        cast([1, 0.1, 0.01, 0.001][total_kept + 1] as decimal(38, 4)) as total_unit,
+        cast([1, 0.1, 0.01, 0.001][subtotal_kept + 1] as decimal(38, 4))
+            as subtotal_unit,
+    from parts
+),
+
+compared as (
+    select
+        * exclude (exact_total, exact_subtotal),
+        if(
+            is_total_half_even
+            and abs(exact_total - total_up) * 2 = total_unit
+            and total_up % (2 * total_unit) <> 0,
+            total_up - sign(exact_total) * total_unit,
+            total_up
+        ) as formula_total,
+        if(
+            is_subtotal_half_even
+            and abs(exact_subtotal - subtotal_up) * 2 = subtotal_unit
+            and subtotal_up % (2 * subtotal_unit) <> 0,
+            subtotal_up - sign(exact_subtotal) * subtotal_unit,
+            subtotal_up
+        ) as formula_subtotal,
+        total - formula_total as total_residual,
+        subtotal - formula_subtotal as subtotal_residual,
+    from rounded
+),
+
+breaks as (
+    select
+        order_id,
+        'total' as part,
+        total as stated,
+        formula_total as expected,
+        total_residual as residual,
+        delivery,
+        tip,
+        discount,
+        loyalty,
+        signs,
+    from compared
+    where total_residual <> 0
+
+    union all
+
+    select
+        order_id,
+        'subtotal' as part,
+        subtotal as stated,
+        formula_subtotal as expected,
+        subtotal_residual as residual,
+        delivery,
+        tip,
+        discount,
+        loyalty,
+        null as signs,
+    from compared
+    where subtotal_residual <> 0
+),
+
+broken_lines as (
+    select
+        breaks.order_id,
+        breaks.part,
+        bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
+    from breaks
+    inner join mart.order_lines as lines on breaks.order_id = lines.order_id
+    group by breaks.order_id, breaks.part
+),
+
+explained as (
+    select
+        breaks.order_id,
+        breaks.part,
         list_filter(
             [
-                if(subtotal_price is null, 'subtotal_price', null),
-                if(delivery_price is null, 'delivery_price', null),
-                if(tip is null, 'tip', null),
-                if(discount is null, 'discount', null),
-                if(loyalty_discount is null, 'loyalty_discount', null),
-                if(total_price is null, 'total_price', null),
+                if(abs(residual) = abs(tip), 'tip', null),
+                if(abs(residual) = abs(delivery), 'delivery', null),
+                if(abs(residual) = abs(discount), 'discount', null),
+                if(abs(residual) = abs(loyalty), 'loyalty_discount', null),
+                if(
+                    list_contains(
+                        [
+                            abs(add_own_per_unit + other_own_per_unit),
+                            abs(add_per_unit + other_per_unit),
+                            abs(add_own + other_own),
+                            abs(add_once + other_once),
+                        ],
+                        abs(residual)
+                    ),
+                    'modifiers',
+                    null
+                ),
+                if(is_a_line, 'line', null),
+                if(
+                    -- rounded to whole units, up or down; or one cent off
+                    abs(residual) = 0.01
+                    or (stated % 1 = 0 and abs(residual) < 1)
+                    or (stated % 0.1 = 0 and abs(residual) < 0.1)
+                    or (stated % 0.01 = 0 and abs(residual) < 0.01)
+                    or (stated % 0.001 = 0 and abs(residual) < 0.001),
+                    'rounding',
+                    null
+                ),
+                if(
+                    expected <> 0
+                    and (
+                        abs(stated) = abs(expected) * 100
+                        or abs(stated) * 100 = abs(expected)
+                    ),
+                    'factor_of_100',
+                    null
+                ),
+                if(stated = -expected, 'sign', null),
+                if(residual = -2 * signs[2] * delivery, 'sign_of_delivery', null),
+                if(residual = -2 * signs[3] * tip, 'sign_of_tip', null),
+                if(residual = -2 * signs[4] * discount, 'sign_of_discount', null),
+                if(
+                    residual = -2 * signs[5] * loyalty,
+                    'sign_of_loyalty_discount',
+                    null
+                ),
             ],
-            lambda part: part is not null
-        ) as missing_parts,
-    from mart.orders
+            lambda cause: cause is not null
+        ) as causes,
+    from breaks
+    left join audit.order_sums as sums on breaks.order_id = sums.order_id
+    left join broken_lines
+        on breaks.order_id = broken_lines.order_id
+        and breaks.part = broken_lines.part
+),
+
+causes as (
+    select
+        order_id,
+        any_value(causes[1]) filter (where part = 'total') as total_cause,
+        any_value(causes[1]) filter (where part = 'subtotal') as subtotal_cause,
+    from explained
+    where len(causes) = 1
+    group by order_id
 )
 
 select
     -- keys
-    order_id,
-    store_id,
-    business_date,
-    sale_class,
-    -- money
-    currency,
-    total_price,
-    formula_total,
-    total_price - formula_total as total_residual,
+    orders.order_id,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    -- money as sent
+    orders.currency,
+    orders.subtotal_price,
+    orders.delivery_price,
+    orders.tip,
+    orders.discount,
+    orders.loyalty_discount,
+    orders.total_price,
+    -- the lines
+    compared.line_amount,
+    -- a subtotal that is not stated, and lines without an amount, add nothing here
+    coalesce(compared.subtotal, 0) - coalesce(compared.line_amount, 0)
+        as unallocated_amount,
+    compared.subtotal_rule,
+    compared.formula_subtotal,
+    compared.subtotal_residual,
+    causes.subtotal_cause,
+    -- the total
+    compared.total_rule,
+    compared.formula_total,
+    compared.total_residual,
+    causes.total_cause,
     -- the answer
-    missing_parts,
+    list_filter(
+        [
+            if(orders.subtotal_price is null, 'subtotal_price', null),
+            if(orders.delivery_price is null, 'delivery_price', null),
+            if(orders.tip is null, 'tip', null),
+            if(orders.discount is null, 'discount', null),
+            if(orders.loyalty_discount is null, 'loyalty_discount', null),
+            if(orders.total_price is null, 'total_price', null),
+        ],
+        lambda part: part is not null
+    ) as missing_parts,
     case
-        when total_price - formula_total is null then 'cannot_tell'
-        when total_price - formula_total = 0 then 'balanced'
-        else 'total_off'
+        when total_residual <> 0 and subtotal_residual <> 0 then 'both_off'
+        when total_residual <> 0 then 'total_off'
+        when subtotal_residual <> 0 then 'lines_off'
+        when total_residual = 0 and subtotal_residual = 0 then 'balanced'
+        else 'cannot_tell'
     end as verdict,
-from parts
+    nullif(
+        concat_ws(
+            '; ',
+            case
+                when total_residual is not null then null
+                when compared.total_rule is null
+                    then 'total: no rule holds for such orders'
+                else 'total: a price is not stated'
+            end,
+            case
+                when subtotal_residual is not null then null
+                when compared.subtotal_rule is null
+                    then 'lines: no subtotal rule is in force'
+                when orders.subtotal_price is null then 'lines: no subtotal is stated'
+                when not compared.has_lines then 'lines: there are none'
+                when compared.line_sum is null then 'lines: one has no amount'
+                else 'lines: no discount is stated'
+            end
+        ),
+        ''
+    ) as reason,
+from mart.orders as orders
+inner join compared on orders.order_id = compared.order_id
+left join causes on orders.order_id = causes.order_id

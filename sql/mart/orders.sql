@@ -192,7 +192,7 @@ select
     coalesce(contents.lines, 0) as lines,
     if(contents.order_id is null, 0, contents.units) as units,
     -- money
-    orders.currency,
+    coalesce(orders.currency, nullif(settings.finance_currency, '')) as currency,
     orders.subtotal_price,
     orders.delivery_price,
     orders.tip,

@@ -7,16 +7,16 @@ repeated as (
         order_id,
         product_id,
         min(line_no) as first_line_no,
-    from core.order_lines
+    from mart.order_lines
     group by order_id, product_id
     having count(*) > 1
 )
 
 select
     -- keys
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
+    lines.store_id,
+    lines.business_date,
+    lines.sale_class,
     lines.product_id,
     -- what it is
     max(lines.name) as name_when_ordered,
@@ -27,9 +27,18 @@ select
     ) as orders,
     count(*) as lines,
     cast(sum(lines.quantity) as decimal(38, 0)) as units,
-from mart.orders as orders
-inner join core.order_lines as lines on orders.order_id = lines.order_id
+    -- money
+    lines.currency,
+    sum(lines.line_amount) as line_amount,
+    count(*) - count(lines.line_amount) as lines_not_valued,
+from mart.order_lines as lines
 left join repeated
     on lines.order_id = repeated.order_id
     and lines.product_id is not distinct from repeated.product_id
-group by orders.store_id, orders.business_date, orders.sale_class, lines.product_id
+-- a store has one currency: it adds no rows
+group by
+    lines.store_id,
+    lines.business_date,
+    lines.sale_class,
+    lines.product_id,
+    lines.currency

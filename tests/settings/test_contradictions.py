@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ("schedule", 'timezone = "Nowhere"', "[schedule] timezone: 'Nowhere'"),
         ("schedule", 'cron = "at night"', "[schedule] cron: 'at night'"),
         ("formula", "min_orders = 0", "[formula] min_orders: must be above zero"),
+        ("finance", "duplicate_minutes = 0", "[finance] duplicate_minutes: must be above zero"),
         ("formula", "tolerated_noise = 0.5", "[formula] tolerated_noise: must be a share"),
         ("formula", "tolerated_noise = nan", "[formula] tolerated_noise: must be a share"),
         ("formula", 'total_rule = "observed"', "[formula] total_rule: 'observed' is no rule"),

@@ -33,6 +33,8 @@ OTHERS: dict[str, tuple[str, object]] = {
     "formula.tolerated_noise": ("0.1", 0.1),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),
     "formula.subtotal_rule": ("unit_price/no_modifiers/all_add/before_discount/unrounded",) * 2,
+    "finance.currency": ("EUR", "EUR"),
+    "finance.duplicate_minutes": ("5", 5),
     "warehouse.memory_limit": ("512MB", "512MB"),
     "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),

@@ -29,6 +29,8 @@ SETTINGS: Row = {
     "formula_subtotal_rule": "",
     "formula_min_orders": 20,
     "formula_tolerated_noise": 0.05,
+    "finance_currency": "",
+    "finance_duplicate_minutes": 10,
 }
 
 

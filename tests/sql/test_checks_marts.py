@@ -124,20 +124,24 @@ def test_product_mix_ties(run_check: Run, column: str) -> None:
 
 
 def test_reconciliation_ties(run_check: Run) -> None:
-    """An order that is not reconciled, or whose formula and residual are not its total, is found."""
+    """An order that is not reconciled, or whose formula and residual are not what it states, is found."""
     claim = "mart.order_reconciliation__ties_to_orders"
-    orders = [PLACE | {"order_id": 1, "total_price": "7"}, NOWHERE | {"order_id": 2, "total_price": None}]
-    clean = [
-        PLACE | {"order_id": 1, "total_price": "7", "formula_total": "6.5", "total_residual": "0.5"},
-        NOWHERE | {"order_id": 2},
+    orders: list[dict[str, Any]] = [ORDERS[0] | {"currency": "EUR"}, ORDERS[2]]
+    clean: list[dict[str, Any]] = [
+        {name: value for name, value in each.items() if name not in {"lines", "units"}} for each in orders
     ]
+    clean[0] |= {"formula_total": "0.9", "total_residual": "0.1001"}
+    clean[0] |= {"formula_subtotal": "1.0002", "subtotal_residual": "-0.0001"}
     assert run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean}) == []
-    for change in ({"total_price": "8"}, {"total_residual": "0.4"}, {"sale_class": "gone"}, {"business_date": None}):
+    changes = [{part: "1.0002"} for part in PARTS]
+    changes += [{"currency": None}, {"sale_class": "gone"}, {"business_date": None}, {"store_id": 2}]
+    changes += [{"total_residual": "0.1"}, {"formula_subtotal": "1"}]
+    for change in changes:
         planted = [clean[0] | change, clean[1]]
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
-        assert found == [{"entity_id": 1, "place": "total_price"}]
+        assert [row["entity_id"] for row in found] == [1]
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
-    assert found == [{"entity_id": 2, "place": "lost"}]
+    assert found == [{"entity_id": 3, "place": "lost"}]
 
 
 @pytest.mark.duckdb2

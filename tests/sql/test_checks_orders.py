@@ -143,11 +143,11 @@ def test_repeated_ids(run_check: Run, claim: str, noun: str) -> None:
 def test_the_formula(run_check: Run) -> None:
     """A total off by a hundredth of a cent is found with its residual; one that cannot be told is not."""
     claim = "mart.order_reconciliation__keeps_the_formula"
-    clean = [{"order_id": 1, "verdict": "balanced"}, {"order_id": 2, "verdict": "cannot_tell"}]
+    clean = [{"order_id": 1, "total_residual": "0"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
-    planted = {"order_id": 3, "verdict": "total_off", "total_residual": "-0.0001"}
+    planted = {"order_id": 3, "total_residual": "-0.0001", "total_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
-        {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001")}
+        {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]
 
 

@@ -1,4 +1,4 @@
-"""mart.order_reconciliation: the total that the service states beside the total by the formula."""
+"""mart.order_reconciliation: total beside parts, subtotal beside lines, and what explains the rest."""
 
 from __future__ import annotations
 
@@ -13,46 +13,182 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
+OBSERVED = "observed/unrounded"
+USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
+AFTER = "unit_price/no_modifiers/all_add/after_discount/half_even_1_per_order"
+RULES = [
+    {"part": "total", "rule": OBSERVED, "answers": [1, 1, 1, -1, -1]},
+    {"part": "total", "rule": "without_tip/unrounded", "answers": [1, 1, 0, -1, -1]},
+    {
+        "part": "total",
+        "rule": "observed/half_even_0_per_order",
+        "answers": [1, 1, 1, -1, -1],
+        "kept_decimals": 0,
+        "rounded_per": "order",
+    },
+    {"part": "subtotal", "rule": USUAL, "answers": [0, 0, None, None, None, 0]},
+    {
+        "part": "subtotal",
+        "rule": AFTER,
+        "answers": [0, 0, None, None, None, 1],
+        "kept_decimals": 1,
+        "rounded_per": "order",
+    },
+]
+STATED = ("10", "2.2", "1.3", "0.5", "0.1", "12.9")
 
 
-def order(*amounts: str | None) -> dict[str, Any]:
-    """Return a row of mart.orders with these six amounts, the total last."""
-    return {"order_id": 1, "sale_class": "counted"} | dict(zip(PARTS, amounts, strict=True))
-
-
-def reconciled(run_table: Run, *amounts: str | None) -> dict[str, Any]:
-    """Return the one row of such an order."""
-    (row,) = run_table("mart.order_reconciliation", {"mart.orders": [order(*amounts)]})
+def reconciled(
+    run_table: Run,
+    *amounts: str | None,
+    lines: tuple[str | None, ...] = ("7", "3"),
+    total_rule: str | None = OBSERVED,
+    subtotal_rule: str | None = USUAL,
+    **sums: str,
+) -> dict[str, Any]:
+    """Return the one row of an order with these six amounts, the total last, and these amounts of lines."""
+    order = {"order_id": 1, "sale_class": "counted"} | dict(zip(PARTS, amounts, strict=True))
+    (row,) = run_table(
+        "mart.order_reconciliation",
+        {
+            "mart.orders": [order],
+            "mart.order_lines": [
+                {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines, 1)
+            ],
+            "audit.order_rules": [{"order_id": 1, "total_rule": total_rule, "subtotal_rule": subtotal_rule}],
+            "audit.order_sums": [{"order_id": 1} | sums],
+            "audit.formula_rules": RULES,
+        },
+    )
     return row
 
 
 @pytest.mark.duckdb2
 def test_balanced(run_table: Run) -> None:
-    """Subtotal, delivery and tip less both discounts is the total, exactly."""
-    row = reconciled(run_table, "10.1", "2.2", "1.3", "0.5", "0.1", "13")
-    assert (row["formula_total"], row["total_residual"], row["verdict"]) == (13, 0, "balanced")
-    assert row["missing_parts"] == []
+    """Where lines make the subtotal and parts the total, exactly, the order is balanced."""
+    row = reconciled(run_table, *STATED)
+    assert (row["formula_total"], row["total_residual"]) == (Decimal("12.9"), 0)
+    assert (row["line_amount"], row["formula_subtotal"], row["subtotal_residual"]) == (10, 10, 0)
+    assert (row["verdict"], row["reason"], row["missing_parts"]) == ("balanced", None, [])
+    assert (row["unallocated_amount"], row["total_cause"], row["subtotal_cause"]) == (0, None, None)
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize(("total", "residual"), [("13.0001", "0.0001"), ("12.9999", "-0.0001"), ("1300", "1287")])
-def test_total_off(run_table: Run, total: str, residual: str) -> None:
-    """There is no tolerance: a hundredth of a cent is off, and its sign says which way."""
-    row = reconciled(run_table, "10.1", "2.2", "1.3", "0.5", "0.1", total)
-    assert (row["total_residual"], row["verdict"]) == (Decimal(residual), "total_off")
+@pytest.mark.parametrize(
+    ("subtotal", "total", "verdict"),
+    [
+        ("10", "12.9001", "total_off"),
+        ("10.0001", "12.9001", "lines_off"),
+        ("10.0001", "12.9", "both_off"),
+    ],
+)
+def test_there_is_no_tolerance(run_table: Run, subtotal: str, total: str, verdict: str) -> None:
+    """A hundredth of a cent is off, in the total, in the subtotal or in both."""
+    assert reconciled(run_table, subtotal, *STATED[1:5], total)["verdict"] == verdict
 
 
 @pytest.mark.parametrize("missing", range(6))
 def test_a_part_that_is_missing_is_not_nothing(run_table: Run, missing: int) -> None:
     """An order without one of the six amounts cannot be told, and the amount is named."""
-    amounts = ["0"] * 6
-    row = reconciled(run_table, *[None if n == missing else each for n, each in enumerate(amounts)])
+    row = reconciled(run_table, *[None if n == missing else each for n, each in enumerate(STATED)])
     assert (row["verdict"], row["total_residual"], row["missing_parts"]) == ("cannot_tell", None, [PARTS[missing]])
+    lines = "; lines: no subtotal is stated" if missing == 0 else ""
+    assert row["reason"] == "total: a price is not stated" + lines
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"subtotal_rule": None, "lines": (None, None)}, "lines: no subtotal rule is in force"),
+        ({"lines": ()}, "lines: there are none"),
+        ({"lines": ("7", None)}, "lines: one has no amount"),
+        ({"total_rule": None}, "total: no rule holds for such orders"),
+    ],
+)
+def test_why_it_cannot_be_told(run_table: Run, change: dict[str, Any], reason: str) -> None:
+    """Without a rule, lines or amounts nothing is called balanced, and why is said."""
+    row = reconciled(run_table, *STATED, **change)
+    assert (row["verdict"], row["reason"]) == ("cannot_tell", reason)
+
+
+def test_a_break_is_not_hidden_by_what_cannot_be_told(run_table: Run) -> None:
+    """A total that is off is off, though the lines cannot be told; and the other way round."""
+    row = reconciled(run_table, *STATED[:5], "99", subtotal_rule=None, lines=(None,))
+    assert (row["verdict"], row["reason"]) == ("total_off", "lines: no subtotal rule is in force")
+    row = reconciled(run_table, *STATED[:2], None, *STATED[3:], lines=("3.33",))
+    assert (row["verdict"], row["reason"]) == ("lines_off", "total: a price is not stated")
+
+
+def test_the_rule_in_force_decides(run_table: Run) -> None:
+    """A rule without the tip needs no tip; one that takes the discount off does; roundings are the rule's."""
+    row = reconciled(run_table, "10", "2.2", None, "0.5", "0.1", "11.6", total_rule="without_tip/unrounded")
+    assert row["verdict"] == "balanced"
+    row = reconciled(run_table, "9.4", "0", "0", "0.55", "0", "8.85", subtotal_rule=AFTER)
+    assert (row["formula_subtotal"], row["unallocated_amount"], row["verdict"]) == (
+        Decimal("9.4"),
+        Decimal("-0.6"),
+        "balanced",
+    )
+    row = reconciled(run_table, "10.5", "0", "0", "0", "0", "10", total_rule="observed/half_even_0_per_order")
+    assert (row["formula_total"], row["total_residual"]) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    ("off", "cause"),
+    [
+        ("-1.3", "tip"),
+        ("1.3", "tip"),
+        ("-2.2", "delivery"),
+        ("0.5", "discount"),
+        ("-0.1", "loyalty_discount"),
+        ("-3", "line"),
+        ("1.75", "modifiers"),
+        ("0.01", "rounding"),
+        ("1277.1", "factor_of_100"),
+        ("-12.771", "factor_of_100"),
+        ("-25.8", "sign"),
+        ("-4.4", "sign_of_delivery"),
+        ("-2.6", "sign_of_tip"),
+        ("1", "sign_of_discount"),
+        ("0.2", "sign_of_loyalty_discount"),
+        ("0.77", None),
+    ],
+)
+def test_a_likely_cause_of_the_total(run_table: Run, off: str, cause: str | None) -> None:
+    """One thing that explains the residual to the cent is named."""
+    total = str(Decimal("12.9") + Decimal(off))
+    row = reconciled(run_table, *STATED[:5], total, add_own="1.75", other_own="0")
+    assert (row["total_residual"], row["total_cause"]) == (Decimal(off), cause)
+
+
+def test_a_total_that_was_rounded(run_table: Run) -> None:
+    """A whole total less than one off is rounding; so is a half cent that was cut."""
+    assert reconciled(run_table, *STATED[:5], "13")["total_cause"] is None  # 0.1 is the loyalty discount, too
+    assert reconciled(run_table, "10", "2.2", "1.3", "0.5", "0.7", "12")["total_cause"] == "rounding"
+    assert reconciled(run_table, "10.0055", "0", "0", "0", "0", "10")["total_cause"] == "rounding"
+
+
+def test_two_causes_are_none(run_table: Run) -> None:
+    """Where tip and delivery are the same amount, a residual of it names neither."""
+    row = reconciled(run_table, "10", "2.2", "2.2", "0.5", "0.1", "11.6")
+    assert (row["total_residual"], row["total_cause"]) == (Decimal("-2.2"), None)
+
+
+@pytest.mark.parametrize(
+    ("subtotal", "cause"),
+    [("17", "line"), ("11.75", "modifiers"), ("9.5", "discount"), ("1000", "factor_of_100"), ("-10", "sign")],
+)
+def test_a_likely_cause_of_the_subtotal(run_table: Run, subtotal: str, cause: str) -> None:
+    """A line too many or too few, modifiers, the discount, a factor or a sign explain a subtotal as well."""
+    total = str(Decimal(subtotal) + Decimal("2.9"))
+    row = reconciled(run_table, subtotal, *STATED[1:5], total, add_once="1.75", other_once="0")
+    assert (row["verdict"], row["subtotal_cause"], row["total_cause"]) == ("lines_off", cause, None)
 
 
 def test_the_largest_amounts(run_table: Run) -> None:
-    """Amounts of fourteen digits are added without losing or overflowing a digit."""
+    """Amounts of fourteen digits and four decimals are added without losing or overflowing a digit."""
     most = "99999999999999.9999"
-    row = reconciled(run_table, most, most, most, "-" + most, "-" + most, "-" + most)
+    row = reconciled(run_table, most, most, most, "-" + most, "-" + most, "-" + most, lines=(most, "0.0001"))
     assert row["formula_total"] == 5 * Decimal(most)
     assert row["total_residual"] == -6 * Decimal(most)
+    assert (row["subtotal_residual"], row["unallocated_amount"]) == (Decimal("-0.0001"), Decimal("-0.0001"))

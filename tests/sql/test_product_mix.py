@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,35 +13,38 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 
-def order(order_id: int, sale_class: str = "counted") -> dict[str, Any]:
-    """Return a row of mart.orders: store 1, 10 January."""
-    return {"order_id": order_id, "store_id": 1, "business_date": "2026-01-10", "sale_class": sale_class}
-
-
 def line(
-    order_id: int, line_no: int, product_id: int | None, quantity: int | None, name: str = "Tea"
+    order_id: int,
+    line_no: int,
+    product_id: int | None,
+    quantity: int | None,
+    name: str | None = "Tea",
+    **others: Any,
 ) -> dict[str, Any]:
-    """Return a row of core.order_lines."""
+    """Return a row of mart.order_lines: store 1, 10 January."""
     return {
         "order_id": order_id,
         "line_no": line_no,
+        "store_id": 1,
+        "business_date": "2026-01-10",
+        "sale_class": "counted",
         "product_id": product_id,
         "quantity": quantity,
         "name": name,
-        "price": "3",
+        "currency": "EUR",
+        **others,
     }
+
+
+def mix(run_table: Run, *lines: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the mix of these lines."""
+    return run_table("mart.product_mix", {"mart.order_lines": list(lines)})
 
 
 @pytest.mark.duckdb2
 def test_orders_lines_and_units(run_table: Run) -> None:
     """A product in two lines of an order is one order, two lines, and as many units as both state."""
-    rows = run_table(
-        "mart.product_mix",
-        {
-            "mart.orders": [order(1), order(2)],
-            "core.order_lines": [line(1, 1, 5, 2), line(1, 2, 5, 3), line(2, 1, 5, None), line(2, 2, 6, None)],
-        },
-    )
+    rows = mix(run_table, line(1, 1, 5, 2), line(1, 2, 5, 3), line(2, 1, 5, None), line(2, 2, 6, None))
     assert [(row["product_id"], row["orders"], row["lines"], row["units"]) for row in rows] == [
         (5, 2, 3, 5),
         (6, 1, 1, None),
@@ -49,13 +53,8 @@ def test_orders_lines_and_units(run_table: Run) -> None:
 
 def test_classes_and_lines_without_a_product(run_table: Run) -> None:
     """Classes stand side by side; lines that name no product are one row under null."""
-    rows = run_table(
-        "mart.product_mix",
-        {
-            "mart.orders": [order(1), order(2, "gone")],
-            "core.order_lines": [line(1, 1, 5, 1), line(1, 2, None, 1), line(1, 3, None, 1), line(2, 1, 5, 1)],
-        },
-    )
+    gone = line(2, 1, 5, 1, sale_class="gone")
+    rows = mix(run_table, line(1, 1, 5, 1), line(1, 2, None, 1), line(1, 3, None, 1), gone)
     assert [(row["sale_class"], row["product_id"], row["lines"]) for row in rows] == [
         ("counted", 5, 1),
         ("counted", None, 2),
@@ -65,17 +64,12 @@ def test_classes_and_lines_without_a_product(run_table: Run) -> None:
 
 def test_a_product_that_was_renamed(run_table: Run) -> None:
     """Of several names on one day the last by alphabet is shown, and that there were several."""
-    rows = run_table(
-        "mart.product_mix",
-        {
-            "mart.orders": [order(1), order(2)],
-            "core.order_lines": [
-                line(2, 1, 5, 1, "Tea, hot"),
-                line(1, 9, 5, 1, "Tea"),
-                line(2, 2, 6, 1, "Cake"),
-                line(2, 3, 7, 1, None),
-            ],
-        },
+    rows = mix(
+        run_table,
+        line(2, 1, 5, 1, "Tea, hot"),
+        line(1, 9, 5, 1, "Tea"),
+        line(2, 2, 6, 1, "Cake"),
+        line(2, 3, 7, 1, None),
     )
     assert [(row["name_when_ordered"], row["is_named_differently"]) for row in rows] == [
         ("Tea, hot", True),
@@ -84,7 +78,17 @@ def test_a_product_that_was_renamed(run_table: Run) -> None:
     ]
 
 
-def test_no_money(run_table: Run) -> None:
-    """No column is an amount: whether a line's price is for one unit is not known."""
-    (row,) = run_table("mart.product_mix", {"mart.orders": [order(1)], "core.order_lines": [line(1, 1, 5, 2)]})
-    assert not [name for name in row if "price" in name or "amount" in name or "money" in name]
+def test_amounts_of_lines(run_table: Run) -> None:
+    """Amounts of lines add up exactly, and lines without one are counted, not taken for nothing."""
+    most = "99999999999999.9999"
+    rows = mix(
+        run_table,
+        line(1, 1, 5, 1, line_amount=most),
+        line(1, 2, 5, 1, line_amount="0.0001"),
+        line(2, 1, 5, 1),
+        line(2, 2, 6, 1),
+    )
+    assert [(row["line_amount"], row["lines_not_valued"], row["currency"]) for row in rows] == [
+        (Decimal(10) ** 14, 1, "EUR"),
+        (None, 1, "EUR"),
+    ]

@@ -35,7 +35,10 @@ def orders(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "product": draw(st.sampled_from([100, 101, 102, None])),
         "bare": draw(st.booleans()),
-        "total_price": draw(st.sampled_from(["13.5001", "14", None])),
+        "subtotal_price": draw(st.sampled_from(["12.50", "18.50", "18.50", "7.25"])),
+        "loyalty_discount": draw(st.sampled_from(["0.5", "0.5", None])),
+        "total_price": draw(st.sampled_from(["13.0001", "19.0001", "19.0001", "14", None])),
+        "unpriced": draw(st.booleans()),
     }
     return {
         "kind": "orders",
@@ -80,7 +83,8 @@ LOADS = st.lists(
 
 def _prove(world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        world = world_of(Path(folder))
+        # A rule is named as soon as one order tells: rules come and go with every load.
+        world = world_of(Path(folder), ORDERMART_FORMULA__MIN_ORDERS="1", ORDERMART_FORMULA__TOLERATED_NOISE="0.3")
         increments = 0
         for n, which in enumerate(order):
             if which < len(loads):
@@ -116,12 +120,16 @@ def _land(world: Any, makers: Any, number: int, load: list[dict[str, Any]]) -> N
     world.land(load[0]["kind"], verdicts, "archive" if archive else "live", load_id=f"20261101T{number:012d}-abcdef")
 
 
-def _order(make_order: Any, order_id: int, *, product: int | None, bare: bool, **fields: Any) -> dict[str, Any]:
+def _order(
+    make_order: Any, order_id: int, *, product: int | None, bare: bool, unpriced: bool, **fields: Any
+) -> dict[str, Any]:
     document: dict[str, Any] = make_order(order_id, **fields)
     if bare:
         document |= {"items": None, "deliveries": fields.get("deliveries", [])}
     else:
         document["items"][0]["product_id"] = product
+        if not unpriced:  # all that a subtotal rule asks for is stated
+            document["items"][1]["modifiers"] = []
     return document
 
 

@@ -11,7 +11,6 @@ from pipelines.warehouse.contracts.contract import (
     LocalTime,
     Money,
     Text,
-    Texts,
     Units,
     column,
 )
@@ -28,7 +27,10 @@ _SALE_CLASS = (
     "counted or excluded by [sales], unmapped where the status is in neither list or null, gone where the service no "
     "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
 )
-_CURRENCY = "What the amounts are in, from the store's record; null where it names none. Do not add across currencies."
+_CURRENCY = (
+    "What the amounts are in: from the store's record, else [finance] currency; null where neither says. Do not add "
+    "across currencies."
+)
 _LOCAL = " by the store's clock, a wall time without zone; in the hour that autumn repeats two instants read alike."
 _SUM = "Sum of {0} of the orders that state one; null where none does."
 
@@ -123,8 +125,8 @@ class ProductMix(
 ):
     """One row per store, business day, sale class and product sold.
 
-    Source: core.order_lines and mart.orders; lines and units tie to them, or nothing is published.
-    Traps: no money: the interface does not say whether a line's price is for one unit or for the line. An order with
+    Source: mart.order_lines; lines, units and amounts tie to it and to mart.orders, or nothing is published.
+    Traps: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order with
     the product in two lines counts once in orders, so orders do not add up over products. Join names from menus through
     mart.store_products, never core.products, which may hold the product once per menu.
     """
@@ -142,6 +144,9 @@ class ProductMix(
     orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
     lines: Count = column("How many order lines.", ge=1)
     units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    currency: Text = column(_CURRENCY, nullable=True)
+    line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
+    lines_not_valued: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
 
 
 class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
@@ -159,29 +164,3 @@ class StoreProducts(Contract, table="mart.store_products", scope="all", key=("st
     is_on_menu: Flag = column("Whether a menu of this store holds the product now.")
     menus: Count = column("How many menus that may name it hold it.", ge=0)
     names: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)
-
-
-class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="order", key=("order_id",)):
-    """One row per order: the total that the service states beside the total by the formula.
-
-    Source: mart.orders. The formula is the one of the observed order: subtotal + delivery + tip - discount - loyalty
-    discount. The interface does not state it as a rule: a residual is a question to the partner, not an error.
-    Trap: a part that is null is not nothing: the verdict is cannot_tell and missing_parts names it.
-    """
-
-    order_id: Id = column(_ORDER)
-    store_id: Id = column("The store it belongs to.", nullable=True)
-    business_date: Day = column(_BUSINESS_DATE, nullable=True)
-    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    currency: Text = column(_CURRENCY, nullable=True)
-    total_price: Money = column("The final total, as sent.", nullable=True)
-    formula_total: Amount = column("The total by the formula; null where a part is missing.", nullable=True)
-    total_residual: Amount = column(
-        "total_price less formula_total, exact: above zero the customer paid more than the parts add up to.",
-        nullable=True,
-    )
-    missing_parts: Texts = column("The price fields that the order does not state; empty where all are there.")
-    verdict: Text = column(
-        "balanced: the residual is exactly zero. total_off: it is not. cannot_tell: a price field is missing.",
-        isin=("balanced", "total_off", "cannot_tell"),
-    )

@@ -1,0 +1,24 @@
+-- mart.order_lines has every line once, in its order's day and class, as sent.
+-- severity: blocking
+select
+    coalesce(core_lines.order_id, mart_lines.order_id) as entity_id,
+    'line ' || coalesce(core_lines.line_no, mart_lines.line_no) as place,
+    case
+        when mart_lines.order_id is null then 'lost'
+        when core_lines.order_id is null then 'made up'
+        else 'differs'
+    end as detail,
+from core.order_lines as core_lines
+left join mart.orders as orders on core_lines.order_id = orders.order_id
+full join mart.order_lines as mart_lines
+    on core_lines.order_id = mart_lines.order_id
+    and core_lines.line_no = mart_lines.line_no
+where
+    core_lines.order_id is null
+    or mart_lines.order_id is null
+    or core_lines.product_id is distinct from mart_lines.product_id
+    or core_lines.quantity is distinct from mart_lines.quantity
+    or orders.store_id is distinct from mart_lines.store_id
+    or orders.business_date is distinct from mart_lines.business_date
+    or orders.sale_class is distinct from mart_lines.sale_class
+    or orders.currency is distinct from mart_lines.currency

@@ -1,0 +1,43 @@
+-- Per store, business day and sale class, line amounts are those of mart.order_lines.
+-- severity: blocking
+with
+
+-- coalesce: amounts that no line has add nothing on either side
+both_sides as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        coalesce(line_amount, 0) as line_amount,
+        lines_not_valued,
+    from mart.product_mix
+
+    union all
+
+    select
+        store_id,
+        business_date,
+        sale_class,
+        -coalesce(line_amount, 0) as line_amount,
+        -if(line_amount is null, 1, 0) as lines_not_valued,
+    from mart.order_lines
+),
+
+differences as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        sum(line_amount) as line_amount,
+        sum(lines_not_valued) as lines_not_valued,
+    from both_sides
+    group by store_id, business_date, sale_class
+)
+
+select
+    store_id as entity_id,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    line_amount as residual,
+    lines_not_valued || ' lines without an amount off' as detail,
+from differences
+where line_amount <> 0 or lines_not_valued <> 0

@@ -1,0 +1,36 @@
+-- Per store, business day and sale class, lines and what is on none make the subtotal.
+-- severity: blocking
+with
+
+-- coalesce: what no line or no order states adds nothing
+sides as (
+    select store_id, business_date, sale_class, unallocated_amount as amount,
+    from mart.reconciliation_daily
+
+    union all
+
+    select store_id, business_date, sale_class, coalesce(line_amount, 0) as amount,
+    from mart.order_lines
+
+    union all
+
+    select store_id, business_date, sale_class, -coalesce(subtotal_price, 0) as amount,
+    from mart.orders
+),
+
+differences as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        sum(amount) as amount,
+    from sides
+    group by store_id, business_date, sale_class
+)
+
+select
+    store_id as entity_id,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    amount as residual,
+from differences
+where amount <> 0

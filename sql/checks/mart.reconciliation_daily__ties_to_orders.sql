@@ -1,0 +1,91 @@
+-- Per store, business day and sale class, a day is exactly the sum of its orders.
+-- severity: blocking
+with
+
+-- coalesce: what no order states or what is not known adds nothing on either side
+both_sides as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        currency,
+        [
+            orders,
+            balanced_count,
+            total_off_count,
+            lines_off_count,
+            both_off_count,
+            cannot_tell_count,
+            breaks,
+        ] as counts,
+        [
+            coalesce(subtotal_price, 0),
+            coalesce(delivery_price, 0),
+            coalesce(tip, 0),
+            coalesce(discount, 0),
+            coalesce(loyalty_discount, 0),
+            coalesce(total_price, 0),
+            coalesce(line_amount, 0),
+            unallocated_amount,
+            coalesce(formula_subtotal, 0),
+            coalesce(subtotal_residual, 0),
+            coalesce(subtotal_residual_size, 0),
+            coalesce(formula_total, 0),
+            coalesce(total_residual, 0),
+            coalesce(total_residual_size, 0),
+        ] as amounts,
+    from mart.reconciliation_daily
+
+    union all
+
+    select
+        store_id,
+        business_date,
+        sale_class,
+        currency,
+        [
+            count(*),
+            count(*) filter (where verdict = 'balanced'),
+            count(*) filter (where verdict = 'total_off'),
+            count(*) filter (where verdict = 'lines_off'),
+            count(*) filter (where verdict = 'both_off'),
+            count(*) filter (where verdict = 'cannot_tell'),
+            count(*) filter (where verdict like '%_off'),
+        ] as counts,
+        [
+            coalesce(sum(subtotal_price), 0),
+            coalesce(sum(delivery_price), 0),
+            coalesce(sum(tip), 0),
+            coalesce(sum(discount), 0),
+            coalesce(sum(loyalty_discount), 0),
+            coalesce(sum(total_price), 0),
+            coalesce(sum(line_amount), 0),
+            sum(unallocated_amount),
+            coalesce(sum(formula_subtotal), 0),
+            coalesce(sum(subtotal_residual), 0),
+            coalesce(sum(abs(subtotal_residual)), 0),
+            coalesce(sum(formula_total), 0),
+            coalesce(sum(total_residual), 0),
+            coalesce(sum(abs(total_residual)), 0),
+        ] as amounts,
+    from mart.order_reconciliation
+    group by store_id, business_date, sale_class, currency
+),
+
+differences as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        count(*) <> 2 or count(distinct (currency, counts, amounts)) <> 1 as is_off,
+        max(amounts[10]) - min(amounts[10]) as subtotal_residual,
+    from both_sides
+    group by store_id, business_date, sale_class
+)
+
+select
+    store_id as entity_id,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    subtotal_residual as residual,
+from differences
+where is_off

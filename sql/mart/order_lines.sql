@@ -1,0 +1,105 @@
+-- One row per order line, with its amount by the subtotal rule in force for its order.
+with
+
+rules as (
+    select
+        rule,
+        answers[1] = 1 as is_price_alone,
+        answers[2] = 0 as is_without,
+        answers[3] = 0 as is_per_unit,
+        answers[4] = 0 as is_own,
+        case answers[5] when 1 then 0 when 2 then -1 else 1 end as sign,
+        if(rounded_per = 'line', kept_decimals, null) as kept,
+        rule like '%/half_even_%' as is_half_even,
+    from audit.formula_rules
+    where part = 'subtotal'
+),
+
+orders as (
+    select
+        orders.order_id,
+        orders.store_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.store_name,
+        orders.currency,
+        in_force.subtotal_rule,
+        in_force.is_action_open,
+        rules.* exclude (rule),
+    from mart.orders as orders
+    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
+    left join rules on in_force.subtotal_rule = rules.rule
+),
+
+lines as (
+    select
+        orders.*,
+        lines.line_no,
+        lines.product_id,
+        lines.name,
+        lines.quantity,
+        sums.is_whole,
+        sums.has_other,
+        case
+            when orders.subtotal_rule is null or not sums.is_whole then null
+            when orders.is_action_open and sums.has_other then null
+            else cast(sums.price as decimal(38, 4))
+                * if(is_price_alone, 1, sums.quantity)
+                + if(
+                    is_without,
+                    0,
+                    if(is_per_unit, sums.quantity, 1) * (
+                        if(is_own, sums.add_own, sums.add_once)
+                        + sign * if(is_own, sums.other_own, sums.other_once)
+                    )
+                )
+        end as exact,
+    from core.order_lines as lines
+    inner join orders on lines.order_id = orders.order_id
+    inner join audit.order_line_sums as sums
+        on lines.order_id = sums.order_id
+        and lines.line_no = sums.line_no
+),
+
+rounded as (
+    select
+        *,
+        -- each branch by itself: a case of different scales would drop decimals
+        case kept
+            when 0 then cast(round(exact) as decimal(38, 4))
+            when 1 then cast(round(exact, 1) as decimal(38, 4))
+            when 2 then cast(round(exact, 2) as decimal(38, 4))
+            when 3 then cast(round(exact, 3) as decimal(38, 4))
+            else exact
+        end as half_up,
+        cast(list_extract([1, 0.1, 0.01, 0.001], kept + 1) as decimal(38, 4)) as unit,
+    from lines
+)
+
+select
+    -- keys
+    order_id,
+    line_no,
+    store_id,
+    business_date,
+    sale_class,
+    product_id,
+    -- names
+    store_name,
+    name,
+    -- how much
+    quantity,
+    -- money
+    currency,
+    if(
+        is_half_even and abs(exact - half_up) * 2 = unit and half_up % (2 * unit) <> 0,
+        half_up - sign(exact) * unit,
+        half_up
+    ) as line_amount,
+    case
+        when half_up is not null then null
+        when subtotal_rule is null then 'no_rule'
+        when not is_whole then 'not_stated'
+        else 'action_unknown'
+    end as amount_lacks,
+from rounded

@@ -1,0 +1,105 @@
+"""mart.order_lines: what was sold, and its amount where a rule says what that is."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
+LINE = "line_price/modifiers_per_line/others_subtract/after_discount/half_even_1_per_line"
+RULES = [
+    {"part": "subtotal", "rule": UNIT, "answers": [0, 1, 0, 0, 0, 0]},
+    {
+        "part": "subtotal",
+        "rule": LINE,
+        "answers": [1, 1, 1, 1, 2, 1],
+        "kept_decimals": 1,
+        "rounded_per": "line",
+    },
+]
+ORDER = {
+    "order_id": 1,
+    "store_id": 7,
+    "business_date": "2026-10-31",
+    "sale_class": "counted",
+    "store_name": "North",
+    "currency": "EUR",
+}
+SUMS = {
+    "quantity": 2,
+    "price": "5.1",
+    "add_once": "0.3",
+    "add_own": "0.6",
+    "other_once": "0.15",
+    "other_own": "0.45",
+    "has_modifiers": True,
+    "has_other": True,
+    "is_whole": True,
+}
+
+
+def lines(run_table: Run, rule: str | None, *, is_open: bool = False, **sums: Any) -> dict[str, Any]:
+    """Return the row of a line of quantity 2 with these sums, under a rule."""
+    (row,) = run_table(
+        "mart.order_lines",
+        {
+            "mart.orders": [ORDER],
+            "audit.order_rules": [{"order_id": 1, "subtotal_rule": rule, "is_action_open": is_open}],
+            "audit.formula_rules": RULES,
+            "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "name": "Tea", "quantity": 2}],
+            "audit.order_line_sums": [{"order_id": 1, "line_no": 1} | SUMS | sums],
+        },
+    )
+    return row
+
+
+@pytest.mark.duckdb2
+def test_an_amount_by_the_rule(run_table: Run) -> None:
+    """Price and modifiers count as the rule of the order says, rounded where it rounds lines."""
+    row = lines(run_table, UNIT)
+    assert row["line_amount"] == 2 * (Decimal("5.1") + Decimal("0.6") + Decimal("0.45"))
+    # 5.1 + 0.3 - 0.15 = 5.25, half even
+    assert lines(run_table, LINE)["line_amount"] == Decimal("5.2")
+    assert lines(run_table, LINE, price="-5.4", add_once="0.3", other_once="0.15")["line_amount"] == Decimal("-5.2")
+    assert (row["store_id"], row["store_name"], str(row["business_date"])) == (7, "North", "2026-10-31")
+    assert (row["sale_class"], row["currency"], row["name"], row["product_id"]) == ("counted", "EUR", "Tea", 5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_open", "sums", "lacks"),
+    [
+        (None, False, {}, "no_rule"),
+        (UNIT, False, {"is_whole": False}, "not_stated"),
+        (UNIT, True, {}, "action_unknown"),
+    ],
+)
+def test_no_amount_without_a_rule(
+    run_table: Run, rule: str | None, is_open: bool, sums: dict[str, Any], lacks: str
+) -> None:
+    """Without a rule, a price or a known action there is no amount, and why is said; the quantity stays."""
+    row = lines(run_table, rule, is_open=is_open, **sums)
+    assert (row["line_amount"], row["amount_lacks"], row["quantity"]) == (None, lacks, 2)
+
+
+def test_an_open_action_leaves_other_lines_alone(run_table: Run) -> None:
+    """Where only the effect of other actions is open, lines whose modifiers are all added have their amount."""
+    assert lines(run_table, UNIT, is_open=True, has_other=False)["amount_lacks"] is None
+
+
+def test_fourteen_digits_and_four_decimals(run_table: Run) -> None:
+    """The largest price by the largest quantity loses no digit."""
+    row = lines(run_table, UNIT, quantity=1_000_000, price="99999999999999.9999", add_own="0.0001", other_own="0")
+    assert row["line_amount"] == Decimal("100000000000000.0000") * 1_000_000
+
+
+def test_no_money_of_the_order(run_table: Run) -> None:
+    """No column repeats an order's money: sums over lines are safe."""
+    money = {name for name, value in lines(run_table, UNIT).items() if isinstance(value, Decimal)}
+    assert money == {"line_amount"}
