@@ -8,7 +8,8 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.warehouse import BuildBlocked, CheckResult, Table, build, publish, tables
+from pipelines.finance.restating import build_and_record
+from pipelines.warehouse import BuildBlocked, CheckResult, Table, publish, tables
 
 _NEEDS = {"settings", "progress", "run_lock"}
 # Inputs of a build, such as raw.latest_orders and raw.order_checks, by the asset that they come from.
@@ -32,7 +33,7 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
     )
     def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            result = build(context.resources.settings, progress=context.resources.progress)
+            result = build_and_record(context.resources.settings, progress=context.resources.progress)
         except BuildBlocked as blocked:
             yield from (_evaluation(check) for check in blocked.checks)
             raise dg.Failure(description=str(blocked), allow_retries=False) from None

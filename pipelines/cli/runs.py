@@ -71,14 +71,14 @@ def build(
     4 another run holds the lock.
     """
     from pipelines.assets.lock import run_lock
+    from pipelines.finance.restating import build_and_record
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
-    from pipelines.warehouse import build as build_tables
     from pipelines.warehouse import publish
 
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
-        result = build_tables(settings, full=full, progress=progress)
+        result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings)
     typer.echo(built(result, release))
 

@@ -4,16 +4,26 @@ Knows nothing of tables, of finance's rules or of who may decide. Upstream of th
 never writes it.
 """
 
+from pathlib import Path
+
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
+from pipelines.ledger.closing import Seals
 from pipelines.ledger.totals import TotalsError, import_totals, totals_in_force
 
 __all__ = [
     "Entry",
     "Ledger",
     "LedgerError",
+    "Seals",
     "TotalsError",
     "Verified",
     "import_totals",
+    "ledger_of",
     "totals_in_force",
     "verify",
 ]
+
+
+def ledger_of(data_dir: Path) -> Ledger:
+    """Return the ledger of a data folder."""
+    return Ledger(data_dir / "ledger")

@@ -118,6 +118,10 @@ class Ledger:
 
     def rows(self, entry: Entry) -> pa.Table:
         """Return the rows that an act sealed; raise LedgerError when they are not those that were sealed."""
+        return pq.read_table(self.file(entry))
+
+    def file(self, entry: Entry) -> Path:
+        """Return the file of the rows that an act sealed; raise LedgerError when it is not the one that was sealed."""
         if entry.file is None:
             raise LedgerError(f"entry {entry.no} ({entry.act}) sealed no rows")
         path = self.folder / entry.file
@@ -125,7 +129,7 @@ class Ledger:
             raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is gone; bring it back from a copy")
         if _file_hash(path) != entry.file_sha256:
             raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is not what was sealed")
-        return pq.read_table(path)
+        return path
 
     def _write_rows(self, name: str, rows: pa.Table) -> str:
         draft = self.folder / f".{name}.tmp"
@@ -155,13 +159,18 @@ class Ledger:
                 os.fsync(lines.fileno())
 
 
-def verify(ledger: Ledger) -> Verified:
-    """Walk the whole chain, the sealed files included; raise LedgerError naming the first entry that does not hold."""
-    count, head = 0, _GENESIS
+def verify(ledger: Ledger, kept: str = "") -> Verified:
+    """Walk the whole chain, the sealed files included; raise LedgerError naming the first entry that does not hold.
+
+    `kept` is a head that was kept elsewhere: one that is in no place of the chain is an error too.
+    """
+    count, head, found = 0, _GENESIS, kept in {"", _GENESIS}
     for entry in ledger.entries():
         if entry.file is not None:
-            ledger.rows(entry)
-        count, head = entry.no, entry.sha256
+            ledger.file(entry)
+        count, head, found = entry.no, entry.sha256, found or entry.sha256 == kept
+    if not found:
+        raise LedgerError(f"no entry of {ledger.folder} has the hash {kept}: this is not the chain it was taken from")
     return Verified(count, head)
 
 

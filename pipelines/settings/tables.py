@@ -161,6 +161,13 @@ class Finance(Table, frozen=True):
     duplicate_minutes: int
 
 
+class Closing(Table, frozen=True):
+    """When a business day may be sealed, and which periods there are besides the calendar's months."""
+
+    close_after_hours: float
+    periods_file: str
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -239,6 +246,7 @@ class Settings(Table, frozen=True):
     menus: Menus
     formula: Formula
     finance: Finance
+    closing: Closing
     data: Data
     warehouse: Warehouse
     schedule: Schedule

@@ -17,6 +17,7 @@
 | raw.plans | what was planned night by night, and what came of it: a source |
 | raw.control_totals | the control totals that stand in the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
+| raw.day_seals, sealed_orders, restated | seals in force, orders ever sealed, restatements ever recorded: sources |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last

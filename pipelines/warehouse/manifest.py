@@ -32,7 +32,10 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets."""
+    """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
+
+    `fingerprint` is what shaped its tables besides what was landed: a hash per thing.
+    """
 
     id: str
     published_at: str
@@ -42,6 +45,7 @@ class Manifest(msgspec.Struct, frozen=True):
     rows: dict[str, int]
     checks: dict[str, int]
     files: list[File]
+    fingerprint: dict[str, str] = {}
 
 
 def read_manifest(release: Path) -> Manifest | None:

@@ -21,7 +21,7 @@ from pipelines.warehouse.build import warehouse_file
 from pipelines.warehouse.macros import create_macros
 from pipelines.warehouse.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.parquet import write_parquet
-from pipelines.warehouse.session import attached, session
+from pipelines.warehouse.session import attached, remembered, session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     last = current_release(published)
     known = read_manifest(last) if last else None
     with session(settings) as con:
-        commit = _settle(con, warehouse_file(settings.data_dir))
+        commit, fingerprint = _settle(con, warehouse_file(settings.data_dir))
         if last and known and known.commit == commit:
             return Release(known.id, last, known.rows)
         started = dt.datetime.now(dt.UTC)
@@ -80,6 +80,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         rows=rows,
         checks={each.name: each.violations for each in result.checks} if result else {},
         files=[described(draft, draft / DATABASE), *files],
+        fingerprint=fingerprint,
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)
@@ -96,11 +97,12 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
-def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> str:
-    """Write what a killed build left in the log into the file itself, and return the id of its last commit."""
+def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, dict[str, str]]:
+    """Write what a killed build left in the log into the file; return its last commit's id and the fingerprint."""
     with attached(con, file):
         row = con.execute("select commit_id from warehouse.build.memory").fetchone()
-    return str(row[0]) if row else ""
+        memory = remembered(con)
+    return str(row[0]) if row else "", memory.fingerprint if memory else {}
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

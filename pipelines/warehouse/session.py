@@ -129,6 +129,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
     code = sorted(
         [
             *(here / "contracts").glob("*.py"),
+            here / "closes.py",
             here / "documents.py",
             here / "inputs.py",
             here / "runs.py",

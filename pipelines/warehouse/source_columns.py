@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pipelines.warehouse.closes import COLUMNS as CLOSING
+
 SOURCES: dict[str, dict[str, str]] = {
     "raw.hints": {
         "seq": "BIGINT",
@@ -37,4 +39,5 @@ SOURCES: dict[str, dict[str, str]] = {
         "money_part": "VARCHAR",
         "sale_classes": "VARCHAR",
     },
+    **CLOSING,
 }

@@ -16,7 +16,8 @@ import pyarrow as pa
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.ledger import Ledger, totals_in_force
-from pipelines.warehouse import inputs
+from pipelines.ledger.totals import ACT
+from pipelines.warehouse import closes, inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +42,11 @@ def states(data_dir: Path) -> dict[str, str]:
     return {name: source.state(data_dir) for name, source in SOURCES.items()}
 
 
-def create_sources(con: duckdb.DuckDBPyConnection, data_dir: Path) -> None:
-    """Make the table of each source."""
+def create_sources(con: duckdb.DuckDBPyConnection, data_dir: Path, *only: str) -> None:
+    """Make the table of each source, or only of those named."""
     for name, source in SOURCES.items():
+        if only and name not in only:
+            continue
         columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
         con.execute(f"create or replace table {name} ({columns})")
         source.create(con, name, data_dir)
@@ -114,12 +117,6 @@ def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     con.from_arrow(rows).insert_into(name)
 
 
-def _ledger_state(data_dir: Path) -> str:
-    """Acts are only ever added: another size is another ledger."""
-    lines = data_dir / "ledger" / "ledger.jsonl"
-    return str(lines.stat().st_size) if lines.exists() else ""
-
-
 def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     standing = totals_in_force(Ledger(data_dir / "ledger"))
     rows = pa.table(
@@ -140,5 +137,8 @@ def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: 
 SOURCES: dict[str, Source] = {
     "raw.hints": Source(_hints_state, _create_hints),
     "raw.plans": Source(_plans_state, _create_plans),
-    "raw.control_totals": Source(_ledger_state, _create_control_totals),
+    "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
+    "raw.day_seals": Source(closes.SEALS_STATE, closes.create_day_seals),
+    "raw.sealed_orders": Source(closes.SEALED_STATE, closes.create_sealed_orders),
+    "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
 }

@@ -1,0 +1,133 @@
+"""Why an order differs from what was booked of it: one cause a row, decided from data alone.
+
+What was last booked of the order (by a seal or a restatement) is laid beside what it is now, together with the
+settings, rules and code of both times. The first case that holds decides; docs/DECISIONS.md has them in words.
+Knows nothing of files: it reads the warehouse, attached as the default, and the sources in `memory.raw`.
+"""
+
+CAUSES = """
+with
+
+differences as (from audit.seal_differences),
+
+booked as (
+    select
+        order_id, seal_no as act_no, business_date, sale_class, timezone, payload_sha256, last_checked_at as checked_at
+    from memory.raw.sealed_orders
+    semi join differences using (order_id)
+    union all
+    select
+        order_id, restated_no, now_business_date, now_sale_class, now_timezone, now_payload_sha256, now_fetched_at
+    from memory.raw.restated
+    semi join differences using (order_id)
+),
+
+before as (
+    select booked.*, acts.at, acts.placing, acts.rules, acts.code
+    from booked
+    inner join memory.acts as acts using (act_no)
+    -- of the rows of one act any will do: they say the same of the order
+    qualify row_number() over (partition by order_id order by act_no desc, business_date, sale_class) = 1
+),
+
+since as (
+    select
+        orders.order_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.timezone,
+        orders.is_gone,
+        known._payload_sha256 as payload_sha256,
+        known._fetched_at as fetched_at,
+        greatest(known._fetched_at, try_strptime(left(known._load_id, 15), '%Y%m%dT%H%M%S')::timestamptz) as known_at,
+    from mart.orders as orders
+    inner join core.orders as known using (order_id)
+    semi join differences using (order_id)
+),
+
+refusals as (
+    select id as order_id, observed_at
+    from build.refusals
+    where kind = 'orders' and verdict = 'quarantined' and id in (select order_id from differences)
+),
+
+nets as (
+    select order_id, part, sum(difference) as net from differences group by order_id, part
+),
+
+money as (
+    select order_id, bool_or(net <> 0) as has_changed from nets group by order_id
+),
+
+judged as (
+    select
+        differences.*,
+        since.business_date as now_business_date,
+        since.sale_class as now_sale_class,
+        since.timezone as now_timezone,
+        since.payload_sha256 as now_payload_sha256,
+        since.fetched_at as now_fetched_at,
+        case
+            -- no seal and no restatement knows the order
+            when before.order_id is null and exists (
+                select 1 from refusals
+                where refusals.order_id = differences.order_id and refusals.observed_at <= seals.at
+            ) then 'mended_quarantine'
+            when before.order_id is null and since.known_at > seals.at then 'late_order'
+            when before.order_id is null and seals.placing <> present.placing then 'setting_changed'
+            when before.order_id is null then 'moved_to_another_day'
+            when since.is_gone and before.sale_class <> 'gone' then 'gone'
+            -- another document
+            when since.payload_sha256 <> before.payload_sha256 and exists (
+                select 1 from refusals
+                where refusals.order_id = differences.order_id
+                    and refusals.observed_at <= before.at
+                    and (before.checked_at is null or refusals.observed_at > before.checked_at)
+            ) then 'mended_quarantine'
+            when since.payload_sha256 <> before.payload_sha256
+                and since.business_date is distinct from before.business_date then 'moved_to_another_day'
+            when since.payload_sha256 <> before.payload_sha256 and not money.has_changed then 'sale_class_changed'
+            when since.payload_sha256 <> before.payload_sha256 then 'changed_by_partner'
+            -- the same document
+            when before.placing <> present.placing
+                and (
+                    since.business_date is distinct from before.business_date
+                    or since.sale_class <> before.sale_class
+                ) then 'setting_changed'
+            when since.business_date is distinct from before.business_date
+                and since.timezone <> before.timezone then 'moved_to_another_day'
+            when before.sale_class = 'gone' then 'sale_class_changed'
+            when differences.part = 'line_amount' and before.rules <> present.rules then 'rule_changed'
+            else 'our_code_changed'
+        end as cause,
+    from differences
+    cross join memory.present as present
+    inner join memory.acts as seals on differences.seal_no = seals.act_no
+    inner join since on differences.order_id = since.order_id
+    inner join money on differences.order_id = money.order_id
+    left join before on differences.order_id = before.order_id
+)
+
+select
+    ? + row_number() over (order by business_date, order_id, store_id, sale_class, part) as number,
+    seal_no,
+    order_id,
+    store_id,
+    business_date,
+    sale_class,
+    part,
+    currency,
+    sealed,
+    restated_before,
+    now,
+    difference,
+    cause,
+    ?::timestamptz as detected_at,
+    now_business_date,
+    now_sale_class,
+    now_timezone,
+    now_payload_sha256,
+    now_fetched_at,
+from judged
+order by number
+"""

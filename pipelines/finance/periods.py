@@ -1,0 +1,102 @@
+"""Which days a period has: a calendar month, or a fiscal period of [closing] periods_file.
+
+Knows nothing of what is done with them.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+_COLUMNS = ("period", "first_day", "last_day")
+
+
+@dataclass(frozen=True)
+class Period:
+    """A span of business days, both ends included; `name` is null where it is but a day."""
+
+    first_day: dt.date
+    last_day: dt.date
+    name: str | None = None
+
+    @property
+    def days(self) -> list[dt.date]:
+        """Every day of it."""
+        return [self.first_day + dt.timedelta(days=n) for n in range((self.last_day - self.first_day).days + 1)]
+
+
+def one_day(text: str) -> Period:
+    """Return the period of one day written 2026-10-31; raise SettingsError when it is none."""
+    day = _day(text, f"{text!r} is no day: write it as 2026-10-31")
+    return Period(day, day)
+
+
+def period_of(settings: Settings, name: str) -> Period:
+    """Return the period of that name: of the file where it lists it, else a calendar month.
+
+    Raise SettingsError when it is neither, or when the file cannot be read.
+    """
+    listed = fiscal_periods(settings)
+    if name in listed:
+        return listed[name]
+    if not _MONTH.fullmatch(name):
+        where = f"in {settings.closing.periods_file}" if listed else "in [closing] periods_file, which is not set"
+        raise SettingsError(f"{name!r} is no period: neither a month such as 2026-10 nor one listed {where}")
+    first = dt.date.fromisoformat(f"{name}-01")
+    following = (first + dt.timedelta(days=31)).replace(day=1)
+    return Period(first, following - dt.timedelta(days=1), name)
+
+
+def fiscal_periods(settings: Settings) -> dict[str, Period]:
+    """Return the periods of [closing] periods_file by name; none where it is not set."""
+    if not settings.closing.periods_file:
+        return {}
+    path = settings.file.parent / settings.closing.periods_file
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != _COLUMNS:
+                raise SettingsError(f"[closing] periods_file: {path} must start with the line {','.join(_COLUMNS)}")
+            return _without_overlap(path, [_period(path, reader.line_num, row) for row in reader])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SettingsError(f"[closing] periods_file: {path} cannot be read: {error}") from None
+
+
+def _period(path: Path, line: int, row: dict[str, str | None]) -> Period:
+    where = f"[closing] periods_file: {path.name}, line {line}"
+    name = (row["period"] or "").strip()
+    first = _day(row["first_day"] or "", f"{where}: first_day is no day such as 2026-10-01")
+    last = _day(row["last_day"] or "", f"{where}: last_day is no day such as 2026-10-31")
+    if not name or last < first:
+        raise SettingsError(f"{where}: give a name, and a last day that is not before the first")
+    return Period(first, last, name)
+
+
+def _without_overlap(path: Path, periods: list[Period]) -> dict[str, Period]:
+    by_day = sorted(periods, key=lambda each: each.first_day)
+    for before, after in itertools.pairwise(by_day):
+        if after.first_day <= before.last_day:
+            raise SettingsError(f"[closing] periods_file: {path.name}: {before.name} and {after.name} overlap")
+    named = {each.name or "": each for each in periods}
+    if len(named) != len(periods):
+        raise SettingsError(f"[closing] periods_file: {path.name}: a name stands in it twice")
+    return named
+
+
+def _day(text: str, complaint: str) -> dt.date:
+    try:
+        return dt.datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
+    except ValueError:
+        raise SettingsError(complaint) from None

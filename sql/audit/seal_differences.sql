@@ -1,0 +1,210 @@
+-- One row per order, place and part whose booked amount is not what the order adds now.
+--
+-- Booked is what was sealed plus what was restated since, under the seals in force. Whole
+-- days are compared first, by a fingerprint of their orders; only places that differ, or
+-- were restated before, are looked at order by order.
+with
+
+every_store as (
+    select business_date, seal_no from raw.day_seals where is_every_store
+),
+
+own as (
+    select business_date, store_id, seal_no from raw.day_seals where not is_every_store
+),
+
+sealed_orders as not materialized (
+    select sealed.*
+    from raw.sealed_orders as sealed
+    left join own
+        on sealed.business_date = own.business_date
+        and sealed.store_id = own.store_id
+    left join every_store on sealed.business_date = every_store.business_date
+    where
+        sealed.seal_no
+        = if(own.business_date is null, every_store.seal_no, own.seal_no)
+),
+
+orders_now as not materialized (
+    select
+        orders.*,
+        if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
+    from mart.orders as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+    where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
+),
+
+restated as (
+    select restated.*
+    from raw.restated as restated
+    left join own
+        on restated.business_date = own.business_date
+        and restated.store_id = own.store_id
+    left join every_store on restated.business_date = every_store.business_date
+    where
+        restated.seal_no
+        = if(own.business_date is null, every_store.seal_no, own.seal_no)
+),
+
+prints as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+        1 as side,
+        bit_xor(
+            hash(
+                order_id,
+                subtotal_price,
+                delivery_price,
+                tip,
+                discount,
+                loyalty_discount,
+                total_price
+            )
+        ) as print,
+        count(*) as orders,
+    from sealed_orders
+    group by business_date, store_id, sale_class
+
+    union all
+
+    select
+        business_date,
+        store_id,
+        sale_class,
+        2 as side,
+        bit_xor(
+            hash(
+                order_id,
+                subtotal_price,
+                delivery_price,
+                tip,
+                discount,
+                loyalty_discount,
+                total_price
+            )
+        ) as print,
+        count(*) as orders,
+    from orders_now
+    group by business_date, store_id, sale_class
+),
+
+places as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+    from prints
+    group by business_date, store_id, sale_class
+    having count(*) < 2 or min(print) <> max(print) or min(orders) <> max(orders)
+
+    union
+
+    select
+        business_date,
+        store_id,
+        sale_class,
+    from restated
+),
+
+-- absence of a part adds nothing to a sum: zero from here on
+sides as (
+    select
+        sealed.seal_no,
+        sealed.order_id,
+        sealed.store_id,
+        sealed.business_date,
+        sealed.sale_class,
+        sealed.currency,
+        unnest([
+            {'part': 'orders', 'amount': cast(1 as decimal(38, 4))},
+            {'part': 'subtotal_price', 'amount': sealed.subtotal_price},
+            {'part': 'delivery_price', 'amount': sealed.delivery_price},
+            {'part': 'tip', 'amount': sealed.tip},
+            {'part': 'discount', 'amount': sealed.discount},
+            {'part': 'loyalty_discount', 'amount': sealed.loyalty_discount},
+            {'part': 'total_price', 'amount': sealed.total_price},
+        ], recursive := true),
+        'sealed' as side,
+    from sealed_orders as sealed
+    semi join places
+        on sealed.business_date = places.business_date
+        and sealed.store_id is not distinct from places.store_id
+        and sealed.sale_class = places.sale_class
+
+    union all
+
+    select
+        orders.seal_no,
+        orders.order_id,
+        orders.store_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.currency,
+        unnest([
+            {'part': 'orders', 'amount': cast(1 as decimal(38, 4))},
+            {'part': 'subtotal_price', 'amount': orders.subtotal_price},
+            {'part': 'delivery_price', 'amount': orders.delivery_price},
+            {'part': 'tip', 'amount': orders.tip},
+            {'part': 'discount', 'amount': orders.discount},
+            {'part': 'loyalty_discount', 'amount': orders.loyalty_discount},
+            {'part': 'total_price', 'amount': orders.total_price},
+        ], recursive := true),
+        'now' as side,
+    from orders_now as orders
+    semi join places
+        on orders.business_date = places.business_date
+        and orders.store_id is not distinct from places.store_id
+        and orders.sale_class = places.sale_class
+
+    union all
+
+    select
+        seal_no,
+        order_id,
+        store_id,
+        business_date,
+        sale_class,
+        currency,
+        part,
+        difference as amount,
+        'restated' as side,
+    from restated
+),
+
+added as (
+    select
+        seal_no,
+        order_id,
+        store_id,
+        business_date,
+        sale_class,
+        part,
+        max(currency) as currency,
+        coalesce(sum(amount) filter (where side = 'sealed'), 0) as sealed,
+        coalesce(sum(amount) filter (where side = 'restated'), 0) as restated_before,
+        coalesce(sum(amount) filter (where side = 'now'), 0) as now,
+    from sides
+    group by seal_no, order_id, store_id, business_date, sale_class, part
+)
+
+select
+    -- keys
+    order_id,
+    store_id,
+    business_date,
+    sale_class,
+    part,
+    seal_no,
+    -- money
+    currency,
+    cast(sealed as decimal(38, 4)) as sealed,
+    cast(restated_before as decimal(38, 4)) as restated_before,
+    cast(now as decimal(38, 4)) as now,
+    cast(now - sealed - restated_before as decimal(38, 4)) as difference,
+from added
+where now <> sealed + restated_before

@@ -1,0 +1,137 @@
+-- One row per store, sealed business day, sale class and part.
+with
+
+every_store as (
+    select business_date, seal_no, sealed_at from raw.day_seals where is_every_store
+),
+
+own as (
+    select business_date, store_id, seal_no, sealed_at
+    from raw.day_seals
+    where not is_every_store
+),
+
+sealed as (
+    select
+        orders.business_date,
+        orders.store_id,
+        orders.sale_class,
+        orders.currency,
+        count(*) as orders,
+        sum(orders.subtotal_price) as subtotal_price,
+        sum(orders.delivery_price) as delivery_price,
+        sum(orders.tip) as tip,
+        sum(orders.discount) as discount,
+        sum(orders.loyalty_discount) as loyalty_discount,
+        sum(orders.total_price) as total_price,
+        'sealed' as side,
+    from raw.sealed_orders as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+    where
+        orders.seal_no
+        = if(own.business_date is null, every_store.seal_no, own.seal_no)
+    group by
+        orders.business_date, orders.store_id, orders.sale_class, orders.currency
+),
+
+current_orders as (
+    select
+        orders.business_date,
+        orders.store_id,
+        orders.sale_class,
+        orders.currency,
+        count(*) as orders,
+        sum(orders.subtotal_price) as subtotal_price,
+        sum(orders.delivery_price) as delivery_price,
+        sum(orders.tip) as tip,
+        sum(orders.discount) as discount,
+        sum(orders.loyalty_discount) as loyalty_discount,
+        sum(orders.total_price) as total_price,
+        'now' as side,
+    from mart.orders as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+    where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
+    group by
+        orders.business_date, orders.store_id, orders.sale_class, orders.currency
+),
+
+wide as (
+    from sealed
+    union all
+    from current_orders
+),
+
+-- absence of a part adds nothing to a sum
+long as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+        currency,
+        side,
+        unnest([
+            {'part': 'orders', 'amount': cast(orders as decimal(38, 4))},
+            {'part': 'subtotal_price', 'amount': subtotal_price},
+            {'part': 'delivery_price', 'amount': delivery_price},
+            {'part': 'tip', 'amount': tip},
+            {'part': 'discount', 'amount': discount},
+            {'part': 'loyalty_discount', 'amount': loyalty_discount},
+            {'part': 'total_price', 'amount': total_price},
+        ], recursive := true),
+    from wide
+
+    union all
+
+    select
+        sealed_business_date as business_date,
+        store_id,
+        sale_class,
+        currency,
+        if(posted_period is null, 'open', 'posted') as side,
+        part,
+        difference as amount,
+    from mart.restatements
+    where is_seal_in_force
+),
+
+added as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+        part,
+        max(currency) as currency,
+        coalesce(sum(amount) filter (where side = 'sealed'), 0) as sealed,
+        coalesce(sum(amount) filter (where side = 'posted'), 0) as posted,
+        coalesce(sum(amount) filter (where side = 'open'), 0) as open,
+        coalesce(sum(amount) filter (where side = 'now'), 0) as now,
+    from long
+    group by business_date, store_id, sale_class, part
+)
+
+select
+    -- keys
+    added.business_date,
+    added.store_id,
+    added.sale_class,
+    added.part,
+    -- the seal
+    if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
+    if(own.business_date is null, every_store.sealed_at, own.sealed_at) as sealed_at,
+    -- money
+    added.currency,
+    cast(added.sealed as decimal(38, 4)) as sealed,
+    cast(added.posted as decimal(38, 4)) as posted,
+    cast(added.open as decimal(38, 4)) as open,
+    cast(added.now as decimal(38, 4)) as now,
+from added
+left join own
+    on added.business_date = own.business_date
+    and added.store_id = own.store_id
+left join every_store on added.business_date = every_store.business_date

@@ -1,0 +1,143 @@
+"""A data folder in which days are sealed: documents are landed row by row, releases are real, and so is the ledger."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.finance import closing, restating
+from pipelines.finance.periods import one_day, period_of
+from pipelines.ledger import Ledger, ledger_of
+from pipelines.settings import load_settings
+from pipelines.warehouse import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+    from types import ModuleType
+
+    from pipelines.finance.closing import Closed
+    from pipelines.finance.restating import Posted
+
+_SPEC = importlib.util.spec_from_file_location("landed", Path(__file__).parents[1] / "warehouse" / "conftest.py")
+assert _SPEC
+assert _SPEC.loader
+LANDED: ModuleType = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(LANDED)
+
+# Hours after 2026-11-01 12:00 UTC: before any seal of these tests, whenever they run, and after all of them.
+BEFORE, AFTER = -24 * 3650, 24 * 3650 * 4
+WHY = "the tests seal what they have"
+
+
+class Books:
+    """One data folder: lands orders, publishes, closes, reopens, posts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = LANDED.World(folder)
+        self.loads = 0
+        self.set(counted=("done",), excluded=("refused",))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the folder."""
+        return ledger_of(self.world.data)
+
+    @property
+    def settings(self) -> Any:
+        """The settings in force."""
+        return self.world.settings
+
+    def set(self, **sales: tuple[str, ...]) -> None:
+        """Write the settings file anew, with these lists of [sales]."""
+        lines = "\n".join(f"{name} = {list(values)!r}".replace("'", '"') for name, values in sales.items())
+        file: Path = self.world.settings.file
+        file.write_text(f"[sales]\n{lines}\n", encoding="utf-8")
+        self.world.settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2"})
+
+    def land(self, order_id: int, at: int = BEFORE, verdict: str = "accepted", **fields: Any) -> None:
+        """Land one verdict about an order, so many hours after START."""
+        each: dict[str, Any] = {"id": order_id, "at": at, "verdict": verdict, "customer": "c"}
+        if verdict == "accepted":
+            each["document"] = LANDED.order(order_id, **({"status": "done"} | fields))
+        elif verdict == "quarantined":
+            each |= {"reason": "wrong_type", "pointer": "/items/0/price"}
+        self.loads += 1
+        self.world.land("orders", [each], load_id=f"20160101T{self.loads:012d}-abcdef")
+
+    def publish(self, *, full: bool = False) -> None:
+        """Build, record, publish, as a night does."""
+        restating.build_and_record(self.settings, full=full)
+        publish(self.settings)
+
+    def close(self, what: str, store_id: int | None = None) -> Closed:
+        """Seal a day or a period, whatever stands in the way."""
+        period = one_day(what) if what.count("-") > 1 else period_of(self.settings, what)
+        return closing.close(self.settings, period, store_id, exceptions=WHY)
+
+    def reopen(self, day: str, store_id: int | None = None) -> None:
+        """Open a day again."""
+        closing.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
+
+    def post(self, period: str) -> Posted:
+        """Post what is open."""
+        return restating.post(self.settings, period)
+
+    def all(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the current release."""
+        with duckdb.connect(str(self.world.data / "published/current/ordermart.duckdb"), read_only=True) as con:
+            con.execute("set timezone = 'UTC'")
+            return con.execute(query).fetchall()
+
+    def restated(self, *columns: str, part: str = "total_price") -> list[tuple[Any, ...]]:
+        """Return the restatements of one part, these columns, by number."""
+        return self.all(f"select {', '.join(columns)} from mart.restatements where part = '{part}' order by number")
+
+    def causes(self) -> dict[int, set[str]]:
+        """Return the causes that the restatements of each order name."""
+        found: dict[int, set[str]] = {}
+        for order_id, cause in self.all("select order_id, cause from mart.restatements"):
+            found.setdefault(order_id, set()).add(cause)
+        return found
+
+    def off(self) -> list[tuple[Any, ...]]:
+        """Return the sealed places that do not add up, found by other means than the build's."""
+        return self.all(
+            """
+            select * from mart.sealed_days as days
+            where sealed + posted + open <> now
+                or now <> coalesce((
+                    select if(days.part = 'orders', count(*), sum(total_price)) from mart.orders as orders
+                    where orders.business_date = days.business_date
+                        and orders.store_id is not distinct from days.store_id and orders.sale_class = days.sale_class
+                ), 0) and part in ('orders', 'total_price')
+            """
+        )
+
+    def total(self, column: str) -> Decimal | None:
+        """Return the sum of a column of mart.sealed_days, of total_price."""
+        found: Decimal | None = self.all(f"select sum({column}) from mart.sealed_days where part = 'total_price'")[0][0]
+        return found
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Books:
+    """Give an empty data folder in which done counts and refused does not."""
+    return Books(tmp_path / "books")
+
+
+@pytest.fixture(scope="session")
+def books_of() -> Callable[[Path], Books]:
+    """Give `books_of(folder)`: a data folder there."""
+    return Books
+
+
+@pytest.fixture(scope="session")
+def hours() -> tuple[int, int]:
+    """Give two times of observation: before every seal of the tests, and after all of them."""
+    return BEFORE, AFTER

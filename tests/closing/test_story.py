@@ -1,0 +1,108 @@
+"""A month is sealed, and then the world goes on: every change is a restatement with its cause, to the cent."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pipelines.finance.released import FinanceError
+from pipelines.ledger import verify
+
+OCTOBER, LAST = "2026-10-31T10:00:00Z", "2026-10-30T10:00:00Z"
+D30, D31 = date(2026, 10, 30), date(2026, 10, 31)
+
+
+@pytest.fixture
+def october(books: Any) -> Any:
+    """Seal October with six orders on two days."""
+    for order_id in range(1, 7):
+        books.land(order_id, created_at=OCTOBER if order_id < 5 else LAST, store_id=1, total_price="10.00")
+    books.publish()
+    assert books.close("2026-10").orders == 6
+    books.publish()
+    return books
+
+
+def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> None:
+    """Late, changed, gone and moved orders and another setting are told apart, and the sums hold throughout."""
+    books, after = october, hours[1]
+    assert books.restated("number") == []
+    books.land(9, after, created_at=OCTOBER, store_id=1, total_price="7.00")
+    books.land(1, after, created_at=OCTOBER, store_id=1, total_price="12.5001")
+    for hour in range(3):
+        books.land(2, after + 2 * hour, verdict="missing")
+    books.land(3, after, created_at=LAST, store_id=1, total_price="10.00")
+    books.land(4, after, created_at=OCTOBER, store_id=1, total_price="10.00", status="refused")
+    books.publish()
+    assert books.causes() == {
+        9: {"late_order"},
+        1: {"changed_by_partner"},
+        2: {"gone"},
+        3: {"moved_to_another_day"},
+        4: {"sale_class_changed"},
+    }
+    assert books.restated("order_id", "sealed_business_date", "sale_class", "difference") == [
+        (3, D30, "counted", Decimal(10)),
+        (1, D31, "counted", Decimal("2.5001")),
+        (2, D31, "counted", Decimal(-10)),
+        (2, D31, "gone", Decimal(10)),
+        (3, D31, "counted", Decimal(-10)),
+        (4, D31, "counted", Decimal(-10)),
+        (4, D31, "excluded", Decimal(10)),
+        (9, D31, "counted", Decimal(7)),
+    ]
+    assert books.off() == []
+    assert (books.total("sealed"), books.total("open"), books.total("now")) == (
+        60,
+        Decimal("9.5001"),
+        Decimal("69.5001"),
+    )
+
+    assert books.post("2026-11").amounts == (("", Decimal("9.5001")),)
+    books.publish()
+    assert (books.total("posted"), books.total("open")) == (Decimal("9.5001"), 0)
+    assert books.post("2026-11").rows == 0
+
+    before = books.all("select * exclude (posted_period) from mart.restatements order by number")
+    books.set(counted=("done", "refused"))
+    books.publish()
+    assert books.restated("order_id", "difference", "cause", "posted_period")[8:] == [
+        (4, Decimal(10), "setting_changed", None),
+        (4, Decimal(-10), "setting_changed", None),
+    ]
+    assert books.all("select * exclude (posted_period) from mart.restatements order by number")[: len(before)] == before
+    assert books.off() == []
+
+    books.reopen("2026-10-31")
+    books.publish()
+    assert {row[0] for row in books.all("select distinct business_date from mart.sealed_days")} == {D30}
+    assert books.off() == []
+    with pytest.raises(FinanceError, match="is not sealed"):
+        books.reopen("2026-10-31")
+    again = books.close("2026-10-31")
+    assert again.orders == 4
+    books.publish()
+    assert books.all("select sum(open) from mart.sealed_days where business_date = '2026-10-31'") == [(0,)]
+    assert books.off() == []
+    assert verify(books.ledger).entries == 6
+
+
+def test_a_rebuild_gives_the_same(october: Any, hours: tuple[int, int]) -> None:
+    """From raw and ledger alone, restatements come back row for row, with the times at which they were found."""
+    books = october
+    books.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
+    books.publish()
+    before = books.world.contents()
+    books.publish(full=True)
+    assert books.world.contents() == before
+    assert [row[:2] for row in books.restated("order_id", "difference")] == [(1, Decimal(2))]
+
+
+def test_a_month_that_is_sealed_is_not_sealed_again(october: Any) -> None:
+    """What is sealed stays sealed: a day, a store of it, or the month."""
+    for what, store in (("2026-10", None), ("2026-10-31", None), ("2026-10-31", 1)):
+        with pytest.raises(FinanceError, match="is sealed already"):
+            october.close(what, store)

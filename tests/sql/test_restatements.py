@@ -1,0 +1,56 @@
+"""Restatements as recorded, under seals that count or no longer do."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+SEALED_AT = "2026-11-02T00:00:00Z"
+EVERY = {"business_date": "2026-10-31", "is_every_store": True, "seal_no": 1, "sealed_at": SEALED_AT}
+ROW = {
+    "restated_no": 2,
+    "number": 1,
+    "seal_no": 1,
+    "order_id": 7,
+    "store_id": 5,
+    "business_date": "2026-10-31",
+    "sale_class": "counted",
+    "part": "tip",
+    "sealed": "1",
+    "restated_before": "0",
+    "now": "3",
+    "difference": "2",
+    "cause": "changed_by_partner",
+    "detected_at": "2026-11-03T00:00:00Z",
+    "now_business_date": "2026-10-31",
+    "now_sale_class": "counted",
+}
+
+
+def test_a_restatement_counts_under_the_seal_in_force(run_table: Run) -> None:
+    """A store's own seal goes before the one of every store, and a reopened one leaves none in force."""
+    own = {"business_date": "2026-10-31", "store_id": 5, "is_every_store": False}
+    for seals, in_force in (
+        ([EVERY], True),
+        ([EVERY, own | {"seal_no": None}], False),
+        ([EVERY, own | {"seal_no": 3, "sealed_at": SEALED_AT}], False),
+        ([own | {"seal_no": 1, "sealed_at": SEALED_AT}], True),
+        ([], False),
+    ):
+        (row,) = run_table("mart.restatements", {"raw.restated": [ROW], "raw.day_seals": seals})
+        assert row["is_seal_in_force"] is in_force
+
+
+def test_a_restatement_is_shown_as_recorded(run_table: Run) -> None:
+    """Its amounts and its period are those of the ledger."""
+    rows = run_table("mart.restatements", {"raw.restated": [ROW, ROW | {"number": 2, "posted_period": "2026-11"}]})
+    assert [(row["number"], row["difference"], row["posted_period"]) for row in rows] == [
+        (1, Decimal(2), None),
+        (2, Decimal(2), "2026-11"),
+    ]

@@ -1,0 +1,82 @@
+"""What differs from the seals: found order by order and part by part, and only what is not recorded yet."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+DAY = "2026-10-31"
+PLACE = {"store_id": 5, "business_date": DAY, "sale_class": "counted"}
+EVERY = {"business_date": DAY, "is_every_store": True, "seal_no": 1}
+SEALED = {"seal_no": 1, "order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
+NOW = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
+RESTATED = {"seal_no": 1, "order_id": 1, **PLACE, "part": "tip"}
+
+
+def differences(run_table: Run, **given: Any) -> list[tuple[Any, ...]]:
+    """Return order, class, part, sealed, restated, now and difference of each row."""
+    names = {"seals": "raw.day_seals", "sealed": "raw.sealed_orders", "restated": "raw.restated", "now": "mart.orders"}
+    rows = run_table("audit.seal_differences", {names[name]: rows for name, rows in given.items()})
+    columns = ("order_id", "sale_class", "part", "sealed", "restated_before", "now", "difference")
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def test_nothing_differs(run_table: Run) -> None:
+    """An order that is as it was sealed, and one of an open day, give no row."""
+    other = NOW | {"order_id": 2, "business_date": "2026-11-01"}
+    assert differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW, other]) == []
+    assert differences(run_table, sealed=[SEALED], now=[]) == []
+
+
+def test_a_part_that_changed(run_table: Run) -> None:
+    """A part that changed, or is stated no more, is a row; the others are none."""
+    assert differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"tip": "1.0001"}]) == [
+        (1, "counted", "tip", 1, 0, Decimal("1.0001"), Decimal("0.0001"))
+    ]
+    assert differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"tip": None}]) == [
+        (1, "counted", "tip", 1, 0, 0, -1)
+    ]
+
+
+def test_what_was_restated_is_booked(run_table: Run) -> None:
+    """A recorded difference is found no second time; undone, it is found the other way round."""
+    recorded = [RESTATED | {"difference": "2"}]
+    now = NOW | {"tip": "3"}
+    assert differences(run_table, seals=[EVERY], sealed=[SEALED], restated=recorded, now=[now]) == []
+    assert differences(run_table, seals=[EVERY], sealed=[SEALED], restated=recorded, now=[NOW]) == [
+        (1, "counted", "tip", 1, 2, 1, -2)
+    ]
+
+
+def test_an_order_that_came_or_changed_its_class(run_table: Run) -> None:
+    """A late order counts as one; an order in another class leaves one class and enters the other."""
+    late = differences(run_table, seals=[EVERY], sealed=[], now=[NOW])
+    assert [row[2:] for row in late] == [
+        ("orders", 0, 0, 1, 1),
+        ("tip", 0, 0, 1, 1),
+        ("total_price", 0, 0, 10, 10),
+    ]
+    turned = differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"sale_class": "gone"}])
+    assert [(row[1], row[2], row[6]) for row in turned if row[2] == "total_price"] == [
+        ("counted", "total_price", -10),
+        ("gone", "total_price", 10),
+    ]
+
+
+def test_a_reopened_store_is_open(run_table: Run) -> None:
+    """A store whose day was reopened has no differences; the seal of the others holds."""
+    reopened = {"business_date": DAY, "store_id": 5, "is_every_store": False, "seal_no": None}
+    assert differences(run_table, seals=[EVERY, reopened], sealed=[SEALED], now=[]) == []
+    (row,) = differences(
+        run_table,
+        seals=[EVERY, reopened],
+        sealed=[SEALED | {"store_id": None, "tip": "0", "total_price": None}],
+        now=[],
+    )
+    assert row[2:] == ("orders", 1, 0, 0, -1)

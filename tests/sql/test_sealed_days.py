@@ -1,0 +1,79 @@
+"""Sealed days beside what is there now, and the claims that they add up, each with a planted fault."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+DAY = "2026-10-31"
+PLACE = {"store_id": 5, "business_date": DAY, "sale_class": "counted"}
+SEALS = [{"business_date": DAY, "is_every_store": True, "seal_no": 1, "sealed_at": "2026-11-02T00:00:00Z"}]
+SEALED = {"seal_no": 1, "order_id": 1, **PLACE, "total_price": "10"}
+RESTATED = {
+    "order_id": 1,
+    "sealed_business_date": DAY,
+    "store_id": 5,
+    "sale_class": "counted",
+    "part": "total_price",
+    "is_seal_in_force": True,
+}
+
+
+def test_a_sealed_day(run_table: Run) -> None:
+    """What was sealed, posted, is open and is there now stand side by side; a reopened seal's rows do not."""
+    rows = run_table(
+        "mart.sealed_days",
+        {
+            "raw.day_seals": SEALS,
+            "raw.sealed_orders": [SEALED, SEALED | {"seal_no": 9, "order_id": 2}],
+            "mart.orders": [{"order_id": 1, **PLACE, "total_price": "13"}],
+            "mart.restatements": [
+                RESTATED | {"difference": "1", "posted_period": "2026-11"},
+                RESTATED | {"difference": "2"},
+                RESTATED | {"difference": "50", "is_seal_in_force": False},
+            ],
+        },
+    )
+    (total,) = [row for row in rows if row["part"] == "total_price"]
+    assert [total[name] for name in ("sealed", "posted", "open", "now")] == [10, 1, 2, 13]
+    (orders,) = [row for row in rows if row["part"] == "orders"]
+    assert [orders[name] for name in ("sealed", "posted", "open", "now")] == [1, 0, 0, 1]
+
+
+CLEAN = {**PLACE, "part": "tip", "sealed": "10", "posted": "1", "open": "2", "now": "13"}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("column", ["sealed", "posted", "open", "now"])
+def test_a_cent_that_is_missing_is_found(run_check: Run, column: str) -> None:
+    """A hundredth of a cent too much in any of the four is found, and the recorded differences close the gap."""
+    claim = "mart.sealed_days__add_up"
+    assert run_check(claim, {"mart.sealed_days": [CLEAN]}) == []
+    planted = CLEAN | {column: str(Decimal(CLEAN[column]) + Decimal("0.0001"))}
+    (found,) = run_check(claim, {"mart.sealed_days": [planted]})
+    assert abs(found["residual"]) == Decimal("0.0001")
+    assert found["place"] == "2026-10-31, store 5, counted, tip"
+    mended = {**PLACE, "part": "tip", "difference": str(found["residual"])}
+    assert run_check(claim, {"mart.sealed_days": [planted], "audit.seal_differences": [mended]}) == []
+    assert len(run_check(claim, {"audit.seal_differences": [mended]})) == 1
+
+
+@pytest.mark.duckdb2
+def test_a_sealed_day_that_is_not_the_days_sales_is_found(run_check: Run) -> None:
+    """An order or a cent that the day's sales have and the sealed day lacks is found; a day without sales ties."""
+    claim = "mart.sealed_days__tie_to_daily_sales"
+    days = [{**PLACE, "part": "orders", "now": "2"}, {**PLACE, "part": "total_price", "now": "7"}]
+    sales = {**PLACE, "orders": 2, "total_price": "7"}
+    assert run_check(claim, {"mart.sealed_days": days, "mart.daily_store_sales": [sales]}) == []
+    for change in ({"orders": 3}, {"total_price": "7.0001"}, {"sale_class": "gone"}):
+        assert len(run_check(claim, {"mart.sealed_days": days, "mart.daily_store_sales": [sales | change]})) == 1
+    empty = [{**PLACE, "part": "orders", "now": "0"}, {**PLACE, "part": "total_price", "now": "0"}]
+    assert run_check(claim, {"mart.sealed_days": empty}) == []
