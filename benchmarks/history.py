@@ -1,0 +1,138 @@
+"""Measure a night of changed orders on warehouses of several sizes: what grows with the warehouse, and how much.
+
+    python benchmarks/history.py [--orders 100000 5000000] [--changed 20000] [--nights 3] [--folder FOLDER]
+
+Each warehouse is built from raw Parquet made by seed (benchmarks/build.py); then, night after night, its youngest
+orders are landed again with other contents and built by increment. What is compared is the median night: its build,
+without the publication, which copies the file. Times are of the processors, so that what else the machine does tells
+little. The steps that grew most are listed. The aim: 20,000 changed orders on 5 million cost at most 1.3 times what
+they cost on 100,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from build import make_orders, make_raw  # noqa: E402 - the other benchmark, beside this file
+
+from pipelines.settings import load_settings  # noqa: E402 - found through the path above
+from pipelines.warehouse import build, increment, tables  # noqa: E402 - the same
+from pipelines.warehouse.making import Making  # noqa: E402 - the same
+
+Steps = dict[str, float]
+
+
+def measure(orders: int, changed: int, nights: int, folder: Path) -> list[tuple[float, Steps]]:
+    """Return processor seconds of each night, and of each of its steps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "ordermart.toml").write_text("", encoding="utf-8")
+    settings = load_settings(folder / "ordermart.toml", {})
+    started = time.perf_counter()
+    make_raw(folder / "data", orders)
+    made = time.perf_counter()
+    build(settings)
+    print(f"{orders:,} orders: input {made - started:.1f} s, built in {time.perf_counter() - made:.1f} s", flush=True)
+    measured = []
+    for night in range(1, nights + 1):
+        with duckdb.connect() as con:
+            con.execute("set timezone = 'UTC'")
+            load = f"20260602T{night:012d}-000004"
+            make_orders(con, folder / "data", orders - changed, orders, load, orders, seed=1 + night)
+        measured.append(_night(settings))
+        print(f"  night {night}: {measured[-1][0]:.2f} s", flush=True)
+    return measured
+
+
+def _night(settings: Any) -> tuple[float, Steps]:
+    """Build an increment; return its processor seconds, and those of its steps."""
+    steps: Steps = defaultdict(float)
+
+    def timed(name: str, plain: Any) -> Any:
+        def run(*arguments: Any, **named: Any) -> Any:
+            started = time.process_time()
+            try:
+                return plain(*arguments, **named)
+            finally:
+                steps[name.format(_named(arguments))] += time.process_time() - started
+
+        return run
+
+    places: list[tuple[Any, str, str]] = [
+        (Making, "make", "make {}"),
+        (Making, "look", "look {}"),
+        (Making, "replace", "replace {}"),
+        (increment, "touched", "touched {}"),
+        (increment, "create_documents", "documents"),
+        (increment, "create_new_versions", "versions"),
+        (increment, "fold", "fold"),
+        (increment, "find_new_runs", "runs"),
+        (increment, "create_observations", "observations"),
+        (increment, "_replace_memory", "memory"),
+        (increment, "_parts", "parts"),
+    ]
+    plain = [(where, name, getattr(where, name)) for where, name, _ in places]
+    for where, name, said in places:
+        setattr(where, name, timed(said, getattr(where, name)))
+    try:
+        started = time.process_time()
+        result = build(settings)
+        seconds = time.process_time() - started
+    finally:
+        for where, name, was in plain:
+            setattr(where, name, was)
+    if result.full:
+        raise SystemExit(f"the night was no increment: {result.why}")
+    return seconds, steps
+
+
+def _named(arguments: tuple[Any, ...]) -> str:
+    name = getattr(arguments[1], "name", arguments[1]) if len(arguments) > 1 else ""
+    return name if isinstance(name, str) else ""
+
+
+def report(few: int, one: list[tuple[float, Steps]], many: int, other: list[tuple[float, Steps]]) -> None:
+    """Print the ratio of two warehouses' nights, and the steps that grew most."""
+    before, after = (statistics.median(seconds for seconds, _ in each) for each in (one, other))
+    print(f"a night on {many:,} costs {after / before:.2f} times what it costs on {few:,}")
+    grew = []
+    for name in {name for _, steps in one + other for name in steps}:
+        first, then = (statistics.median(steps.get(name, 0.0) for _, steps in each) for each in (one, other))
+        grew.append((then - first, first, then, name))
+    for grown, first, then, name in sorted(grew, reverse=True)[:15]:
+        print(f"  {name:60} {first:7.3f} s {then:7.3f} s  {grown:+7.3f} s")
+
+
+def main() -> None:
+    """Measure the sizes asked for, the first being what the others are compared with."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 5_000_000])
+    parser.add_argument("--changed", type=int, default=20_000)
+    parser.add_argument("--nights", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args()
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="ordermart-"))
+    tables()
+    nights = {}
+    for orders in arguments.orders:
+        nights[orders] = measure(orders, arguments.changed, arguments.nights, folder / str(orders))
+        shutil.rmtree(folder / str(orders))
+        if len(nights) > 1:
+            first = arguments.orders[0]
+            report(first, nights[first], orders, nights[orders])
+
+
+if __name__ == "__main__":
+    main()
