@@ -163,6 +163,7 @@ def assumptions(settings: Settings) -> list[tuple[int, Assumption, str]]:
             "menus": settings.menus,
             "formula": settings.formula,
             "planner": settings.planner,
+            "closing": settings.closing,
             "webhooks": settings.webhooks,
         },
         enc_hook=lambda _secret: "",
