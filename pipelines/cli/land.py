@@ -12,7 +12,7 @@ from pipelines.cli.options import Config
 from pipelines.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:
-    from pipelines.landing import LoadSummary
+    from pipelines.landing import Asked, LoadSummary
 
 app = typer.Typer(help="Land documents from files, through the same gate as fetched ones.", no_args_is_help=True)
 
@@ -23,42 +23,68 @@ ObservedAt = Annotated[
 ObservedAtPointer = Annotated[
     str, typer.Option(metavar="PTR", help="JSON pointer to that time in each document, such as /exported_at.")
 ]
+DocumentsPointer = Annotated[
+    str,
+    typer.Option(metavar="PTR", help="JSON pointer to the documents inside a wrapper, such as /data/orders."),
+]
+Backfill = Annotated[
+    bool,
+    typer.Option(
+        "--backfill",
+        help="A long archive: landed in parts, goes on after a kill where it stopped, raises no alarm.",
+    ),
+]
 
 
 @app.command("orders")
 def land_orders(
-    files: Annotated[list[Path], typer.Argument(help="NDJSON files: one order a line.")],
+    files: Annotated[list[Path], typer.Argument(help="Files, or quoted globs: NDJSON, or arrays of orders; gzip too.")],
     *,
     observed_at: ObservedAt = None,
     observed_at_pointer: ObservedAtPointer = "",
+    documents_pointer: DocumentsPointer = "",
+    backfill: Backfill = False,
     config: Config = None,
 ) -> None:
     """Land orders that the partner handed over as files."""
-    _land("orders", files, observed_at, observed_at_pointer, config)
+    from pipelines.landing import Asked
+
+    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
+    _land("orders", asked, config, in_parts=backfill)
 
 
 @app.command("menus")
 def land_menus(
-    files: Annotated[list[Path], typer.Argument(help="JSON files: one menu each.")],
+    files: Annotated[list[Path], typer.Argument(help="Files, or quoted globs: one menu each; gzip too.")],
     *,
     observed_at: ObservedAt = None,
     observed_at_pointer: ObservedAtPointer = "",
+    documents_pointer: DocumentsPointer = "",
+    backfill: Backfill = False,
     config: Config = None,
 ) -> None:
     """Land menus that the partner handed over as files."""
-    _land("menus", files, observed_at, observed_at_pointer, config)
+    from pipelines.landing import Asked
+
+    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
+    _land("menus", asked, config, in_parts=backfill)
 
 
 @app.command("stores")
 def land_stores(
-    files: Annotated[list[Path], typer.Argument(help="A JSON array of store records, or one a line.")],
+    files: Annotated[list[Path], typer.Argument(help="Files: a JSON array of store records, or one a line; gzip too.")],
     *,
     observed_at: ObservedAt = None,
     observed_at_pointer: ObservedAtPointer = "",
+    documents_pointer: DocumentsPointer = "",
+    backfill: Backfill = False,
     config: Config = None,
 ) -> None:
     """Land store records that the partner handed over as files."""
-    _land("stores", files, observed_at, observed_at_pointer, config)
+    from pipelines.landing import Asked
+
+    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
+    _land("stores", asked, config, in_parts=backfill)
 
 
 @app.command("retry")
@@ -77,15 +103,14 @@ def land_retry(*, config: Config = None) -> None:
         _tell(summary)
 
 
-def _land(
-    kind: str, files: list[Path], observed_at: datetime | None, observed_at_pointer: str, config: Path | None
-) -> None:
+def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> None:
     from pipelines.assets.lock import run_lock
-    from pipelines.landing import land_files
+    from pipelines.landing import backfill, land_files
     from pipelines.report.progress import terminal_progress
+    from pipelines.report.summary import backfilled
     from pipelines.vault import open_vault
 
-    if observed_at and observed_at_pointer:
+    if asked.observed_at and asked.observed_at_pointer:
         raise SettingsError("--observed-at and --observed-at-pointer say the same thing twice: give one of them")
     settings = load_settings(config)
     with (
@@ -93,17 +118,21 @@ def _land(
         open_vault(settings) as vault,
         terminal_progress() as progress,
     ):
-        _tell(
-            land_files(
-                settings,
-                vault,
-                kind,
-                files,
-                observed_at=observed_at,
-                observed_at_pointer=observed_at_pointer,
-                progress=progress,
+        if in_parts:
+            typer.echo(backfilled(backfill(settings, vault, kind, asked, progress=progress)))
+        else:
+            _tell(
+                land_files(
+                    settings,
+                    vault,
+                    kind,
+                    asked.paths,
+                    observed_at=asked.observed_at,
+                    observed_at_pointer=asked.observed_at_pointer,
+                    documents_pointer=asked.documents_pointer,
+                    progress=progress,
+                )
             )
-        )
 
 
 def _tell(summary: LoadSummary) -> None:

@@ -149,7 +149,8 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
     if order.presence == "missing":
         return "missing"
     if order.created_at is None:
-        return "cold"  # its age is not known: it may still change
+        # Its age is not known: it may still change. What only a file showed was asked for by nobody.
+        return None if order.archive_only else "cold"
     age = now - order.created_at
     if age <= timedelta(days=settings.hot_days):
         return "hot"

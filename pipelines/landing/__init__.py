@@ -4,7 +4,8 @@ Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault 
 """
 
 from pipelines.landing.durable import LandingError
-from pipelines.landing.files import land_files
+from pipelines.landing.files import Asked, land_files
+from pipelines.landing.in_parts import Backfilled, backfill
 from pipelines.landing.load import Load, open_load
 from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
@@ -13,6 +14,8 @@ from pipelines.landing.source import guard_source
 from pipelines.landing.verdicts import Cost, LoadSummary, Refusal
 
 __all__ = [
+    "Asked",
+    "Backfilled",
     "Cost",
     "LandingError",
     "Load",
@@ -20,6 +23,7 @@ __all__ = [
     "RawFile",
     "RawFiles",
     "Refusal",
+    "backfill",
     "guard_source",
     "land_files",
     "land_retry",

@@ -5,25 +5,40 @@ What is no JSON is handed on as it stands, so that the gate can say so. Knows no
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+import gzip
+import zlib
+from typing import IO, TYPE_CHECKING, cast
 
 import msgspec
+
+from pipelines.landing.durable import LandingError
+from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# What reading a file may raise, a gzip one that was cut or spoiled included.
+UNREADABLE = (OSError, EOFError, zlib.error)
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_GZIP = b"\x1f\x8b"
 _ANYTHING = msgspec.json.Decoder(msgspec.Raw)
 
 
-def documents(path: Path, *, whole: bool, max_bytes: int) -> Iterator[bytes]:
+def documents(path: Path, *, whole: bool, max_bytes: int, pointer: str = "") -> Iterator[bytes]:
     """Yield the documents of a file; `whole` files hold one each, unless they are an array.
+
+    `pointer` leads to them inside a wrapper: an array of them, or one. The wrapper is the whole file, or each line is
+    one. Raise LandingError where it leads nowhere.
 
     A line beyond `max_bytes` is cut just there: enough for the gate to call it too large.
     """
+    if pointer:
+        yield from _wrapped(path, pointer)
+        return
     with open_file(path) as file:
         head = file.read(len(_BOM))
         if head != _BOM:
@@ -51,8 +66,39 @@ def documents(path: Path, *, whole: bool, max_bytes: int) -> Iterator[bytes]:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a file for reading; the one place to teach another form of storage."""
-    return path.open("rb")
+    """Open a file for reading, a gzip one as what it holds; the one place to teach another form of storage."""
+    file = path.open("rb")
+    is_gzip = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    if not is_gzip:
+        return file
+    file.close()
+    return cast("IO[bytes]", gzip.open(path, "rb"))
+
+
+def _wrapped(path: Path, pointer: str) -> Iterator[bytes]:
+    with open_file(path) as file:
+        content = file.read().removeprefix(_BOM)
+    wrappers = [content] if _is_json(content) else [line for line in content.split(b"\n") if line.strip(_BLANK)]
+    for no, wrapper in enumerate(wrappers, 1):
+        try:
+            found = _at(wrapper, parse(pointer))
+            elements = _ELEMENTS.decode(found) if found.lstrip(_BLANK).startswith(b"[") else [found]
+        except (msgspec.DecodeError, RecursionError, LookupError, ValueError):
+            raise LandingError(
+                f"{path.name}, wrapper {no}: --documents-pointer {pointer} leads nowhere in it"
+            ) from None
+        yield from (bytes(element) for element in elements)
+
+
+def _at(wrapper: bytes, tokens: tuple[str, ...]) -> bytes:
+    """Return the text that a pointer leads to, as it stands."""
+    for token in tokens:
+        if wrapper.lstrip(_BLANK).startswith(b"["):
+            wrapper = bytes(_ELEMENTS.decode(wrapper)[int(token)])
+        else:
+            wrapper = bytes(_MEMBERS.decode(wrapper)[token])
+    return wrapper
 
 
 def _of_whole(content: bytes, *, lines: bool) -> Iterator[bytes]:

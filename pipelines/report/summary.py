@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pipelines.landing import LoadSummary
+    from pipelines.landing import Backfilled, LoadSummary, Refusal
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
 
@@ -134,11 +134,30 @@ def landed(summary: LoadSummary) -> str:
     """Return the lines that tell what became of a load from files."""
     counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(summary.counts.items()) if number)
     lines = [f"{summary.kind}: {counts or 'nothing found'} (load {summary.load_id})"]
-    for refusal in summary.quarantined[:_SHOWN]:
+    return "\n".join([*lines, *_refusals(summary.quarantined)])
+
+
+def _refusals(refusals: list[Refusal]) -> Iterator[str]:
+    for refusal in refusals[:_SHOWN]:
         which = "without id" if refusal.id is None else str(refusal.id)
-        lines.append(f"  refused {which}: {refusal.reason} {refusal.pointer or ''}".rstrip())
-    if len(summary.quarantined) > _SHOWN:
-        lines.append(f"  and {len(summary.quarantined) - _SHOWN:,} more, all in audit.quarantine after the next build")
+        yield f"  refused {which}: {refusal.reason} {refusal.pointer or ''}".rstrip()
+    if len(refusals) > _SHOWN:
+        yield f"  and {len(refusals) - _SHOWN:,} more, all in audit.quarantine after the next build"
+
+
+def backfilled(done: Backfilled) -> str:
+    """Return the lines that tell what became of a long archive."""
+    counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(done.verdicts.items()) if number)
+    lines = [f"{done.kind}: {counts or 'nothing found'}, from {done.files:,} files in {done.loads:,} loads"]
+    if done.loads_before:
+        lines.append(f"  {done.loads_before:,} of the loads were landed before, and not again")
+    if done.without_menu:
+        lines.append(
+            f"  {done.without_menu:,} orders are of a time at which no menu of their store was observed: what their "
+            "products were on the menu then is not known"
+        )
+    lines += _refusals(done.refusals)
+    lines.append("  nothing of it is queued for fetching; `ordermart build` makes the tables")
     return "\n".join(lines)
 
 

@@ -174,7 +174,8 @@ def test_the_budget_holds_and_the_order_is_right(
         and one.archive_only
         and (
             (final and one.status == "done")
-            or (one.created_at is not None and NOW - one.created_at > timedelta(days=settings.cold_days))
+            or one.created_at is None
+            or NOW - one.created_at > timedelta(days=settings.cold_days)
         )
         for one in orders
     )
