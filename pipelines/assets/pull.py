@@ -20,6 +20,7 @@ from pipelines.inbox.entries import INT64
 from pipelines.inbox.gaps import MissingGuard
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import Cost, guard_source, open_load, raw_files
+from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import Answer, open_spool, open_vault
@@ -104,13 +105,19 @@ class _Pull:
     async def run(self, *, lists: bool) -> Pulled:
         async with PartnerClient(self.settings.partner, max_bytes=self.settings.landing.max_bytes) as client:
             if self.kind == "stores" and lists:
-                await self._list_stores(client)
+                try:
+                    await self._list_stores(client)
+                finally:
+                    keep_behaviour(self.settings.data_dir, client.behaviour.take())
             due = self.work.due(self.kind)
             if self.kind == "orders":
                 self.known = known_among(self.settings.data_dir, due)
                 self.guard = MissingGuard(self.settings.planner.missing_limit, len(self.known))
             for chunk in _chunks(due):
-                await self._land(client, chunk, len(due))
+                try:
+                    await self._land(client, chunk, len(due))
+                finally:
+                    keep_behaviour(self.settings.data_dir, client.behaviour.take())
         return self.result
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:

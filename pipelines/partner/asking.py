@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import httpx
 
 from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
-from pipelines.partner.exchange import ASK_FOR_JSON, exchange
+from pipelines.partner.exchange import ASK_FOR_JSON, Seen, exchange
 from pipelines.partner.pace import Pace
 from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request
@@ -46,14 +47,21 @@ class Asked:
 class Asking:
     """What all requests of a run share: connections, token, pace, breaker, retry budget."""
 
-    def __init__(self, partner: Partner, network: httpx.AsyncBaseTransport, clock: Clock) -> None:
+    def __init__(
+        self,
+        partner: Partner,
+        network: httpx.AsyncBaseTransport,
+        clock: Clock,
+        behaviour: Behaviour | None = None,
+    ) -> None:
+        self._behaviour = behaviour or Behaviour()
         self._partner = partner
         self._network = network
         self._clock = clock
         self._pace = Pace(partner.max_in_flight)
         self._budget = RetryBudget()
         self._breaker = Breaker(clock, partner.outage_seconds)
-        self._tokens = Tokens(partner, clock, self._ask_for_token)
+        self._tokens = Tokens(partner, clock, self._ask_for_token, self._behaviour)
         self._known_good: dict[str, str] = {}
 
     async def ask(self, group: str, url: str, *, limit: int) -> Asked:
@@ -76,7 +84,7 @@ class Asking:
             seconds += outcome.ms / 1000.0
             if isinstance(outcome, Answer):
                 if outcome.status != _UNAUTHORIZED:
-                    self._tokens.accepted()
+                    self._tokens.accepted(token)
                     self._known_good[group] = url
                     return Asked(outcome, tries)
                 self._tokens.refused(token, refused_at)
@@ -96,11 +104,11 @@ class Asking:
             probe = await self._breaker.admit()
             if probe and self._known_good.get(group, url) != url:
                 known = self._known_good[group]
-                sent = await self._send(self._request(known, token), limit, known, probe=True)
+                sent = await self._send(self._request(known, token), limit, known, group, probe=True)
                 if isinstance(sent, Trouble) and (sent.service or sent.overload):
                     return None
                 probe = False
-            outcome = await self._send(self._request(url, token), limit, url, probe=probe)
+            outcome = await self._send(self._request(url, token), limit, url, group, probe=probe)
             if isinstance(outcome, Answer):
                 self._pace.went_well()
             elif outcome.overload:
@@ -108,7 +116,14 @@ class Asking:
             return outcome
 
     async def _send(
-        self, request: httpx.Request, limit: int, subject: str, *, probe: bool, within: float = math.inf
+        self,
+        request: httpx.Request,
+        limit: int,
+        subject: str,
+        operation: str,
+        *,
+        probe: bool,
+        within: float = math.inf,
     ) -> Answer | Trouble:
         breaker = self._breaker
         if probe:
@@ -118,8 +133,16 @@ class Asking:
         began = self._clock.monotonic()
         told = False
         try:
-            outcome = await exchange(self._network, request, limit=limit, seconds=timeout, clock=self._clock)
+            outcome = await exchange(
+                self._network,
+                request,
+                limit=limit,
+                seconds=timeout,
+                clock=self._clock,
+                seen=Seen(self._behaviour, operation),
+            )
             told = True
+            self._count(operation, outcome)
         finally:
             if probe and not told:
                 breaker.abandoned()
@@ -136,6 +159,14 @@ class Asking:
             breaker.worked()
         return outcome
 
+    def _count(self, operation: str, outcome: Answer | Trouble) -> None:
+        at = self._clock.now()
+        if isinstance(outcome, Answer):
+            self._behaviour.took(at, operation, outcome.ms, len(outcome.body) or None)
+        else:
+            self._behaviour.took(at, operation, outcome.ms, None)
+            self._behaviour.met(at, operation, "trouble", outcome.code)
+
     async def _ask_for_token(self) -> bytes:
         """Return the body of an answer that should hold a token; a service that is away is waited for."""
         path = self._partner.authenticate.path
@@ -144,7 +175,7 @@ class Asking:
             request = authenticate_request(self._partner)
             probe = await self._breaker.admit()
             left = began + self._partner.outage_seconds - self._clock.monotonic()
-            outcome = await self._send(request, _TOKEN_BYTES, path, probe=probe, within=left)
+            outcome = await self._send(request, _TOKEN_BYTES, path, "authenticate", probe=probe, within=left)
             if isinstance(outcome, Answer):
                 if outcome.status in _TOKEN_ANSWERS:
                     return outcome.body

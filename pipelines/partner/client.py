@@ -13,6 +13,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from pipelines.partner.answers import Failed, Fetched, Trouble
 from pipelines.partner.asking import Asking
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.clock import Clock
 from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
@@ -32,7 +33,8 @@ class PartnerClient:
     It speaks to httpx's transport itself: AsyncClient above it keeps cookies, follows redirects and
     logs addresses, none of which is wanted here, and more than halves the requests a second.
     Reads a body to just above `max_bytes` and no further. Redirects are errors: the token goes to
-    base_url alone. `transport` takes the place of the network, `clock` of time and chance.
+    base_url alone. `transport` takes the place of the network, `clock` of time and chance. `behaviour` counts how the
+    service behaves.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class PartnerClient:
         clock: Clock | None = None,
     ) -> None:
         self.max_in_flight = partner.max_in_flight
+        self.behaviour = Behaviour()
         self._partner = partner
         self._max_bytes = max_bytes
         self._clock = clock or Clock()
@@ -53,7 +56,7 @@ class PartnerClient:
     async def __aenter__(self) -> Self:
         if self._network is None:
             self._network = _network(self._partner)
-        self._asking = Asking(self._partner, self._network, self._clock)
+        self._asking = Asking(self._partner, self._network, self._clock, self.behaviour)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
 import httpx
 import msgspec
 
 from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.body import BodyError, read_body
 from pipelines.partner.retry import seconds_to_wait
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pipelines.partner.clock import Clock
 
 ASK_FOR_JSON = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "ordermart"}
+
 KEPT_HEADERS = ("content-type", "etag", "last-modified", "date")
 _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
@@ -50,10 +52,23 @@ _FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
 )
 
 
+class Seen(NamedTuple):
+    """Who counts what an answer shows, and of which operation it is."""
+
+    behaviour: Behaviour
+    operation: str
+
+
 async def exchange(
-    network: httpx.AsyncBaseTransport, request: httpx.Request, *, limit: int, seconds: float, clock: Clock
+    network: httpx.AsyncBaseTransport,
+    request: httpx.Request,
+    *,
+    limit: int,
+    seconds: float,
+    clock: Clock,
+    seen: Seen | None = None,
 ) -> Answer | Trouble:
-    """Send `request`, read at most just over `limit` bytes, all within `seconds`.
+    """Send `request`, read at most just over `limit` bytes, all within `seconds`; tell `seen` of the answer.
 
     Only cancellation is raised, and with nothing of the request behind it.
     """
@@ -62,7 +77,7 @@ async def exchange(
     fault: tuple[str, str] | None = None
     try:
         async with asyncio.timeout(seconds):
-            outcome = await _send(network, request, limit, clock, began)
+            outcome = await _send(network, request, limit, clock, began, seen or Seen(Behaviour(), ""))
     except asyncio.CancelledError:
         fault = None
     except BodyError as error:
@@ -79,15 +94,16 @@ async def exchange(
 
 
 async def _send(
-    network: httpx.AsyncBaseTransport, request: httpx.Request, limit: int, clock: Clock, began: float
+    network: httpx.AsyncBaseTransport, request: httpx.Request, limit: int, clock: Clock, began: float, seen: Seen
 ) -> Answer | Trouble:
     response = await network.handle_async_request(request)
     try:
         status = response.status_code
         headers = _read(response.headers)
+        seen.behaviour.answered(clock.now(), seen.operation, status, headers.items())
         # A token may be said to be created (201); a document is there (200).
         if status != _OK and not (status == _CREATED and request.method == "POST"):
-            return await _not_ok(response, headers, clock, began)
+            return await _not_ok(response, headers, clock, began, seen)
         if not _is_json(headers.get("content-type")):
             reason = "the content type is not JSON"
             ms = _since(clock, began)
@@ -118,12 +134,17 @@ async def _send(
         await response.aclose()
 
 
-async def _not_ok(response: httpx.Response, headers: dict[str, str], clock: Clock, began: float) -> Answer | Trouble:
+async def _not_ok(
+    response: httpx.Response, headers: dict[str, str], clock: Clock, began: float, seen: Seen
+) -> Answer | Trouble:
     status = response.status_code
     retry_after = seconds_to_wait(headers.get("retry-after"), clock.now())
     # The status is what counts here, not how its body ended.
     with contextlib.suppress(BodyError, httpx.HTTPError):
-        await read_body(response, "", _DRAIN)
+        body, _ = await read_body(response, headers.get("content-encoding", ""), _DRAIN)
+        seen.behaviour.refused(clock.now(), seen.operation, status, body)
+    if retry_after is not None:
+        seen.behaviour.met(clock.now(), seen.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)
     if status in (_UNAUTHORIZED, _NOT_FOUND):
         return Answer(status=status, body=b"", ms=ms, headers=_kept(headers))

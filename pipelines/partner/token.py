@@ -17,6 +17,7 @@ import httpx
 import msgspec
 
 from pipelines.partner import pointer
+from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.errors import AuthenticationFailed, PartnerMisconfigured, RunStopped, TokenRefused
 from pipelines.partner.exchange import ASK_FOR_JSON
 from pipelines.settings import Secret
@@ -36,17 +37,25 @@ _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and when it was obtained and expires on the monotonic clock (None: not said)."""
+    """A token, when it was obtained and expires on the monotonic clock (None: not said), and its stated life."""
 
     header_value: Secret
     obtained_at: float
     expires_at: float | None = field(default=None)
+    life: float | None = field(default=None)
 
 
 class Tokens:
     """Hands out the current token; of any number that wait for a new one, one asks."""
 
-    def __init__(self, partner: Partner, clock: Clock, ask: Callable[[], Awaitable[bytes]]) -> None:
+    def __init__(
+        self,
+        partner: Partner,
+        clock: Clock,
+        ask: Callable[[], Awaitable[bytes]],
+        behaviour: Behaviour | None = None,
+    ) -> None:
+        self._behaviour = behaviour or Behaviour()
         self._partner = partner
         self._clock = clock
         self._ask = ask
@@ -81,11 +90,17 @@ class Tokens:
                 f"the answer to {how.path} has no token at {how.token_pointer!r}: "
                 "is [partner.authenticate] token_pointer right?"
             )
+        if token.life is not None:
+            self._lived("claimed", token.life)
         return token
 
-    def accepted(self) -> None:
-        """Note that the service took a token."""
+    def accepted(self, token: Token) -> None:
+        """Note that the service took a token, and at what age."""
         self._refused_in_a_row = 0
+        self._lived("accepted", self._clock.monotonic() - token.obtained_at)
+
+    def _lived(self, what: str, seconds: float) -> None:
+        self._behaviour.met(self._clock.now(), "authenticate", "token_life", what, seconds)
 
     def refused(self, token: Token, last_refusal: float | None) -> None:
         """Forget `token`, unless another has taken its place already.
@@ -97,6 +112,7 @@ class Tokens:
         if self._token is token:
             self._token = None
             self._refused_in_a_row += 1
+            self._lived("refused", self._clock.monotonic() - token.obtained_at)
         if renewed or self._refused_in_a_row > 1:
             self._failed = TokenRefused(
                 "the service refuses a token that it gave a moment ago (401 again): may these credentials "
@@ -155,7 +171,7 @@ def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Tok
     if life is not None:
         expires_at = began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE)
     value = f"{how.scheme} {text}" if how.scheme else text
-    return Token(Secret(value), clock.monotonic(), expires_at)
+    return Token(Secret(value), clock.monotonic(), expires_at, life)
 
 
 def _filled(partner: Partner) -> dict[str, str]:

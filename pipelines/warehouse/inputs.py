@@ -11,6 +11,7 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
@@ -164,6 +165,17 @@ RAW: dict[str, dict[str, str]] = {
         "formula_tolerated_noise": "DOUBLE",
         "finance_currency": "VARCHAR",
         "finance_duplicate_minutes": "BIGINT",
+    },
+    "raw.service_log": {
+        "day": "DATE",
+        "operation": "VARCHAR",
+        "aspect": "VARCHAR",
+        "name": "VARCHAR",
+        "n": "BIGINT",
+        "least": "DOUBLE",
+        "greatest": "DOUBLE",
+        "first_at": "TIMESTAMP WITH TIME ZONE",
+        "last_at": "TIMESTAMP WITH TIME ZONE",
     },
     "raw.assumptions": {
         "no": "BIGINT",

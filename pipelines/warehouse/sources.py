@@ -8,6 +8,7 @@ it has. Knows nothing of what tables make of them.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
+from pipelines.landing.service_log import service_log, service_log_state
 from pipelines.ledger import Ledger, totals_in_force
 from pipelines.ledger.totals import ACT
 from pipelines.warehouse import closes, inputs
@@ -134,7 +136,26 @@ def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: 
     con.from_arrow(rows).insert_into(name)
 
 
+def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    held = list(service_log(data_dir))
+    rows = pa.table(
+        {
+            "day": pa.array([dt.date.fromisoformat(day) for day, _ in held], pa.date32()),
+            "operation": pa.array([each.operation for _, each in held], pa.string()),
+            "aspect": pa.array([each.aspect for _, each in held], pa.string()),
+            "name": pa.array([each.name for _, each in held], pa.string()),
+            "n": pa.array([each.n for _, each in held], pa.int64()),
+            "least": pa.array([each.least for _, each in held], pa.float64()),
+            "greatest": pa.array([each.greatest for _, each in held], pa.float64()),
+            "first_at": pa.array([each.first_at for _, each in held], pa.timestamp("us", tz="UTC")),
+            "last_at": pa.array([each.last_at for _, each in held], pa.timestamp("us", tz="UTC")),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
 SOURCES: dict[str, Source] = {
+    "raw.service_log": Source(service_log_state, _create_service_log),
     "raw.hints": Source(_hints_state, _create_hints),
     "raw.plans": Source(_plans_state, _create_plans),
     "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),

@@ -75,8 +75,61 @@ shown as (
     from audit.field_profile
 ),
 
+-- questions about the service: what the client and the receiver counted
+behaved as (
+    select
+        unnest(
+            case
+                when aspect = 'status' and operation = 'authenticate'
+                    then ['authenticate']
+                when aspect = 'status' and operation = 'store list' then ['store_list']
+                when aspect = 'status' and operation = 'stores' then ['store_path']
+                when aspect = 'status' then ['errors']
+                when aspect = 'error_body' then ['errors']
+                when aspect = 'token_life' then ['token_life']
+                when aspect in ('rate_limit', 'retry_after') then ['limits']
+                when aspect = 'bytes' and name = 'p99' then ['sizes']
+                when aspect = 'ms' and name = 'p99' then ['timeouts']
+                when aspect = 'deliveries' then ['webhook_places']
+                when aspect in ('lag_seconds', 'loss') then ['webhook_signing']
+                else []
+            end
+            || if(aspect = 'status' and name = '401', ['token_refused'], [])
+            || if(
+                aspect = 'status'
+                and name = '200'
+                and operation in ('orders', 'stores'),
+                ['base_address', 'token_header'],
+                []
+            )
+        ) as question,
+        aspect = 'status' and name like '2%' as is_good,
+        format(
+            '{} {} {}: {:,} times{}{}',
+            operation,
+            aspect,
+            name,
+            times,
+            if(figure is null, '', format(', {:.6g}', figure)),
+            if(least is null, '', format(', from {:.6g} to {:.6g}', least, greatest))
+        ) as sentence,
+        times,
+    from audit.service_behaviour
+),
+
 -- questions about all documents: what other evidence says, and how often
 told as (
+    select
+        question,
+        string_agg(sentence, '; ' order by sentence) as sentence,
+        cast(sum(times) filter (where is_good) as bigint) as agree,
+        cast(null as bigint) as against,
+        cast(null as bigint[]) as example_ids,
+    from behaved
+    group by question
+
+    union all
+
     select
         'nulls' as question,
         string_agg(
@@ -86,8 +139,8 @@ told as (
             ),
             '; ' order by documents_null + documents_absent desc, place
         ) as sentence,
-        cast(null as bigint) as agree,
-        cast(null as bigint) as against,
+        null as agree,
+        null as against,
         list_sort(list(distinct lacking_example_id))[:3] as example_ids,
     from shown
     where is_documented and (documents_null > 0 or documents_absent > 0)

@@ -84,3 +84,23 @@ def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
     assert told["nulls"]["data_show"] == "orders /tip: null in 2, absent from 0 of 10"
     assert (told["nulls"]["example_ids"], told["new_fields"]["example_ids"]) == ([5], [6])
     assert (told["new_fields"]["how_sure"], told["new_fields"]["cases_against"]) == ("contradicted", 4)
+
+
+def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
+    """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
+    met = {"operation": "orders", "aspect": "status", "name": "200", "times": 40}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("limits", "token_header", "errors"),
+            "audit.service_behaviour": [
+                met,
+                met | {"aspect": "retry_after", "name": "429", "times": 2, "least": 1.0, "greatest": 30.0},
+                met | {"aspect": "error_body", "name": '404 {"error":string}', "times": 1200},
+            ],
+        },
+    )
+    told = {row["question"]: row for row in rows}
+    assert told["limits"]["data_show"] == "orders retry_after 429: 2 times, from 1 to 30"
+    assert (told["token_header"]["how_sure"], told["token_header"]["cases_for"]) == ("supported", 40)
+    assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["data_show"]

@@ -1,0 +1,120 @@
+"""The client counts how the service behaves, and keeps names and figures alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+
+from pipelines.landing.service_log import keep_behaviour, service_log, service_log_state
+from pipelines.partner import PartnerClient
+from pipelines.partner.behaviour import Behaviour, shape
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from pipelines.partner import Clock
+    from pipelines.settings import Partner
+
+AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
+CANARY = "K4n4ry"
+
+
+def test_a_shape_has_keys_and_types_and_no_value() -> None:
+    """Values never show; a key that does not look like a name stands for itself as …; depth and width are bounded."""
+    body = {"error": {"code": 7, "who": CANARY, f"{CANARY}@example.com": 1}, "list": [{"a": None}], "ok": False}
+    told = shape(msgspec.json.encode(body))
+    assert told == '{"error":{"code":integer,"who":string,"…":integer},"list":[{"a":null}],"ok":boolean}'
+    assert shape(b"") == "empty"
+    assert shape(f"<p>{CANARY}".encode()) == "not JSON"
+    assert shape(b"[" * 100_000) == "not JSON"
+    assert shape(msgspec.json.encode({chr(97 + n): 1 for n in range(20)})).endswith(",…}")
+    assert shape(b'{"a":{"b":{"c":{"d":1}}}}') == '{"a":{"b":{"c":object}}}'
+
+
+def test_an_answer_is_counted_by_names_and_numbers() -> None:
+    """Of headers the names are kept, of rate limits the numbers; a hostile name is none."""
+    behaviour = Behaviour()
+    headers = [("x-ratelimit-remaining", "41; w=60"), ("set-cookie", CANARY), (f"x-{CANARY}-1", CANARY)]
+    behaviour.answered(AT, "orders", 200, headers)
+    behaviour.answered(AT, "orders", 200, [("x-ratelimit-remaining", "7")])
+    counted = behaviour.take()
+    assert {(each.aspect, each.name): (each.n, each.least, each.greatest) for each in counted} == {
+        ("status", "200"): (2, None, None),
+        ("header", "x-ratelimit-remaining"): (2, None, None),
+        ("rate_limit", "x-ratelimit-remaining"): (2, 7.0, 41.0),
+        ("header", "set-cookie"): (1, None, None),
+        ("header", "…"): (1, None, None),
+    }
+    assert CANARY not in repr(counted)
+    assert behaviour.take() == []
+
+
+def test_names_without_end_are_counted_as_one() -> None:
+    """A service that answers with ever new names fills no memory."""
+    behaviour = Behaviour()
+    for number in range(1_000):
+        behaviour.met(AT, "orders", "header", f"n{number}")
+    counted = behaviour.take()
+    assert len(counted) == 501
+    assert sum(each.n for each in counted) == 1_000
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, value: Any) -> None:
+        self._bytes = msgspec.json.encode(value)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._bytes
+
+
+def _says(value: Any, status: int = 200, **headers: str) -> httpx.Response:
+    return httpx.Response(status, headers={"content-type": "application/json", **headers}, stream=_Body(value))
+
+
+def test_the_client_counts_what_it_meets(partner: Callable[..., Partner], jump: Callable[[Any], Any]) -> None:
+    """Statuses, waits asked for, error bodies, times and the token's life stand in the counts; no token does."""
+    asked = 0
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        if request.method == "POST":
+            return _says({"access_token": CANARY, "expires_in": 900})
+        asked += 1
+        if asked == 1:
+            return _says({"error": {"message": CANARY}}, 429, **{"retry-after": "3"})
+        return _says({"id": 1})
+
+    async def main(clock: Clock) -> Behaviour:
+        network = httpx.MockTransport(serve)
+        async with PartnerClient(partner(), transport=network, clock=clock) as client:
+            await client.order(1)
+            return client.behaviour
+
+    counted = jump(main).take()
+    found = {(each.operation, each.aspect, each.name): each for each in counted}
+    assert found["orders", "status", "429"].n == found["orders", "status", "200"].n == 1
+    assert found["orders", "retry_after", "429"].least == 3.0
+    assert found["orders", "error_body", '429 {"error":{"message":string}}'].n == 1
+    assert found["orders", "trouble", "rate_limited"].n == 1
+    assert found["authenticate", "token_life", "claimed"].greatest == 900.0
+    assert found["authenticate", "token_life", "accepted"].n == 1
+    assert sum(each.n for each in counted if each.aspect == "ms" and each.operation == "orders") == 2
+    assert CANARY not in repr(counted)
+
+
+def test_a_day_is_one_file_that_adds_up(tmp_path: Path) -> None:
+    """Counts of one day add up in its file; the state differs when the file does."""
+    states = [service_log_state(tmp_path)]
+    for figure in (5.0, 2.0):
+        behaviour = Behaviour()
+        behaviour.met(AT, "orders", "retry_after", "429", figure)
+        behaviour.met(AT, "orders", "status", "429")
+        keep_behaviour(tmp_path, behaviour.take())
+        states.append(service_log_state(tmp_path))
+    rows = [(day, each.aspect, each.n, each.least, each.greatest) for day, each in service_log(tmp_path)]
+    assert rows == [("2026-11-20", "retry_after", 2, 2.0, 5.0), ("2026-11-20", "status", 2, None, None)]
+    assert len(set(states)) == 3

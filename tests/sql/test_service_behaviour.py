@@ -1,0 +1,79 @@
+"""audit.service_behaviour: what the client counted, and webhooks against what fetching found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+AT = "2026-11-20T0{}:00:00Z".format
+
+
+def counted(
+    aspect: str, name: str, n: int, least: float | None = None, greatest: float | None = None
+) -> dict[str, Any]:
+    """Return what was counted of orders on a day."""
+    seen = {"first_at": AT(1), "last_at": AT(2)}
+    return {"operation": "orders", "aspect": aspect, "name": name, "n": n, "least": least, "greatest": greatest} | seen
+
+
+@pytest.mark.duckdb2
+def test_days_add_up_and_bounds_give_percentiles(run_table: Run) -> None:
+    """Equal things of several days are one row; of 100 tries the 50th is at or below p50's bound."""
+    rows = run_table(
+        "audit.service_behaviour",
+        {
+            "raw.service_log": [
+                counted("status", "200", 5),
+                counted("status", "200", 7),
+                counted("retry_after", "429", 2, 1.0, 30.0),
+                counted("ms", "7", 49, 6.2, 6.9),
+                counted("ms", "10", 41, 8.0, 9.9),
+                counted("ms", "1000", 10, 800.0, 950.0),
+            ]
+        },
+    )
+    found = {(row["aspect"], row["name"]): row for row in rows}
+    assert found["status", "200"]["times"] == 12
+    assert (found["retry_after", "429"]["least"], found["retry_after", "429"]["greatest"]) == (1.0, 30.0)
+    assert [found["ms", name]["figure"] for name in ("p50", "p90", "p95", "p99")] == [10, 10, 950, 950]
+    assert (found["ms", "p99"]["times"], found["ms", "p50"]["least"], found["ms", "p50"]["greatest"]) == (100, 6.2, 950)
+
+
+def test_webhooks_are_held_against_what_was_found(run_table: Run) -> None:
+    """An order created while webhooks came and never named is lost; a lag is from creation to the first naming."""
+    told = {"topic": "orders.create", "kind": "orders"}
+    rows = run_table(
+        "audit.service_behaviour",
+        {
+            "raw.hints": [
+                told | {"seq": 1, "id": 1, "received_at": "2026-11-20T01:00:03Z"},
+                told | {"seq": 2, "id": 1, "received_at": "2026-11-20T01:00:30Z"},
+                told | {"seq": 3, "id": 3, "received_at": "2026-11-20T05:00:00Z"},
+                {"topic": "orders.update", "kind": "orders", "seq": 4, "id": 3, "received_at": "2026-11-20T03:30:00Z"},
+            ],
+            "core.orders": [
+                {"order_id": 1, "created_at": "2026-11-20T01:00:03Z"},
+                {"order_id": 2, "created_at": "2026-11-20T02:00:00Z"},
+                {"order_id": 3, "created_at": "2026-11-20T04:59:50Z"},
+                {"order_id": 4, "created_at": "2026-11-19T02:00:00Z"},
+            ],
+            "core.order_status_observations": [
+                {"order_id": 3, "observation_no": 2, "before_last_seen_at": AT(3), "first_seen_at": AT(4)},
+                {"order_id": 2, "observation_no": 2, "before_last_seen_at": AT(3), "first_seen_at": AT(4)},
+                {"order_id": 2, "observation_no": 1, "first_seen_at": AT(3)},
+            ],
+        },
+    )
+    found = {(row["aspect"], row["name"]): row for row in rows}
+    created = found["loss", "orders.create"]
+    assert (created["times"], created["figure"]) == (3, pytest.approx(1 / 3))
+    assert (found["loss", "orders.update"]["times"], found["loss", "orders.update"]["figure"]) == (2, 0.5)
+    lag = found["lag_seconds", "orders.create p90"]
+    assert (lag["times"], lag["least"], lag["greatest"], lag["figure"]) == (2, 0, 10, 10)
+    assert (found["deliveries", "orders.create"]["times"], found["deliveries", "orders.create"]["figure"]) == (3, 1.5)
