@@ -1,0 +1,209 @@
+"""Write the interface as an OpenAPI 3.1 document: as documented, and, marked `x-observed`, as the release shows it.
+
+An enumeration, a null and an undocumented field stand there because they were observed, with counts. Reads a release:
+no personal value can get in, since a release holds none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pipelines.landing.shape import MENU, ORDER, Field, Keyed, Many, One, Shape
+from pipelines.report.operations import operations, security, topics
+from pipelines.report.reading import open_release, rows
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+_LEAVES: dict[str, dict[str, str]] = {
+    "integer": {"type": "integer", "format": "int64"},
+    "text": {"type": "string"},
+    "time": {"type": "string", "format": "date-time"},
+    "money": {"type": "number"},
+    "number": {"type": "number"},
+}
+_OBSERVED_SET = "Values observed so far; the interface does not show the complete set."
+_FIGURES = (
+    *("documents", "places", "present", "documents_null", "documents_absent"),
+    *("decimals", "shortest", "longest"),
+)
+_PERSONAL = "Personal data."
+_FREE = "Free text or link that may hold personal data."
+_Schema = dict[str, Any]
+
+
+class Observed:
+    """What a release shows of fields and values, by (kind, path)."""
+
+    def __init__(self, profile: list[dict[str, Any]], vocabulary: list[dict[str, Any]]) -> None:
+        self.fields = {(row["kind"], row["path"]): row for row in profile}
+        self.values: dict[tuple[str, str], dict[str, int]] = {}
+        for row in vocabulary:
+            self.values.setdefault((row["kind"], row["path"]), {})[row["value"]] = row["documents"]
+
+    def unknown(self, kind: str, parent: str) -> list[dict[str, Any]]:
+        """Return the undocumented fields of the object at `parent`."""
+        return [
+            row
+            for (own, path), row in sorted(self.fields.items())
+            if own == kind and not row["is_documented"] and path.rpartition("/")[0] == parent
+        ]
+
+
+def openapi(settings: Settings) -> str:
+    """Return the document as JSON text; raise NoReleaseError before the first release."""
+    with open_release(settings) as db:
+        observed = Observed(rows(db, "from audit.field_profile"), rows(db, "from audit.vocabulary order by value"))
+        behaviour = rows(db, "from audit.service_behaviour order by all")
+        totals = rows(db, "select kind, max(documents) as documents from audit.field_profile group by kind")
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Partner Ordering Service Interface: Orders and Menus",
+            "version": "1",
+            "description": "As documented, and as observed: what is marked x-observed was seen in documents and "
+            "answers, with counts; the interface states nothing of it. Counts are of documents as last seen.",
+            "x-observed": {row["kind"]: row["documents"] for row in totals},
+        },
+        "servers": [{"url": "/" if "@" in settings.partner.base_url else settings.partner.base_url}],
+        "security": [{"token": []}],
+        "paths": operations(settings, behaviour),
+        "webhooks": topics(behaviour),
+        "components": {
+            "securitySchemes": {"token": security(settings)},
+            "schemas": {
+                "Order": _object(ORDER, "orders", "", observed),
+                "Menu": _object(MENU, "menus", "", observed),
+                "Store": _store(settings, observed),
+            },
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def fields(settings: Settings) -> str:
+    """Return a line for each field that was observed; raise NoReleaseError before the first release."""
+    with open_release(settings) as db:
+        found = rows(db, "from audit.field_profile order by kind desc, path")
+    lines = ["kind    field: types; in how many places; documents in which it is null or absent"]
+    for row in found:
+        mark = "" if row["is_documented"] else " (not documented)"
+        places = "" if row["present"] is None else f"; {row['present']:,}"
+        if row["places"] is not None:
+            places += f" of {row['places']:,}"
+        lines.append(
+            f"{row['kind']:7} {row['path']}{mark}: {', '.join(row['types']) or 'never seen'}{places}; "
+            f"null {row['documents_null']:,}, absent {row['documents_absent']:,} of {row['documents']:,}"
+        )
+    return "\n".join(lines)
+
+
+def _object(shape: Shape, kind: str, at: str, observed: Observed) -> _Schema:
+    properties = {field.name: _member(field, kind, f"{at}/{field.name}", observed) for field in shape.fields}
+    for row in observed.unknown(kind, at):
+        properties[row["path"].rpartition("/")[2]] = _unknown(row)
+    schema: _Schema = {"type": "object", "properties": properties}
+    if required := [each.name for each in shape.fields if isinstance(each, Field | One) and each.required]:
+        schema["required"] = required
+    return schema
+
+
+def _member(field: Field | One | Many | Keyed, kind: str, path: str, observed: Observed) -> _Schema:
+    if isinstance(field, Field):
+        return _leaf(field, kind, path, observed)
+    if isinstance(field, One):
+        schema = _object(field.of, kind, path, observed)
+    elif isinstance(field, Many):
+        schema = {"type": "array", "items": _object(field.of, kind, f"{path}/*", observed)}
+    else:
+        schema = {
+            "type": "object",
+            "propertyNames": {"pattern": "^(0|-?[1-9][0-9]*)$"},
+            "additionalProperties": _object(field.of, kind, f"{path}/*", observed),
+        }
+    return _marked(schema, kind, path, observed)
+
+
+def _leaf(field: Field, kind: str, path: str, observed: Observed) -> _Schema:
+    schema: _Schema = dict(_LEAVES[field.leaf])
+    if field.personal or field.free:
+        schema["description"] = _PERSONAL if field.personal else _FREE
+    return _marked(schema, kind, path, observed)
+
+
+def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schema:
+    """Add what was observed: a type null, an enumeration, and the counts behind both."""
+    row = observed.fields.get((kind, path))
+    if row is None:
+        return schema
+    figures = (
+        "documents",
+        "places",
+        "present",
+        "documents_null",
+        "documents_absent",
+        "decimals",
+        "shortest",
+        "longest",
+    )
+    seen: _Schema = {name: row[name] for name in figures if row[name] is not None}
+    for name in ("least", "greatest"):
+        if row[name] is not None:
+            seen[name] = f"{row[name]:f}"
+    for name in ("earliest", "latest", "first_seen_at", "last_seen_at"):
+        if row[name] is not None:
+            seen[name] = row[name].isoformat()
+    if row["documents_null"]:
+        schema["type"] = [schema["type"], "null"]
+    if values := observed.values.get((kind, path)):
+        schema["enum"] = [*values, *([None] if row["documents_null"] else [])]
+        schema["description"] = _OBSERVED_SET
+        seen["values"] = values
+    schema["x-observed"] = seen
+    return schema
+
+
+def _unknown(row: dict[str, Any]) -> _Schema:
+    types = row["types"]
+    schema: _Schema = {"type": types[0] if len(types) == 1 else types} if types else {}
+    return schema | {
+        "description": "Not documented: observed.",
+        "x-observed": {"documents": row["documents"], "present": row["present"]},
+    }
+
+
+def _store(settings: Settings, observed: Observed) -> _Schema:
+    """Return the store record: what settings point to, and what else was observed, in its place."""
+    record = settings.partner.store
+    store: _Schema = {
+        "type": "object",
+        "description": "The interface shows no store record: this is where settings look, and what else was observed.",
+        "properties": {},
+    }
+    for name in ("id", "name", "timezone", "currency"):
+        pointer = getattr(record, f"{name}_pointer")
+        if pointer:
+            leaf = _LEAVES["integer" if name == "id" else "text"]
+            _put(store, pointer, _marked(dict(leaf), "stores", f"/{name}", observed))
+    for pointer in record.menu_id_pointers:
+        _put(store, pointer, {"type": "integer", "description": "The id of a menu of this store."})
+    for (kind, path), row in sorted(observed.fields.items()):
+        if kind == "stores" and not row["is_documented"]:
+            _put(store, path, _unknown(row))
+    return store
+
+
+def _put(schema: _Schema, pointer: str, leaf: _Schema) -> None:
+    """Put a schema where a pointer leads, through objects and, for *, arrays."""
+    for token, below in zip(tokens := pointer.split("/")[1:], [*tokens[1:], ""], strict=True):
+        name = token.replace("~1", "/").replace("~0", "~")
+        if name == "*":
+            held, key = schema, "items"
+        else:
+            held, key = schema.setdefault("properties", {}), name
+        if not below:
+            held[key] = leaf
+            return
+        schema = held.setdefault(key, {"type": "array" if below == "*" else "object"})
