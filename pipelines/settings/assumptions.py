@@ -153,33 +153,18 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 
 def assumptions(settings: Settings) -> list[tuple[int, Assumption, str]]:
     """Return every assumption with its number, from 1, and what the settings say: `[table] key = value; …`."""
-    tree = msgspec.to_builtins(
-        {
-            "partner": settings.partner,
-            "landing": settings.landing,
-            "privacy": settings.privacy,
-            "business_day": settings.business_day,
-            "sales": settings.sales,
-            "menus": settings.menus,
-            "formula": settings.formula,
-            "planner": settings.planner,
-            "closing": settings.closing,
-            "webhooks": settings.webhooks,
-        },
-        enc_hook=lambda _secret: "",
-    )
-    return [(number, each, _assumed(each, tree)) for number, each in enumerate(ASSUMPTIONS, 1)]
+    return [(number, each, _assumed(each, settings)) for number, each in enumerate(ASSUMPTIONS, 1)]
 
 
-def _assumed(assumption: Assumption, tree: dict[str, Any]) -> str:
-    said = [f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, tree)}" for key in assumption.keys]
+def _assumed(assumption: Assumption, settings: Settings) -> str:
+    said = [f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, settings)}" for key in assumption.keys]
     return "; ".join([*said, *([assumption.assumed] if assumption.assumed else [])])
 
 
-def _value(key: str, tree: dict[str, Any]) -> str:
-    value: Any = tree
+def _value(key: str, settings: Settings) -> str:
+    value: Any = settings
     for part in key.split("."):
-        value = value[part]
+        value = getattr(value, part)
     if key in _HIDDEN:
         return f"(with {', '.join(sorted(value))})"
     if key == "partner.base_url":  # a part before @ would be a credential
