@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from pipelines.cli import close, explain, land, questions, runs, sandbox, totals, vault, webhooks
+from pipelines.cli import close, explain, land, questions, reconcile, runs, sandbox, totals, vault, webhooks
 from pipelines.cli.options import end
 from pipelines.settings import SettingsError
 
@@ -25,6 +25,7 @@ app.add_typer(land.app, name="land")
 app.add_typer(explain.app, name="explain")
 app.add_typer(close.app, name="close")
 app.add_typer(close.restatements_app, name="restatements")
+app.add_typer(reconcile.app)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
 app.add_typer(vault.app, name="vault")

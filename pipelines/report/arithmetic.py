@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from pipelines.report.opening import records
+from pipelines.finance.records import records
 from pipelines.report.text import money
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.records import records, tables_of
+from pipelines.finance.released import released
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
 from pipelines.report.identities import identities
-from pipelines.report.opening import open_release, records, tables_of
 from pipelines.report.text import COLUMNS, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ class UnknownOrderError(Exception):
 
 
 def explain_order(settings: Settings, order_id: int) -> list[str]:
-    """Return the receipt of an order in the current release; raise UnknownOrderError or NoReleaseError."""
-    with open_release(settings) as db:
-        lines = receipt(db, order_id)
+    """Return an order's receipt of the current release; raise UnknownOrderError, FinanceError where there is none."""
+    with released(settings) as release:
+        lines = receipt(release.con, order_id)
         if not lines:
-            raise UnknownOrderError(" ".join(_unknown(db, settings, order_id)))
+            raise UnknownOrderError(" ".join(_unknown(release.con, settings, order_id)))
     return lines
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.report.opening import records
+from pipelines.finance.records import records
 from pipelines.report.text import moment, money, plain, wrapped
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.records import records
 from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
-from pipelines.report.opening import records
 from pipelines.report.text import counted, money, wrapped
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _total(
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount)}"), 8)
     yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_cause"))
-    yield from wrapped(_rule(rule.rule, sources.get("total")), 8)
+    yield from _rule(rule, sources.get("total"), 8)
 
 
 def _subtotal(
@@ -94,17 +94,16 @@ def _subtotal(
     if rule.rounding.per == "order" and result is not None:
         result = rule.rounding.of(result)
     less = f" {chr(8722)} discount" if rule.takes_discount_off else ""
-    yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines')}{less}", 2, 9)
-    if not terms:
-        terms = [(1, "no line")]
+    yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
     if rule.rounding.per == "order":
         written = f"{rule.rounding.said} of ({written})"
-    yield from wrapped(f"= {written}" + ("" if result is None else f" = {money(result)}"), 11)
+    if rows:
+        yield from wrapped(f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result)}"), 11)
     yield from _compared(
         order["subtotal_price"], result, checked["subtotal_residual"], checked.get("subtotal_cause"), 11
     )
-    yield from wrapped(_rule(rule.rule, sources.get("subtotal")), 11)
+    yield from _rule(rule, sources.get("subtotal"), 11)
 
 
 def _compared(
@@ -120,5 +119,9 @@ def _compared(
         yield from wrapped(f"mart.order_reconciliation has {money(residual)}: tell who keeps the pipeline", indent)
 
 
-def _rule(rule: str, source: str | None) -> str:
-    return f"rule {rule}" + (f" ({source})" if source else "")
+def _rule(rule: LineRule | TotalRule, source: str | None, indent: int) -> Iterator[str]:
+    yield from wrapped(f"rule: {rule.sentence}", indent)
+    name = wrapped(rule.rule.replace("/", "/ "), indent + 2, 0)  # long names are broken where they have a stroke
+    yield from (line.replace("/ ", "/") for line in name)
+    if source:
+        yield from wrapped(source, indent + 2, 0)

@@ -6,10 +6,13 @@ import copy
 import datetime as dt
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree import ElementTree as ET
 
 import duckdb
 import pytest
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 SEEN = dt.datetime(2026, 11, 2, 3, 0, tzinfo=dt.UTC)
 RULE = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 # Of each personal or free text a value that stands nowhere else.
@@ -159,9 +163,11 @@ def order(order_id: int, **fields: Any) -> Document:
     }
 
 
+MARKUP = "<script>alert(1)</script>&\"'"
 STORES = [
     {"id": 3, "name": "Harbour", "timezone": "America/New_York", "currency": "USD", "menu_ids": []},
     {"id": 4, "name": "=2+2", "timezone": "Europe/Berlin", "currency": "EUR", "menu_ids": []},
+    {"id": 5, "name": MARKUP, "timezone": "Asia/Tokyo", "currency": ">0", "menu_ids": []},
 ]
 SETTINGS = f"""
 [sales]
@@ -221,4 +227,58 @@ def everything() -> list[Document | str]:
             '"HUGE"', f"{huge:.4f}"
         ),
         order(41, total_price="a text"),  # refused
+        order(51, store_id=5, status="@SUM(1+1)*cmd|' /C calc'!A0", total_price=27.4999),
     ]
+
+
+class Cell(NamedTuple):
+    """A cell as the file holds it: its text or stored value, its formula, its style's number."""
+
+    value: str
+    formula: str | None
+    style: int
+    is_text: bool
+
+
+class Workbook:
+    """A workbook read from its own XML: sheets by name, cells by reference."""
+
+    def __init__(self, path: Path) -> None:
+        with zipfile.ZipFile(path) as parts:
+            self.parts = {name: parts.read(name).decode() for name in parts.namelist()}
+        book = ET.fromstring(self.parts["xl/workbook.xml"])  # noqa: S314 -- we wrote it
+        names = [sheet.attrib["name"] for sheet in book.iterfind(f"{_MAIN}sheets/{_MAIN}sheet")]
+        self.sheets = {
+            name: self._cells(self.parts[f"xl/worksheets/sheet{number}.xml"]) for number, name in enumerate(names, 1)
+        }
+
+    @staticmethod
+    def _cells(xml: str) -> dict[str, Cell]:
+        found = {}
+        for cell in ET.fromstring(xml).iter(f"{_MAIN}c"):  # noqa: S314 -- we wrote it
+            is_text = cell.attrib.get("t") in {"inlineStr", "s", "str"}
+            text = "".join(each.text or "" for each in cell.iter(f"{_MAIN}t")) if is_text else None
+            value = cell.findtext(f"{_MAIN}v") or ""
+            formula = cell.findtext(f"{_MAIN}f")
+            style = int(cell.attrib.get("s", 0))
+            found[cell.attrib["r"]] = Cell(value if text is None else text, formula, style, is_text)
+        return found
+
+    def rows(self, sheet: str, head: int = 4) -> list[dict[str, Cell]]:
+        """Return the rows of a listing below its row of names, by column name."""
+        cells: dict[int, dict[str, Cell]] = {}
+        for place, cell in self.sheets[sheet].items():
+            column, row = re.fullmatch(r"([A-Z]+)(\d+)", place).groups()
+            cells.setdefault(int(row), {})[column] = cell
+        names = {column: cell.value for column, cell in cells[head].items()}
+        return [
+            {names[column]: cell for column, cell in cells[row].items() if column in names}
+            for row in sorted(cells)
+            if row > head
+        ]
+
+
+@pytest.fixture(scope="session")
+def read_workbook() -> Callable[[Path], Workbook]:
+    """Give `read_workbook(path)`."""
+    return Workbook

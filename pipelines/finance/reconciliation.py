@@ -1,0 +1,206 @@
+"""Read a reconciliation out of a release: what the prices of chosen days and stores add up to, and what does not.
+
+Sums are made by the database in exact decimals. Knows nothing of terminals, workbooks or pages.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.finance.records import records, tables_of
+from pipelines.finance.released import FinanceError
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pipelines.finance.released import Released
+    from pipelines.warehouse.manifest import Manifest
+
+Record = dict[str, Any]
+
+COUNTS = (
+    "orders",
+    "balanced_count",
+    "total_off_count",
+    "lines_off_count",
+    "both_off_count",
+    "cannot_tell_count",
+    "breaks",
+)
+AMOUNTS = (
+    "subtotal_price",
+    "delivery_price",
+    "tip",
+    "discount",
+    "loyalty_discount",
+    "total_price",
+    "line_amount",
+    "unallocated_amount",
+    "subtotal_residual",
+    "subtotal_residual_size",
+    "total_residual",
+    "total_residual_size",
+)
+BREAKS = "('total_off', 'lines_off', 'both_off')"
+_SUMS = ", ".join(
+    [
+        *(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS),
+        *(f"cast(sum(rows.{name}) as decimal(38, 4)) as {name}" for name in AMOUNTS),
+    ]
+)
+
+
+class ReconciliationError(FinanceError):
+    """The release cannot be reconciled; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which orders: business days from `since` to `until`, both included, of one store; None does not narrow."""
+
+    since: dt.date | None = None
+    until: dt.date | None = None
+    store_id: int | None = None
+
+    @classmethod
+    def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
+        """Return the selection of days written as 2026-10-31, '' for none; raise SettingsError for what is no day."""
+        first, last = _day("--from", since), _day("--to", until)
+        if first and last and first > last:
+            raise SettingsError(f"no day lies from {first} to {last}: turn the two round")
+        return cls(first, last, store_id)
+
+    def where(self, day: str = "business_date") -> str:
+        """Return the condition on the rows of a table that names the day so; an order without a day is in no span."""
+        parts = []
+        if self.since is not None:
+            parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
+        if self.until is not None:
+            parts.append(f"rows.{day} <= date '{self.until.isoformat()}'")
+        if self.store_id is not None:
+            parts.append(f"rows.store_id = {self.store_id:d}")
+        return " and ".join(parts) or "true"
+
+    @property
+    def said(self) -> str:
+        """The selection in words."""
+        since, until = self.since, self.until
+        days = (
+            f"business days {since} to {until}"
+            if since and until
+            else f"business days from {since}"
+            if since
+            else f"business days to {until}"
+            if until
+            else "all business days"
+        )
+        return f"{days}, " + ("all stores" if self.store_id is None else f"store {self.store_id}")
+
+
+def _day(option: str, text: str) -> dt.date | None:
+    if not text:
+        return None
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(f"{option} {text} is no day: write it as 2026-10-31") from None
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """A release under reconciliation: the connection must stay open while it is asked."""
+
+    db: duckdb.DuckDBPyConnection
+    manifest: Manifest
+    selection: Selection
+    tables: frozenset[str]
+
+    def lines(self) -> list[Record]:
+        """Return one row per currency and sale class, with counts and exact sums: the lines of the summary."""
+        return records(
+            self.db,
+            f"select {LINE} as line, currency, sale_class, {_SUMS} from mart.reconciliation_daily as rows "
+            f"where {self.selection.where()} group by currency, sale_class order by line",
+        )
+
+    def days(self) -> list[Record]:
+        """Return one row per line of the summary and business day, over all stores; `open` counts restatements."""
+        found = records(
+            self.db,
+            f"select currency, sale_class, business_date, {_SUMS} from mart.reconciliation_daily as rows "
+            f"where {self.selection.where()} group by all "
+            "order by currency nulls last, sale_class, business_date nulls last",
+        )
+        open_ones = self._open_by_day()
+        for each in found:
+            each["open"] = open_ones.get((each["currency"], each["sale_class"], each["business_date"]), 0)
+        return found
+
+    def open_restatements(self) -> list[Record]:
+        """Return one row per currency and part with open restatements: line, how many, and what they add."""
+        if not self.has_restatements:
+            return []
+        return records(
+            self.db,
+            f"select {RESTATED_LINE} as line, currency, part, count(*) as restatements, "
+            "cast(sum(difference) as decimal(38, 4)) as difference from mart.restatements as rows "
+            f"where {OPEN} and {self.selection.where('sealed_business_date')} group by currency, part order by line",
+        )
+
+    def different_totals(self) -> int:
+        """Return how many control totals state other than the orders come to."""
+        if "audit.control_totals" not in self.tables:
+            return 0
+        where = f"comparison = 'different' and {self.selection.where()}"
+        return int(records(self.db, f"select count(*) as n from audit.control_totals as rows where {where}")[0]["n"])
+
+    def without_a_day(self) -> int:
+        """Return how many orders a span of days leaves out because their business day is not known."""
+        if self.selection.since is None and self.selection.until is None:
+            return 0
+        store = Selection(store_id=self.selection.store_id).where()
+        query = f"select count(*) as n from mart.orders as rows where business_date is null and {store}"
+        return int(records(self.db, query)[0]["n"])
+
+    def variances(self) -> dict[str, int]:
+        """Return what stands in the way of calling the selection balanced: each kind and how many there are."""
+        return {
+            "breaks": sum(line["breaks"] for line in self.lines()),
+            "open restatements": sum(each["restatements"] for each in self.open_restatements()),
+            "control totals that differ": self.different_totals(),
+        }
+
+    @property
+    def has_restatements(self) -> bool:
+        """Whether the release knows of closed days."""
+        return "mart.restatements" in self.tables
+
+    def _open_by_day(self) -> dict[tuple[Any, ...], int]:
+        if not self.has_restatements:
+            return {}
+        rows = self.db.execute(
+            "select currency, sale_class, sealed_business_date, count(*) from mart.restatements as rows "
+            f"where {OPEN} and {self.selection.where('sealed_business_date')} group by all"
+        ).fetchall()
+        return {tuple(row[:3]): row[3] for row in rows}
+
+
+# Lines of the summary are numbered, and rows name their line by its number: a currency's label comes from outside, and
+# a spreadsheet would read one such as ">0" or "*" as a condition.
+LINE = "dense_rank() over (order by currency nulls last, sale_class)"
+RESTATED_LINE = "dense_rank() over (order by currency nulls last, part)"
+OPEN = "rows.posted_period is null and rows.is_seal_in_force and rows.difference <> 0"
+
+
+def reconciliation(release: Released, selection: Selection) -> Reconciliation:
+    """Return the reconciliation of an open release; raise ReconciliationError where it lacks the tables."""
+    tables = frozenset(tables_of(release.con))
+    if "mart.reconciliation_daily" not in tables:
+        raise ReconciliationError(
+            f"release {release.manifest.id} has no mart.reconciliation_daily, an older version made it: "
+            "run `ordermart build`"
+        )
+    return Reconciliation(release.con, release.manifest, selection, tables)

@@ -1,0 +1,96 @@
+"""The evidence beneath a reconciliation, as one list of statements: section, item, what it says, orders, amount.
+
+Knows nothing of how it is shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.finance.reconciliation import Reconciliation
+
+_FIELDS = "{0} as place, {1} as section, {2} as item, {3} as says, {4} as orders, {5} as amount"
+_NONE = "cast(null as bigint)"
+_NO_AMOUNT = "cast(null as decimal(38, 4))"
+
+
+def statements(reconciled: Reconciliation) -> str:
+    """Return a select of what the release says of itself, its rules, the orders' answers, and what was found."""
+    parts = [_release(reconciled), _rules(), _answers(), _verdicts(reconciled)]
+    if "audit.control_totals" in reconciled.tables:
+        parts.append(_totals(reconciled))
+    parts.append(_findings())
+    return f"select section, item, says, orders, amount from ({' union all '.join(parts)}) order by place, item"
+
+
+def _release(reconciled: Reconciliation) -> str:
+    manifest = reconciled.manifest
+    said = {
+        "1 release": manifest.id,
+        "2 published at": manifest.published_at,
+        "3 selection": reconciled.selection.said,
+        "4 commit of the warehouse": manifest.commit,
+        "5 SHA-256 of the code": manifest.code.get("sha256", ""),
+        "6 hash of the settings": manifest.settings,
+    }
+    rows = ", ".join(f"({_quoted(item)}, {_quoted(says)})" for item, says in said.items())
+    fields = _FIELDS.format(1, "'release'", "item", "says", _NONE, _NO_AMOUNT)
+    return f"select {fields} from (values {rows}) as said (item, says)"
+
+
+def _rules() -> str:
+    where = "concat_ws(' ', force.part, 'in', nullif(force.scope, 'all'), force.scope_value)"
+    says = (
+        "concat_ws(': ', coalesce(force.rule, 'no rule'), rules.sentence) || "
+        "if(force.source = 'setting', ' (fixed by [formula])', ' (borne out by the orders)')"
+    )
+    fields = _FIELDS.format(2, "'rule in force'", where, says, _NONE, _NO_AMOUNT)
+    return (
+        f"select {fields} from audit.formula_rules_in_force as force left join audit.formula_rules as rules "
+        "on force.part = rules.part and force.rule = rules.rule"
+    )
+
+
+def _answers() -> str:
+    says = (
+        "concat_ws('; ', rule || ': ' || verdict, reason, 'fits ' || fits || ' of ' || orders || ' orders', "
+        "'would decide: ' || nullif(array_to_string(would_decide, ', '), ''))"
+    )
+    fields = _FIELDS.format(3, "'what orders say of the rules'", "part", says, "orders", "residual_sum")
+    return (
+        f"select {fields} from audit.formula_evidence where scope = 'all' "
+        "and (reason is not null or is_fixed or verdict in ('supported', 'untold'))"
+    )
+
+
+def _verdicts(reconciled: Reconciliation) -> str:
+    fields = _FIELDS.format(4, "'verdicts'", "item", "says", "orders", _NO_AMOUNT)
+    return (
+        f"select {fields} from (select verdict as item, concat_ws('; ', nullif(concat_ws(', ', 'total: ' || "
+        "total_cause, 'lines: ' || subtotal_cause), ''), reason) as says, count(*) as orders "
+        f"from mart.order_reconciliation as rows where {reconciled.selection.where()} group by all)"
+    )
+
+
+def _totals(reconciled: Reconciliation) -> str:
+    item = "strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || money_part"
+    says = (
+        "concat_ws('; ', comparison, why_unknown, 'stated ' || orders_stated || ' orders', 'held ' || orders_held || "
+        "' orders', 'stated ' || amount_stated, 'held ' || amount_held, 'counted: ' || sale_classes)"
+    )
+    fields = _FIELDS.format(5, "'control total'", item, says, "orders_difference", "amount_difference")
+    return f"select {fields} from audit.control_totals as rows where {reconciled.selection.where()}"
+
+
+def _findings() -> str:
+    fields = _FIELDS.format(6, "'findings, all days'", "item", "says", "orders", _NO_AMOUNT)
+    return (
+        f"select {fields} from (select check_name as item, 'rows in audit.findings' as says, count(*) as orders "
+        "from audit.findings group by all)"
+    )
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

@@ -1,0 +1,100 @@
+"""Print a reconciliation in a few lines: what adds up by day, what does not, and where to look next.
+
+Works in 80 columns, without colours. Knows nothing of tables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pipelines.finance.reconciliation import Reconciliation
+
+_DAYS = 31  # a terminal's worth; all are in the workbook
+_PARTS = {
+    "subtotal": ("subtotal_price", 1),
+    "delivery": ("delivery_price", 1),
+    "tip": ("tip", 1),
+    "discount": ("discount", -1),
+    "loyalty discount": ("loyalty_discount", -1),
+    "total": ("total_price", 1),
+}
+
+
+def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
+    """Give the lines of a reconciliation, each at most 80 columns wide."""
+    days: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for day in reconciled.days():
+        days.setdefault((day["currency"], day["sale_class"]), []).append(day)
+    yield from wrapped(f"Reconciliation: {reconciled.selection.said}", 0)
+    yield f"  release {reconciled.manifest.id}"
+    lines = reconciled.lines()
+    if not lines:
+        yield "There is no order there."
+    for line in lines:
+        yield ""
+        yield from _line(line, days[line["currency"], line["sale_class"]])
+    yield ""
+    yield from _verdict(reconciled)
+
+
+def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    currency = plain(line["currency"]) if line["currency"] else "no stated currency"
+    yield f"{line['sale_class'].capitalize()}, {currency}: {counted(line['orders'], 'order', 'orders')}"
+    parts = ", ".join(f"{name} {_sum(line[part])}" for name, (part, _) in _PARTS.items())
+    yield from wrapped(f"as sent: {parts}")
+    yield from wrapped(
+        f"lines amount to {_sum(line['line_amount'])}, not on any line {_sum(line['unallocated_amount'])}"
+    )
+    yield from wrapped(
+        f"{line['balanced_count']:,} balanced, {line['breaks']:,} off ({line['total_off_count']:,} in the total, "
+        f"{line['lines_off_count']:,} in the lines, {line['both_off_count']:,} in both), "
+        f"{line['cannot_tell_count']:,} cannot be told"
+    )
+    yield f"  {'day':10} {'orders':>7} {'total':>15} {'lines':>15} {'unallocated':>12} {'breaks':>6} {'open':>5}"
+    hidden = len(days) - _DAYS
+    if hidden > 0:
+        yield f"  … {hidden:,} earlier days: narrow by --from and --to, or take --xlsx"
+    for day in days[-_DAYS:]:
+        yield from _day(day)
+
+
+def _day(day: Mapping[str, Any]) -> Iterator[str]:
+    date, counts = str(day["business_date"] or "no day"), f"{day['breaks']:>6,} {day['open']:>5,}"
+    total, lines, rest = (_sum(day[name]) for name in ("total_price", "line_amount", "unallocated_amount"))
+    row = f"  {date:10} {day['orders']:>7,} {total:>15} {lines:>15} {rest:>12} {counts}"
+    if len(row) <= COLUMNS:
+        yield row
+    else:
+        yield f"  {date:10} {day['orders']:>7,} {counts:>{len(counts) + 45}}"
+        yield from wrapped(f"total {total}, lines {lines}, unallocated {rest}", 13)
+    residuals = [
+        f"{name} {_sum(residual)}" + (f" (each without its sign {_sum(size)})" if abs(residual) != size else "")
+        for name, part in (("totals", "total"), ("lines", "subtotal"))
+        if (size := day[f"{part}_residual_size"]) and (residual := day[f"{part}_residual"]) is not None
+    ]
+    if residuals:
+        yield from wrapped(f"residuals: {', '.join(residuals)}", 13)
+
+
+def _verdict(reconciled: Reconciliation) -> Iterator[str]:
+    left_out = reconciled.without_a_day()
+    if left_out:
+        yield from wrapped(f"{left_out:,} orders are in no span of days: their business day is not known.", 0)
+    found = [f"{number:,} {what}" for what, number in reconciled.variances().items() if number]
+    if not found:
+        yield "Balanced: no variances."
+        return
+    yield from wrapped(f"Variances: {', '.join(found)}.", 0)
+    yield from wrapped(
+        "Look next: `ordermart explain order ID`, mart.order_reconciliation where verdict is not balanced, or --xlsx.",
+        0,
+    )
+
+
+def _sum(amount: Any) -> str:
+    return "none" if amount is None else money(amount)

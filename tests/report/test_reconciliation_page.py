@@ -1,0 +1,110 @@
+"""The page of a reconciliation, read by an HTML parser."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.released import released
+from pipelines.report.reconciliation_page import page_lines
+
+if TYPE_CHECKING:
+    from conftest import World
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Reads a page: its tags with their attributes, its cells by table, and whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Hold a closing tag against the one that is open."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note the text of a cell."""
+        if self.open and self.open[-1] in {"td", "th"}:
+            self.tables[-1][-1][-1] += data
+
+
+def text_of(world: World, most_rows: int = 2_000) -> str:
+    """Return the page of the whole world."""
+    with released(world.settings) as release:
+        return "\n".join(page_lines(reconciliation(release, Selection()), most_rows))
+
+
+@pytest.fixture(scope="module")
+def text(world: World) -> str:
+    """Return the page of the whole world."""
+    return text_of(world)
+
+
+def test_it_is_whole_and_needs_nothing_else(text: str) -> None:
+    """Every tag is closed; no script, no picture, no address of elsewhere, and a policy that forbids them."""
+    page = Page(text)
+    assert page.open == []
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "form"}
+    assert {tag for tag, attributes in page.tags if "src" in attributes} == set()
+    links = [attributes["href"] for _, attributes in page.tags if "href" in attributes]
+    assert all(link is not None and link.startswith("#") for link in links)
+    assert ("default-src 'none'; style-src 'unsafe-inline'") in [
+        attributes.get("content") for tag, attributes in page.tags if tag == "meta"
+    ]
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+
+
+def test_texts_from_outside_are_texts(text: str) -> None:
+    """A store named like a script is shown by its name."""
+    assert "<script" not in text
+    cells = {cell for table in Page(text).tables for row in table for cell in row}
+    assert "<script>alert(1)</script>&\"'" in cells
+
+
+def test_it_holds_the_same_figures(world: World, text: str) -> None:
+    """Summary, days and breaks are those of the tables, each amount exact."""
+    summary, days, breaks = Page(text).tables[:3]
+    assert [row[:3] for row in summary[1:]] == [
+        [">0", "unmapped", "1"],
+        ["EUR", "counted", "2"],
+        ["USD", "counted", "7"],
+        ["USD", "excluded", "1"],
+    ]
+    assert "98,765,432,110,021.5569" in summary[3]
+    assert len(days) - 1 == world.all("select count(*) from mart.reconciliation_daily")[0][0]
+    assert [row[1] for row in breaks[1:]] == ["13", "14", "51", "22"]
+    assert "27.4999" in breaks[3]
+
+
+def test_no_personal_data_is_in_it(text: str, canaries: tuple[str, ...]) -> None:
+    """No personal value stands in the page."""
+    assert [canary for canary in canaries if canary in text] == []
+
+
+def test_long_tables_stop_and_say_so(world: World) -> None:
+    """A table of more rows than a page should hold is cut, and says where the rest is."""
+    text = text_of(world, most_rows=1)
+    assert "The first 1 of 4 rows" in text
+    assert len(Page(text).tables[2]) == 2

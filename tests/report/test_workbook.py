@@ -1,0 +1,191 @@
+"""The workbook of a reconciliation, read back from its own XML."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.released import released
+from pipelines.finance.sheets import EXACT, Book, WorkbookError, is_long
+from pipelines.finance.workbook import write_workbook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Workbook, World
+
+AMOUNTS = "subtotal_price delivery_price tip total_price line_amount unallocated_amount total_residual".split()
+
+
+def written(
+    world: World,
+    path: Path,
+    selection: Selection | None = None,
+    *,
+    all_orders: bool = False,
+    rows_a_sheet: int = 1_000_000,
+) -> Path:
+    """Write a workbook of the world and return where it is."""
+    with released(world.settings) as release:
+        reconciled = reconciliation(release, selection or Selection())
+        write_workbook(reconciled, path, all_orders=all_orders, rows_a_sheet=rows_a_sheet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def book(world: World, tmp_path_factory: pytest.TempPathFactory, read_workbook: Callable[[Path], Workbook]) -> Workbook:
+    """Write the whole world once, with every order."""
+    return read_workbook(written(world, tmp_path_factory.mktemp("book") / "book.xlsx", all_orders=True))
+
+
+def test_its_sheets_are_those_asked_for(
+    world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """Breaks alone are listed, unless all orders are asked for."""
+    assert list(book.sheets) == ["summary", "days", "breaks", "orders", "restatements", "evidence"]
+    plain = read_workbook(written(world, tmp_path / "plain.xlsx"))
+    assert list(plain.sheets) == ["summary", "days", "breaks", "restatements", "evidence"]
+    assert [row["order_id"].value for row in book.rows("breaks")] == ["13", "14", "51", "22"]
+    orders = {row["order_id"].value for row in book.rows("orders")}
+    assert orders == {str(order_id) for (order_id,) in world.all("select order_id from mart.orders")}
+
+
+def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> None:
+    """Each figure of the summary is a formula over the rows, and its stored value is the database's, to the digit."""
+    expected = world.all(
+        "select coalesce(currency, 'none stated'), sale_class, sum(orders), "
+        + ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
+        + " from mart.reconciliation_daily group by currency, sale_class order by currency nulls last, sale_class"
+    )
+    rows = book.rows("summary", head=6)[: len(expected)]
+    assert [
+        (
+            row["currency"].value,
+            row["sale_class"].value,
+            int(row["orders"].value),
+            *(Decimal(row[name].value) for name in AMOUNTS),
+        )
+        for row in rows
+    ] == expected
+    for row in rows:
+        assert all(row[name].formula.startswith("SUMIFS('days'!") for name in ("orders", *AMOUNTS))
+
+
+def test_what_must_be_zero_is(book: Workbook) -> None:
+    """Lines and the rest make the subtotals, and the breaks listed are those counted: live formulas, all zero."""
+    cells = book.sheets["summary"]
+    first = next(int(place[1:]) for place, cell in cells.items() if cell.value == "What must be zero") + 2
+    ties = [cells[f"{column}{row}"] for row in range(first, first + 4) for column in "DEFG"]
+    assert all(cell.formula for cell in ties)
+    assert {Decimal(cell.value) for cell in ties} == {0}
+
+
+def test_ids_are_text_and_amounts_are_numbers(book: Workbook) -> None:
+    """An id is no number to be added; an amount is one, with up to four decimals in sight."""
+    (row,) = (each for each in book.rows("breaks") if each["order_id"].value == "51")
+    assert (row["order_id"].is_text, row["store_id"].is_text) == (True, True)
+    assert (row["total_price"].is_text, row["total_price"].value) == (False, "27.4999")
+    styles = book.parts["xl/styles.xml"]
+    number_format = re.findall(r"<xf [^>]*numFmtId=\"(\d+)\"", styles.partition("<cellXfs")[2])
+    assert f'numFmtId="{number_format[row["total_price"].style]}" formatCode="#,##0.00##;[Red]-#,##0.00##"' in styles
+
+
+def test_times_are_local_with_the_zone_named(book: Workbook) -> None:
+    """A time is the clock in the store, beside its zone; a day is a day."""
+    (row,) = (each for each in book.rows("orders") if each["order_id"].value == "21")
+    midnight = (dt.datetime(2026, 11, 2) - dt.datetime(1899, 12, 30)).days  # noqa: DTZ001 -- a clock in a sheet has no zone
+    assert Decimal(row["created_at_local"].value).quantize(Decimal("0.0001")) == midnight + Decimal("0.0208")
+    assert row["timezone"].value == "Europe/Berlin"
+    assert row["business_date"].value == str(midnight)
+
+
+def test_amounts_beyond_15_digits_stand_as_text_too(book: Workbook) -> None:
+    """What a double cannot hold stands in full beside it: in the row, by day, and in the summary."""
+    (row,) = (each for each in book.rows("orders") if each["order_id"].value == "31")
+    assert row["total_price"].value == "98765432109876.55"
+    assert "total_price 98,765,432,109,876.5469" in row[EXACT].value
+    assert any("98,765,432,109,994.0569" in each[EXACT].value for each in book.rows("days") if EXACT in each)
+    assert any("total_price 98,765,432," in cell.value for cell in book.sheets["summary"].values())
+    assert [is_long(Decimal(each)) for each in ("0.0001", "99999999999.9999", "123456789012.3456", "1e20")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_text_that_looks_like_a_formula_stays_text(book: Workbook) -> None:
+    """Names and statuses that begin like a formula are text cells, marked as such; only totals are formulas."""
+    hostile = {"=2+2", "@SUM(1+1)*cmd|' /C calc'!A0"}
+    styles = re.findall(r"<xf [^>]*>", book.parts["xl/styles.xml"].partition("<cellXfs")[2])
+    found = [cell for cells in book.sheets.values() for cell in cells.values() if cell.value in hostile]
+    assert {cell.value for cell in found} == hostile
+    assert all(cell.is_text and cell.formula is None and 'quotePrefix="1"' in styles[cell.style] for cell in found)
+    formulas = {cell.formula for cells in book.sheets.values() for cell in cells.values() if cell.formula}
+    assert all(re.match(r"(SUMIFS|COUNTIFS|SUBTOTAL|ROUND)\(", formula) for formula in formulas)
+    assert not any("hyperlink" in part for part in book.parts.values())
+
+
+def test_no_personal_data_is_in_it(book: Workbook, canaries: tuple[str, ...]) -> None:
+    """No part of the file holds a personal value."""
+    assert [canary for canary in canaries for part in book.parts.values() if canary in part] == []
+
+
+def test_sheets_are_split_and_totals_span_them(
+    world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """With room for two rows a sheet, listings go on in further sheets and totals add all of them."""
+    split = read_workbook(written(world, tmp_path / "split.xlsx", all_orders=True, rows_a_sheet=2))
+    days = [name for name in split.sheets if name.startswith("days")]
+    assert days == ["days", "days 2", "days 3"]
+    assert [len(split.rows(name)) for name in days] == [2, 2, 1]
+    one, many = (each.rows("summary", head=6)[1]["total_price"] for each in (book, split))
+    assert many.value == one.value
+    assert all(f"'{name}'!" in many.formula for name in days)
+    ids = [row["order_id"].value for name in split.sheets if name.startswith("orders") for row in split.rows(name)]
+    assert ids == [row["order_id"].value for row in book.rows("orders")]
+
+
+def test_one_currency_has_totals_over_the_rows_in_sight(
+    world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """Sums above the rows follow a filter; where they would add currencies there are none."""
+    berlin = read_workbook(written(world, tmp_path / "berlin.xlsx", Selection(store_id=4)))
+    totals = [cell for place, cell in berlin.sheets["days"].items() if place.endswith("3") and cell.formula]
+    assert any(cell.formula == "SUBTOTAL(109,'days'!$S$5:$S$5)" and cell.value == "52.0000" for cell in totals)
+    assert not any(cell.formula for place, cell in book.sheets["days"].items() if place.endswith("3"))
+
+
+def test_an_empty_selection_is_a_workbook_too(
+    world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """Without orders there is nothing to add, and nothing breaks."""
+    empty = read_workbook(written(world, tmp_path / "empty.xlsx", Selection(store_id=99)))
+    assert any("Balanced" in cell.value for cell in empty.sheets["summary"].values())
+
+
+def test_a_write_that_a_sheet_refuses_is_an_error(tmp_path: Path) -> None:
+    """A row beyond the sheet's limit stops the workbook; it is not left out in silence."""
+    with Book(tmp_path / "x.xlsx", "x", dt.datetime(2026, 11, 1, tzinfo=dt.UTC)) as book:
+        sheet = book.sheet("days")
+        sheet.text(0, "=" + "x" * 40_000)  # cut, not refused
+        sheet.row = 1_048_576
+        with pytest.raises(WorkbookError, match="sheet days, cell A1048577"):
+            sheet.text(0, "too far")
+
+
+def test_a_file_that_cannot_be_written_leaves_what_was_there(world: World, tmp_path: Path) -> None:
+    """A missing folder is one sentence; a failure half way leaves the old file and nothing else."""
+    with pytest.raises(WorkbookError, match="No such file"):
+        written(world, tmp_path / "none" / "x.xlsx")
+    old = tmp_path / "old.xlsx"
+    old.write_bytes(b"old")
+    with pytest.raises(ValueError, match="must not be zero"):
+        written(world, old, rows_a_sheet=0)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("old.xlsx", b"old")]
