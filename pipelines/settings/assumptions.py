@@ -86,7 +86,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                (*_keys(_STORE, "timezone_pointer"), *_keys("business_day", "timezone")), "",
                "Does every store have a timezone, by its IANA name?"),
     Assumption("currency", "2", "currency",
-               _keys(_STORE, "currency_pointer"), "",
+               (*_keys(_STORE, "currency_pointer"), *_keys("finance", "currency")), "",
                "In which currency are the amounts of an order, and can one store have several?"),
     Assumption("decimals", "2", "rounding; decimals of money",
                _keys("landing", "excess_decimals"), "",

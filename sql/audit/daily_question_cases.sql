@@ -23,9 +23,7 @@ judged as (
             },
             {
                 'question': 'total_formula',
-                'against': if(
-                    money.verdict = 'cannot_tell', null, money.verdict = 'total_off'
-                ),
+                'against': money.total_residual <> 0,
             },
             {'question': 'nulls', 'against': len(money.missing_parts) > 0},
             -- more than the two decimals that most currencies have

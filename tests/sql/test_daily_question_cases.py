@@ -36,9 +36,9 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
                 order | {"order_id": 3, "timezone_source": "setting"},
             ],
             "mart.order_reconciliation": [
-                {"order_id": 1, "verdict": "balanced", "missing_parts": []},
-                {"order_id": 2, "verdict": "total_off", "missing_parts": []},
-                {"order_id": 3, "verdict": "cannot_tell", "missing_parts": ["tip"]},
+                {"order_id": 1, "total_residual": "0", "missing_parts": []},
+                {"order_id": 2, "total_residual": "-0.0001", "missing_parts": []},
+                {"order_id": 3, "missing_parts": ["tip"]},
             ],
         },
     )

@@ -1,0 +1,70 @@
+"""Contracts of what finance should look at: what statuses look like, and orders that may be one order twice."""
+
+from pipelines.warehouse.contracts.contract import (
+    Amount,
+    Contract,
+    Count,
+    Day,
+    Id,
+    Instant,
+    Money,
+    Text,
+    Texts,
+    column,
+)
+from pipelines.warehouse.contracts.marts import SALE_CLASSES
+
+_CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
+
+
+class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=("status", "currency")):
+    """One row per order status and currency: what orders with it look like, and what became of those that had it.
+
+    Source: mart.orders and audit.observed_transitions. Which statuses are sales is said by [sales], not by the interface.
+    Traps: evidence, not an answer. moved_on_count and moved_on_to are about all currencies of the status: never add
+    them over rows. A status that orders had and none has any more stands with 0 orders.
+    """
+
+    status: Text = column("The order's status, as sent; null where the service gave none.", nullable=True)
+    currency: Text = column(_CURRENCY, nullable=True)
+    sale_class: Text = column(
+        "How [sales] takes it: counted, excluded or unmapped; null where no order has it now.",
+        nullable=True,
+        isin=SALE_CLASSES,
+    )
+    orders: Count = column("How many orders have it, as last observed.", ge=0)
+    gone_count: Count = column("How many of them the service no longer knows.", ge=0)
+    zero_count: Count = column("How many of them have a total of exactly zero.", ge=0)
+    unstated_count: Count = column("How many of them state no total.", ge=0)
+    subtotal_price: Amount = column("Sum of their subtotals, where stated.", nullable=True)
+    total_price: Amount = column("Sum of their totals, where stated.", nullable=True)
+    first_created_at: Instant = column("When the oldest of them was created.", nullable=True)
+    last_created_at: Instant = column("When the newest of them was created.", nullable=True)
+    median_age_hours: Count = column(
+        "Whole hours from creation to when the service was last asked, of the order in the middle: a status that only "
+        "young orders have is passed through.",
+        nullable=True,
+    )
+    week_old_count: Count = column("How many of them still had it a week after creation or later.", ge=0)
+    moved_on_count: Count = column("How often an order with it was later seen with another status.", ge=0)
+    moved_on_to: Texts = column("To which statuses, and how often each, the most frequent first.")
+
+
+class PossibleDuplicateOrders(Contract, table="audit.possible_duplicate_orders", scope="all", key=("order_id",)):
+    """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
+
+    Source: mart.orders, core.order_lines and core.order_line_modifiers; the minutes are [finance] duplicate_minutes.
+    Traps: a suspicion: people do order the same twice. Nothing is left out of any other table for it. Lines are the
+    same when products, quantities, prices and modifiers are, in any order. Orders without a customer, a store, a time
+    or lines are not compared.
+    """
+
+    order_id: Id = column("The later order, as the service numbers it.")
+    repeats_order_id: Id = column("The earlier order that it is like; of several the last.")
+    store_id: Id = column("The store of both.")
+    business_date: Day = column("The business day of the later order; see mart.orders.", nullable=True)
+    sale_class: Text = column("The later order's sale class; see mart.orders.", isin=SALE_CLASSES)
+    created_at: Instant = column("When the later order was created.")
+    seconds_later: Count = column("How many seconds after the earlier one.", ge=0)
+    currency: Text = column(_CURRENCY, nullable=True)
+    total_price: Money = column("The later order's total, as sent.", nullable=True)

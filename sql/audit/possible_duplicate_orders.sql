@@ -1,0 +1,97 @@
+-- One row per order that repeats an earlier one: same customer, store and lines.
+--
+-- First orders of one customer in one store within the minutes, with as many lines and
+-- units; of these few, lines are compared one by one, in any order.
+with
+
+orders as (
+    select
+        orders.order_id,
+        orders.customer_key,
+        orders.store_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.currency,
+        orders.total_price,
+        orders.lines,
+        orders.units,
+        orders.created_at,
+        settings.finance_duplicate_minutes * interval 1 minute as within,
+        lag(orders.created_at) over customers as before_at,
+        lead(orders.created_at) over customers as after_at,
+    from mart.orders as orders
+    cross join raw.settings as settings
+    where
+        orders.customer_key is not null
+        and orders.store_id is not null
+        and orders.created_at is not null
+        and orders.lines > 0
+    window customers as (
+        partition by orders.customer_key, orders.store_id, orders.lines, orders.units
+        order by orders.created_at, orders.order_id
+    )
+),
+
+close as (
+    select *
+    from orders
+    where created_at - before_at <= within or after_at - created_at <= within
+),
+
+modifiers as (
+    select
+        order_id,
+        line_no,
+        list_sort(list(row(modifier_id, action, quantity, price))) as modifiers,
+    from core.order_line_modifiers
+    semi join close using (order_id)
+    group by order_id, line_no
+),
+
+contents as (
+    select
+        lines.order_id,
+        list_sort(
+            list(
+                row(lines.product_id, lines.quantity, lines.price, modifiers.modifiers)
+            )
+        ) as contents,
+    from core.order_lines as lines
+    semi join close on lines.order_id = close.order_id
+    left join modifiers
+        on lines.order_id = modifiers.order_id
+        and lines.line_no = modifiers.line_no
+    group by lines.order_id
+)
+
+select
+    -- keys
+    later.order_id,
+    earlier.order_id as repeats_order_id,
+    -- where
+    later.store_id,
+    later.business_date,
+    later.sale_class,
+    -- when
+    later.created_at,
+    date_diff('second', earlier.created_at, later.created_at) as seconds_later,
+    -- money
+    later.currency,
+    later.total_price,
+from close as later
+inner join close as earlier
+    on later.customer_key = earlier.customer_key
+    and later.store_id = earlier.store_id
+    and later.lines = earlier.lines
+    and later.units is not distinct from earlier.units
+    and (earlier.created_at, earlier.order_id) < (later.created_at, later.order_id)
+    and later.created_at - earlier.created_at <= later.within
+inner join contents as later_contents on later.order_id = later_contents.order_id
+inner join contents as earlier_contents
+    on earlier.order_id = earlier_contents.order_id
+    and later_contents.contents = earlier_contents.contents
+-- of several earlier ones the last
+qualify row_number() over (
+    partition by later.order_id
+    order by earlier.created_at desc, earlier.order_id desc
+) = 1
