@@ -20,7 +20,7 @@ _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says
 class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=("status", "currency")):
     """One row per order status and currency: what orders with it look like, and what became of those that had it.
 
-    Source: mart.orders and audit.observed_transitions. Which statuses are sales is said by [sales], not by the interface.
+    Source: mart.orders and audit.observed_transitions. Which statuses are sales [sales] says, not the interface.
     Traps: evidence, not an answer. moved_on_count and moved_on_to are about all currencies of the status: never add
     them over rows. A status that orders had and none has any more stands with 0 orders.
     """
