@@ -21,28 +21,18 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from build import make_raw  # noqa: E402 - the other benchmark, beside this file
+from build import is_evidence, make_raw  # noqa: E402 - the other benchmark, beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import build, full, tables  # noqa: E402 - the same
 from pipelines.warehouse.making import Making  # noqa: E402 - the same
-
-FINANCE = (
-    "audit.formula",
-    "audit.order_line_sums",
-    "audit.order_sums",
-    "audit.rounded_",
-    "audit.subtotal_",
-    "audit.total_",
-)
-RECONCILED = ("audit.order_rules", "mart.order_lines", "mart.order_reconciliation", "mart.reconciliation_daily")
 
 
 def kind_of(table: str) -> str:
     """Return what a table is for."""
     if table.startswith("core."):
         return "core"
-    return "finance" if table.startswith(FINANCE) or table in RECONCILED else "the rest"
+    return "finance" if is_evidence(table) else "the rest"
 
 
 def measure(orders: int, folder: Path) -> None:
