@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -14,6 +15,8 @@ from pipelines.report.summary import TRY
 
 if TYPE_CHECKING:
     from conftest import Place
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _refused(place: Place) -> set[tuple[str, int]]:
@@ -164,9 +167,12 @@ def test_the_run_is_in_dagsters_history(published: Place) -> None:
 
 
 def test_what_the_summary_proposes_answers(published: Place) -> None:
-    """Each query that a run proposes runs on its release and has an answer."""
+    """Each query that a run proposes runs on its release and has an answer; the README begins with the same."""
     for query in TRY:
         assert published.all(query), query
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("```sql\n")[2].partition("```")[0]
+    assert [each.split() for each in block.split(";") if each.strip()] == [query.split() for query in TRY]
 
 
 def test_planted_warnings_are_found(published: Place) -> None:
