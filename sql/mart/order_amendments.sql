@@ -16,6 +16,14 @@ moved as (
     )
 ),
 
+every_store as (
+    select business_date, sealed_at, from raw.day_seals where is_every_store
+),
+
+own as (
+    select business_date, store_id, sealed_at, from raw.day_seals where not is_every_store
+),
+
 pairs as (
     select
         moved.order_id,
@@ -139,6 +147,9 @@ select
     -- when: the change lies between the two times
     pairs.before_last_seen_at,
     pairs.first_seen_at,
+    coalesce(own.sealed_at, every_store.sealed_at) is not null
+    and coalesce(own.sealed_at, every_store.sealed_at) <= pairs.first_seen_at
+        as was_sealed,
     date_sub('hour', orders.created_at, pairs.first_seen_at) as hours_after_creation,
     -- money
     orders.currency,
@@ -166,3 +177,7 @@ inner join mart.orders as orders on pairs.order_id = orders.order_id
 left join counted
     on pairs.order_id = counted.order_id
     and pairs.lines_version_no = counted.lines_version_no
+left join own
+    on orders.business_date = own.business_date
+    and orders.store_id = own.store_id
+left join every_store on orders.business_date = every_store.business_date

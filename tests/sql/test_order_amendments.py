@@ -113,3 +113,28 @@ def test_lines_by_their_ids(run_table: Run) -> None:
     )
     [row] = rows
     assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (1, 1, 2)
+
+
+def test_money_that_moved_after_the_seal(run_table: Run) -> None:
+    """A version first seen after its day was sealed says so; a store's own seal goes before the one of every store."""
+    day = "2026-11-20"
+
+    def sealed(hour: int, store_id: int | None) -> dict[str, Any]:
+        at = f"{day}T{hour:02d}:00:00Z"
+        return {"business_date": day, "store_id": store_id, "is_every_store": store_id is None, "sealed_at": at}
+
+    def told(*seals: dict[str, Any]) -> list[bool | None]:
+        rows = run_table(
+            TABLE,
+            {
+                "core.order_versions": [version(1, "10"), version(2, "9"), version(3, "8")],
+                "core.order_changes": changed((2, "total_price"), (3, "total_price")),
+                "mart.orders": [ORDER | {"business_date": day}],
+                "raw.day_seals": list(seals),
+            },
+        )
+        return [row["was_sealed"] for row in rows]
+
+    assert told() == [False, False]
+    assert told(sealed(5, None)) == [False, True]
+    assert told(sealed(1, None), sealed(5, 3), sealed(1, 4)) == [False, True]

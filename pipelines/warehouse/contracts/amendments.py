@@ -1,6 +1,6 @@
 """Contracts of what changed: amendments of orders' money, and changes of status that were observed."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Money, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Money, Text, column
 
 _PART = "{0} now less before; null where either version states none."
 _OBSERVED = "When such a change was first seen; null where only archives of unknown time show it."
@@ -9,7 +9,7 @@ _OBSERVED = "When such a change was first seen; null where only archives of unkn
 class OrderAmendments(Contract, table="mart.order_amendments", scope="order", key=("order_id", "version_no")):
     """One row per later version of an order in which a stated price differs from the version before.
 
-    Source: core.order_versions, core.order_changes and the lines' versions.
+    Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's seals.
     Traps: total_lowered says that the total fell, not why: the interface does not say whether money was given back. The
     change lies between before_last_seen_at and first_seen_at. Several amendments of an order add up to its last total
     less its first. Do not add across currencies.
@@ -24,6 +24,11 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
     )
     first_seen_at: Instant = column(
         "When this version was first observed; null for an archive of unknown time.", nullable=True
+    )
+    was_sealed: Flag = column(
+        "Whether the order's business day had been sealed when this version was first seen, by the seal that is in "
+        "force; null where the day is sealed and the version comes from an archive of unknown time.",
+        nullable=True,
     )
     hours_after_creation: Count = column(
         "Whole hours from the order's creation to first_seen_at: the change came no later. Null where a time is not "
