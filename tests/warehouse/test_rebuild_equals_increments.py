@@ -121,7 +121,7 @@ def _land(world: Any, makers: Any, number: int, load: list[dict[str, Any]]) -> N
 
 
 def _order(
-    make_order: Any, order_id: int, *, product: int | None, bare: bool, unpriced: bool, **fields: Any
+    make_order: Any, order_id: int, *, product: int | None, bare: bool, unpriced: bool = True, **fields: Any
 ) -> dict[str, Any]:
     document: dict[str, Any] = make_order(order_id, **fields)
     if bare:
