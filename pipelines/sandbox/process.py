@@ -6,6 +6,7 @@ Knows nothing of what is served.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import http.client
 import json
 import os
@@ -19,7 +20,6 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    import datetime as dt
     from types import TracebackType
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +124,11 @@ class Sandbox:
     def move(self, now: dt.datetime) -> int:
         """Move the world's clock; return how many webhooks are sent because of it."""
         return int(self._desk("POST", "clock", {"now": now.isoformat()})["webhooks"])
+
+    def clock(self) -> dict[str, dt.datetime]:
+        """Return where the world's clock stands (now), and when its days begin and end (start, end)."""
+        shown = self._desk("GET", "clock")
+        return {name: dt.datetime.fromisoformat(shown[name]) for name in ("now", "start", "end")}
 
     def revoke(self) -> None:
         """Let it refuse every token that it has issued."""

@@ -96,7 +96,9 @@ class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "
     failed: Count = column("How many gave no answer when last asked for.", ge=0)
     quarantined: Count = column("How many were refused by the gate when last seen.", ge=0)
     never_asked: Count = column("How many a webhook named and nobody has asked for yet.", ge=0)
-    stale: Count = column("How many a webhook named after they were last answered, or that never were.", ge=0)
+    stale: Count = column(
+        "How many a webhook named, and since then neither a document was taken nor a 404 came: not up to date.", ge=0
+    )
     completeness_basis: Text = column(
         "What completeness is measured against: control_total, or unknown where nothing gives a denominator.",
         isin=("control_total", "unknown"),
