@@ -39,9 +39,13 @@ since as (
         orders.is_gone,
         known._payload_sha256 as payload_sha256,
         known._fetched_at as fetched_at,
-        greatest(known._fetched_at, try_strptime(left(known._load_id, 15), '%Y%m%dT%H%M%S')::timestamptz) as known_at,
+        -- an archive may bring old news: what counts is when it came, too
+        greatest(
+            first.first_seen_at, try_strptime(left(first._load_id, 15), '%Y%m%dT%H%M%S')::timestamptz
+        ) as known_at,
     from mart.orders as orders
     inner join core.orders as known using (order_id)
+    inner join core.order_versions as first on orders.order_id = first.order_id and first.version_no = 1
     semi join differences using (order_id)
 ),
 

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
+_FROM = {
+    "payload_sha256": "known._payload_sha256",
+    "fetched_at": "orders._fetched_at",
+    "line_amount": "sums.line_amount",
+}
+
 
 @dataclass(frozen=True)
 class Closed:
@@ -104,11 +110,7 @@ def _orders(release: Released, seals: Seals, left: dict[dt.date, list[int] | Non
                 }
             ),
         )
-    columns = ", ".join(
-        {"payload_sha256": "known._payload_sha256", "fetched_at": "orders._fetched_at"}.get(name, f"orders.{name}")
-        + f" as {name}"
-        for name in SEALED.names
-    )
+    columns = ", ".join(f"{_FROM.get(name, f'orders.{name}')} as {name}" for name in SEALED.names)
     rows = con.sql(
         f"""
         with to_seal as (
@@ -131,6 +133,7 @@ def _orders(release: Released, seals: Seals, left: dict[dt.date, list[int] | Non
         select {columns}
         from to_seal as orders
         inner join core.orders as known on orders.order_id = known.order_id
+        inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
         order by orders.business_date, orders.order_id
         """
     ).to_arrow_table()

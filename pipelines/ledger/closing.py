@@ -41,6 +41,7 @@ SEALED = pa.schema(
         ("fetched_at", _INSTANT),
         ("last_checked_at", _INSTANT),
         *((part, _MONEY) for part in PRICES),
+        ("line_amount", _SUM),
     ]
 )
 RESTATED = pa.schema(

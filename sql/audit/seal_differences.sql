@@ -2,7 +2,9 @@
 --
 -- Booked is what was sealed plus what was restated since, under the seals in force. Whole
 -- days are compared first, by a fingerprint of their orders; only places that differ, or
--- were restated before, are looked at order by order.
+-- were restated before, are looked at order by order. A hash of several columns keeps
+-- what they share apart from what differs, so that equal changes of two orders would
+-- cancel in an xor: it is hashed once more.
 with
 
 every_store as (
@@ -29,7 +31,7 @@ orders_now as not materialized (
     select
         orders.*,
         if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
-    from mart.orders as orders
+    from mart.order_reconciliation as orders
     left join own
         on orders.business_date = own.business_date
         and orders.store_id = own.store_id
@@ -57,13 +59,16 @@ prints as (
         1 as side,
         bit_xor(
             hash(
-                order_id,
-                subtotal_price,
-                delivery_price,
-                tip,
-                discount,
-                loyalty_discount,
-                total_price
+                hash(
+                    order_id,
+                    subtotal_price,
+                    delivery_price,
+                    tip,
+                    discount,
+                    loyalty_discount,
+                    total_price,
+                    line_amount
+                )
             )
         ) as print,
         count(*) as orders,
@@ -79,13 +84,16 @@ prints as (
         2 as side,
         bit_xor(
             hash(
-                order_id,
-                subtotal_price,
-                delivery_price,
-                tip,
-                discount,
-                loyalty_discount,
-                total_price
+                hash(
+                    order_id,
+                    subtotal_price,
+                    delivery_price,
+                    tip,
+                    discount,
+                    loyalty_discount,
+                    total_price,
+                    line_amount
+                )
             )
         ) as print,
         count(*) as orders,
@@ -128,6 +136,7 @@ sides as (
             {'part': 'discount', 'amount': sealed.discount},
             {'part': 'loyalty_discount', 'amount': sealed.loyalty_discount},
             {'part': 'total_price', 'amount': sealed.total_price},
+            {'part': 'line_amount', 'amount': sealed.line_amount},
         ], recursive := true),
         'sealed' as side,
     from sealed_orders as sealed
@@ -153,6 +162,7 @@ sides as (
             {'part': 'discount', 'amount': orders.discount},
             {'part': 'loyalty_discount', 'amount': orders.loyalty_discount},
             {'part': 'total_price', 'amount': orders.total_price},
+            {'part': 'line_amount', 'amount': orders.line_amount},
         ], recursive := true),
         'now' as side,
     from orders_now as orders

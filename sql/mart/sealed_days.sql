@@ -24,6 +24,7 @@ sealed as (
         sum(orders.discount) as discount,
         sum(orders.loyalty_discount) as loyalty_discount,
         sum(orders.total_price) as total_price,
+        sum(orders.line_amount) as line_amount,
         'sealed' as side,
     from raw.sealed_orders as orders
     left join own
@@ -50,8 +51,9 @@ current_orders as (
         sum(orders.discount) as discount,
         sum(orders.loyalty_discount) as loyalty_discount,
         sum(orders.total_price) as total_price,
+        sum(orders.line_amount) as line_amount,
         'now' as side,
-    from mart.orders as orders
+    from mart.order_reconciliation as orders
     left join own
         on orders.business_date = own.business_date
         and orders.store_id = own.store_id
@@ -83,6 +85,7 @@ long as (
             {'part': 'discount', 'amount': discount},
             {'part': 'loyalty_discount', 'amount': loyalty_discount},
             {'part': 'total_price', 'amount': total_price},
+            {'part': 'line_amount', 'amount': line_amount},
         ], recursive := true),
     from wide
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self.world = LANDED.World(folder)
         self.loads = 0
-        self.set(counted=("done",), excluded=("refused",))
+        self.tables: dict[str, dict[str, Any]] = {}
+        self.set(sales={"counted": ["done"], "excluded": ["refused"]})
 
     @property
     def ledger(self) -> Ledger:
@@ -53,11 +55,15 @@ class Books:
         """The settings in force."""
         return self.world.settings
 
-    def set(self, **sales: tuple[str, ...]) -> None:
-        """Write the settings file anew, with these lists of [sales]."""
-        lines = "\n".join(f"{name} = {list(values)!r}".replace("'", '"') for name, values in sales.items())
+    def set(self, **tables: dict[str, Any]) -> None:
+        """Write the settings file anew: what was set before stays, but for these tables."""
+        self.tables |= tables
+        lines = [
+            f"[{table}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
+            for table, keys in self.tables.items()
+        ]
         file: Path = self.world.settings.file
-        file.write_text(f"[sales]\n{lines}\n", encoding="utf-8")
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         self.world.settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2"})
 
     def land(self, order_id: int, at: int = BEFORE, verdict: str = "accepted", **fields: Any) -> None:

@@ -67,7 +67,7 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
     assert books.post("2026-11").rows == 0
 
     before = books.all("select * exclude (posted_period) from mart.restatements order by number")
-    books.set(counted=("done", "refused"))
+    books.set(sales={"counted": ["done", "refused"]})
     books.publish()
     assert books.restated("order_id", "difference", "cause", "posted_period")[8:] == [
         (4, Decimal(10), "setting_changed", None),
@@ -106,3 +106,17 @@ def test_a_month_that_is_sealed_is_not_sealed_again(october: Any) -> None:
     for what, store in (("2026-10", None), ("2026-10-31", None), ("2026-10-31", 1)):
         with pytest.raises(FinanceError, match="is sealed already"):
             october.close(what, store)
+
+
+def test_another_rule_restates_lines_alone(october: Any) -> None:
+    """A rule that comes into force gives sealed orders line amounts that they had not, and changes no stated price."""
+    october.set(formula={"subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded"})
+    october.publish()
+    found = october.all("select distinct part, cause from mart.restatements")
+    assert found == [("line_amount", "rule_changed")]
+    assert october.off() == []
+    sums = october.all(
+        "select now, (select sum(line_amount) from mart.order_reconciliation) from mart.sealed_days "
+        "where part = 'line_amount'"
+    )
+    assert sum(now for now, _ in sums) == sums[0][1] > 0

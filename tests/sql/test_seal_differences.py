@@ -21,7 +21,12 @@ RESTATED = {"seal_no": 1, "order_id": 1, **PLACE, "part": "tip"}
 
 def differences(run_table: Run, **given: Any) -> list[tuple[Any, ...]]:
     """Return order, class, part, sealed, restated, now and difference of each row."""
-    names = {"seals": "raw.day_seals", "sealed": "raw.sealed_orders", "restated": "raw.restated", "now": "mart.orders"}
+    names = {
+        "seals": "raw.day_seals",
+        "sealed": "raw.sealed_orders",
+        "restated": "raw.restated",
+        "now": "mart.order_reconciliation",
+    }
     rows = run_table("audit.seal_differences", {names[name]: rows for name, rows in given.items()})
     columns = ("order_id", "sale_class", "part", "sealed", "restated_before", "now", "difference")
     return [tuple(row[column] for column in columns) for row in rows]
@@ -80,3 +85,13 @@ def test_a_reopened_store_is_open(run_table: Run) -> None:
         now=[],
     )
     assert row[2:] == ("orders", 1, 0, 0, -1)
+
+
+def test_equal_changes_of_two_orders_do_not_hide_each_other(run_table: Run) -> None:
+    """Two orders of a day that changed alike are both found."""
+    sealed = [SEALED | {"order_id": each} for each in (1, 2)]
+    now = [NOW | {"order_id": each, "line_amount": "5.25"} for each in (1, 2)]
+    assert [row[:3] for row in differences(run_table, seals=[EVERY], sealed=sealed, now=now)] == [
+        (1, "counted", "line_amount"),
+        (2, "counted", "line_amount"),
+    ]

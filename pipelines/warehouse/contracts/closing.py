@@ -11,6 +11,7 @@ PARTS = (
     "discount",
     "loyalty_discount",
     "total_price",
+    "line_amount",
 )
 CAUSES = (
     "late_order",
@@ -28,8 +29,8 @@ _STORE = "The store, as the service numbers it; null for orders that name none."
 _DAY = "The sealed business day."
 _CLASS = "The sale class in which the amount stood or stands: counted, excluded, unmapped or gone."
 _PART = (
-    "What differs: a price field of the order, or orders, which counts orders (1.0000 is one). Never add parts to "
-    "one another."
+    "A price field of the order; or orders, which counts orders (1.0000 is one); or line_amount, the sum of its lines "
+    "under the subtotal rule in force. Never add parts to one another."
 )
 _CURRENCY = "What the amounts are in, from the store's record; null where it names none."
 _SEAL = "The number of the act in the ledger that sealed the day."
@@ -43,7 +44,7 @@ class SealDifferences(
 ):
     """One row per order, place and part whose booked amount is not what the order adds now; empty in a release.
 
-    Source: raw.day_seals, raw.sealed_orders and raw.restated, out of the ledger, against mart.orders.
+    Source: raw.day_seals, raw.sealed_orders and raw.restated, out of the ledger, against mart.order_reconciliation.
     Traps: between a build and its release each of these is recorded as a restatement, so a reader sees none.
     """
 
@@ -104,8 +105,8 @@ class SealedDays(
 ):
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
-    Source: the sealed orders of the ledger, mart.restatements and mart.orders; a day that was reopened is not here.
-    Traps: a sealed day without any order has no row. Never add parts to one another, nor stores of two currencies.
+    Source: the sealed orders of the ledger, mart.restatements and mart.order_reconciliation.
+    Traps: a day that was reopened is not here. A sealed day without any order has no row. Never add parts to one another, nor stores of two currencies.
     """
 
     business_date: Day = column(_DAY)
