@@ -106,7 +106,8 @@ class SealedDays(
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
     Source: the sealed orders of the ledger, mart.restatements and mart.order_reconciliation.
-    Traps: a day that was reopened is not here. A sealed day without any order has no row. Never add parts to one another, nor stores of two currencies.
+    Traps: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
+    another, nor stores of two currencies.
     """
 
     business_date: Day = column(_DAY)
