@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -107,6 +108,33 @@ def close_reopen(
     with run_lock(settings.data_dir, "ordermart close reopen"):
         entry = closing.reopen(settings, one_day(day).first_day, store, reason.strip())
     typer.echo(reopened(entry))
+
+
+evidence_app = typer.Typer()
+
+
+@evidence_app.command("evidence")
+def evidence(
+    *,
+    period: Annotated[
+        str, typer.Option(metavar="NAME", help="A month, 2026-10, a day, or one of [closing] periods_file.")
+    ],
+    out: Annotated[Path, typer.Option(help="A folder that is not there yet.")],
+    sample: Annotated[int, typer.Option(min=0, help="How many orders get a receipt.")] = 25,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same orders.")] = 1,
+    config: Config = None,
+) -> None:
+    """Write a pack for auditors: seals, restatements, evidence, control totals, receipts, and a verifier.
+
+    The pack holds no personal data and no secret. `python3 -I verify.py` in it checks every hash and the chain.
+    """
+    from pipelines.finance.periods import one_day, period_of
+    from pipelines.report.closing import packed
+    from pipelines.report.evidence import make_pack
+
+    settings = load_settings(config)
+    days = one_day(period) if period.count("-") > 1 else period_of(settings, period)
+    typer.echo(packed(make_pack(settings, days, out, sample=sample, seed=seed)))
 
 
 @restatements_app.command("list")

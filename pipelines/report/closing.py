@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pipelines.finance.periods import Period
     from pipelines.finance.restating import Posted
     from pipelines.ledger import Entry, Verified
+    from pipelines.report.evidence import Pack
 
 _SHOWN = 50
 
@@ -53,6 +54,15 @@ def posted(done: Posted) -> str:
         return "No restatement is open: nothing was posted."
     sums = "; ".join(f"total_price {amount(money, currency, signed=True)}" for currency, money in done.amounts)
     return f"Posted {done.rows:,} restatements to {done.period}: {sums or 'no change of total_price'}."
+
+
+def packed(pack: Pack) -> str:
+    """Return what a pack of evidence holds, and how to verify it."""
+    absent = f"\nNot in the release: {', '.join(pack.absent)}." if pack.absent else ""
+    return (
+        f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.{absent}\n"
+        f"Head of the ledger: {pack.head}\nVerify it anywhere: python3 -I verify.py --head HASH"
+    )
 
 
 def span(period: Period) -> str:

@@ -4,7 +4,7 @@ Knows nothing of what the settings are for. Everything that the partner's interf
 with its default in `ordermart.toml`; an error names the key.
 """
 
-from pipelines.settings.reading import DEFAULT_FILE, PREFIX, ROOT, load_settings, settings_hash
+from pipelines.settings.reading import DEFAULT_FILE, PREFIX, ROOT, load_settings, settings_hash, without_secrets
 from pipelines.settings.tables import (
     OPEN_FIELDS,
     Authenticate,
@@ -58,4 +58,5 @@ __all__ = [
     "Webhooks",
     "load_settings",
     "settings_hash",
+    "without_secrets",
 ]

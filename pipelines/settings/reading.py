@@ -55,6 +55,12 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
     return settings
 
 
+def without_secrets(settings: Settings) -> dict[str, Any]:
+    """Return the settings as plain values, by table and key: no secret, no path of the settings file."""
+    plain: dict[str, Any] = _plain(settings)
+    return plain
+
+
 def settings_hash(settings: Settings, *tables: str) -> str:
     """Return the SHA-256 of the named tables of settings (all without names), secrets left out."""
     plain = _plain(settings)

@@ -1,0 +1,121 @@
+"""The pack for auditors: whole, without personal data, and verified by nothing but Python's standard library."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.finance.periods import period_of
+from pipelines.finance.released import FinanceError
+from pipelines.report.evidence import TABLES, make_pack
+
+OCTOBER = "2026-10-31T10:00:00Z"
+
+
+def verified(pack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the pack's verifier as an auditor would, without any of our packages."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", str(pack / "verify.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[int, int]) -> tuple[Any, Path]:
+    """Make a pack about an October in which an order changed after it was sealed."""
+    folder = tmp_path_factory.mktemp("evidence")
+    books = books_of(folder / "books")
+    for order_id in range(1, 6):
+        books.land(order_id, created_at=OCTOBER, store_id=1)
+    books.publish()
+    books.close("2026-10")
+    books.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.50")
+    books.publish()
+    make_pack(books.settings, period_of(books.settings, "2026-10"), folder / "pack", sample=3, seed=7)
+    return books, folder / "pack"
+
+
+@pytest.fixture
+def pack(made: tuple[Any, Path], tmp_path: Path) -> Path:
+    """Give a copy of the pack."""
+    return Path(shutil.copytree(made[1], tmp_path / "copy"))
+
+
+def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
+    """Sealed orders, restatements, receipts and settings are there; a table that is not is named."""
+    _, pack = made
+    with (pack / "seals.csv").open(encoding="utf-8") as file:
+        assert [row["order_id"] for row in csv.DictReader(file)] == ["1", "2", "3", "4", "5"]
+    with (pack / "tables" / "mart.restatements.csv").open(encoding="utf-8") as file:
+        assert [(row["order_id"], row["part"], row["difference"]) for row in csv.DictReader(file)] == [
+            ("1", "total_price", "-1.0001")
+        ]
+    assert len(list((pack / "receipts").iterdir())) == 3
+    there = {path.stem for path in (pack / "tables").iterdir()}
+    read_me = (pack / "README.txt").read_text(encoding="utf-8")
+    assert all(name in there or name in read_me for name in TABLES)
+    assert json.loads((pack / "settings.json").read_text(encoding="utf-8"))["sales"]["counted"] == ["done"]
+
+
+def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: Path) -> None:
+    """A pack made again draws the same receipts; a folder that is there is not written into."""
+    books, pack = made
+    period = period_of(books.settings, "2026-10")
+    make_pack(books.settings, period, tmp_path / "again", sample=3, seed=7)
+    assert {p.name for p in (pack / "receipts").iterdir()} == {p.name for p in (tmp_path / "again/receipts").iterdir()}
+    with pytest.raises(FinanceError, match="is there already"):
+        make_pack(books.settings, period, tmp_path / "again")
+
+
+def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
+    """Neither credentials nor keys, nor the body that may hold them, nor a path of this machine."""
+    _, pack = made
+    settings = (pack / "settings.json").read_text(encoding="utf-8")
+    for word in ("client_secret}", "master_key", "lookup_secret", str(Path.home()), str(pack.parent)):
+        assert word not in settings
+
+
+def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> None:
+    """A pack that was copied elsewhere holds, and knows the head that was kept."""
+    books, _ = made
+    done = verified(pack, "--head", books.ledger.head())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing was changed" in done.stdout
+    assert verified(pack, "--head", "f" * 64).returncode == 1
+
+
+@pytest.mark.parametrize("fault", ["row", "sealed", "act", "forged act", "lost", "added"])
+def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
+    """An edited row, sealed file or act, an act forged with its list, a file lost or added: each is named."""
+    chain = pack / "ledger" / "ledger.jsonl"
+    if fault == "row":
+        path = pack / "tables" / "mart.restatements.csv"
+        path.write_text(path.read_text(encoding="utf-8").replace("-1.0001", "-1.0000"), encoding="utf-8")
+    elif fault == "sealed":
+        path = next((pack / "ledger").glob("*-closed.parquet"))
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+    elif fault in {"act", "forged act"}:
+        chain.write_text(chain.read_text(encoding="utf-8").replace('"orders":5', '"orders":6'), encoding="utf-8")
+        if fault == "forged act":
+            sums = pack / "SHA256SUMS"
+            lines = [line for line in sums.read_text(encoding="utf-8").splitlines() if "ledger.jsonl" not in line]
+            lines.append(f"{hashlib.sha256(chain.read_bytes()).hexdigest()}  ledger/ledger.jsonl")
+            sums.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    elif fault == "lost":
+        (pack / "seals.csv").unlink()
+    else:
+        (pack / "more.csv").write_text("x", encoding="utf-8")
+    done = verified(pack)
+    assert done.returncode == 1
+    assert "WRONG: " in done.stdout
