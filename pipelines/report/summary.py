@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.report.alarms import alarms
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -120,6 +122,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         for currency, sale_class, number, total in money:
             amount = f"{total:,.2f}" if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
+        yield from alarms(db, release)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
     failing = len(night.failing)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.landed import create_documents, create_observations_view, present
+from pipelines.warehouse.landed import create_documents, create_notes, create_observations_view, present
 from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, attached, lay_out, month_of, remember
 from pipelines.warehouse.states import create_states, fold
@@ -70,6 +70,8 @@ def rebuild(
 
 def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
+    loads = [load_id for files in raw.values() for load_id in files.load_ids]
+    create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
     create_states(con, "touched.nothing")
     fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
     find_all_runs(con)

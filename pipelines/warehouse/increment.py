@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.landed import create_documents, create_observations, present
+from pipelines.warehouse.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
@@ -36,6 +36,10 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     loads = [load_id for each in new.values() for load_id in each]
     paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
     create_observations(con, "raw.observations", paths, loads)
+    fresh = {
+        kind: present([f for f in files.documents if set(f.load_ids) & set(new[kind])]) for kind, files in raw.items()
+    }
+    create_notes(con, fresh, loads)
     late = create_late(con, "raw.observations", "warehouse.build.states", "touched.late")
     not_late = (
         "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"

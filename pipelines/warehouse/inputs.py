@@ -11,6 +11,7 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
@@ -166,6 +167,7 @@ RAW: dict[str, dict[str, str]] = {
         "finance_currency": "VARCHAR",
         "finance_duplicate_minutes": "BIGINT",
     },
+    "raw.document_notes": {"kind": "VARCHAR", "load_id": "VARCHAR", "id": "BIGINT", "note": "VARCHAR"},
     "raw.service_log": {
         "day": "DATE",
         "operation": "VARCHAR",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -48,6 +48,34 @@ def create_observations(
         select {_OBSERVED} from {_observed(paths)} as files
         where load_id in (select load_id from wanted_loads) {ids}
         """
+    )
+
+
+def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequence[Path]], loads: Iterable[str]) -> None:
+    """Make view raw.document_notes: what the gate noted of the documents of these loads in these files, by kind.
+
+    A field that is not documented is noted as its place and types, `/items/*/foo:string`.
+    """
+    con.execute("create or replace temp table noted_loads as select unnest(?::varchar[]) as load_id", [list(loads)])
+    selects = []
+    for kind, paths in documents.items():
+        if paths:
+            mine = f"from {_files(paths)} where load_id in (select load_id from noted_loads)"
+            selects += [
+                f"select '{kind}' as kind, load_id, id, unnest(absences) as note {mine}",
+                f"""
+                select '{kind}' as kind, load_id, id, found.key || ':' || found.value as note from (
+                    select load_id, id, unnest(map_entries(
+                        cast(json_extract(document, '$._unknown') as map(varchar, varchar))
+                    )) as found
+                    {mine} and contains(document, '"_unknown":')
+                )
+                """,
+            ]
+    columns = inputs.RAW["raw.document_notes"].items()
+    nothing = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns)
+    con.execute(
+        "create or replace view raw.document_notes as " + (" union all ".join(selects) or f"select {nothing} limit 0")
     )
 
 

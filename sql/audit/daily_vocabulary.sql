@@ -1,15 +1,50 @@
 -- One row per business day, coded field of the order document, and value that it has.
 with
 
+-- orders of several versions, and when the first was seen
+grown as (
+    select
+        order_id,
+        min(first_seen_at) filter (where version_no = 1) as first_seen_at,
+    from core.order_versions
+    group by order_id
+    having count(*) > 1
+),
+
 orders as (
     select
-        business_date,
+        orders.business_date,
+        orders.order_id,
+        orders.status,
+        orders.platform,
+        orders.dispatch_method,
+        orders._fetched_at,
+        -- what hardly ever changes is as old as the order, not as its latest version
+        if(grown.order_id is null, orders._fetched_at, grown.first_seen_at)
+            as first_fetched_at,
+    from mart.orders as orders
+    left join grown on orders.order_id = grown.order_id
+),
+
+-- statuses do change: those that later ones took the place of, too
+passed as (
+    select
         order_id,
-        status,
-        platform,
-        dispatch_method,
-        _fetched_at,
-    from mart.orders
+        '/status' as path,
+        status as value,
+        first_seen_at,
+    from core.order_status_observations
+    semi join grown using (order_id)
+
+    union all
+
+    select
+        order_id,
+        '/deliveries/*/status' as path,
+        status as value,
+        first_seen_at,
+    from core.delivery_status_observations
+    semi join grown using (order_id)
 ),
 
 -- first per order, so that the joins are of as many rows as there are orders
@@ -50,7 +85,8 @@ used as (
         '/status' as path,
         status as value,
         1 as times,
-        _fetched_at,
+        true as is_now,
+        _fetched_at as seen_at,
     from orders
 
     union all
@@ -61,7 +97,8 @@ used as (
         '/platform' as path,
         platform as value,
         1 as times,
-        _fetched_at,
+        true as is_now,
+        first_fetched_at as seen_at,
     from orders
 
     union all
@@ -72,7 +109,8 @@ used as (
         '/dispatch_method' as path,
         dispatch_method as value,
         1 as times,
-        _fetched_at,
+        true as is_now,
+        first_fetched_at as seen_at,
     from orders
 
     union all
@@ -83,7 +121,8 @@ used as (
         '/items/*/modifiers/*/action' as path,
         actions.value,
         actions.times,
-        orders._fetched_at,
+        true as is_now,
+        orders.first_fetched_at as seen_at,
     from actions
     inner join orders on actions.order_id = orders.order_id
 
@@ -95,7 +134,8 @@ used as (
         '/deliveries/*/type' as path,
         types.value,
         types.times,
-        orders._fetched_at,
+        true as is_now,
+        orders.first_fetched_at as seen_at,
     from types
     inner join orders on types.order_id = orders.order_id
 
@@ -107,9 +147,23 @@ used as (
         '/deliveries/*/status' as path,
         statuses.value,
         statuses.times,
-        orders._fetched_at,
+        true as is_now,
+        orders._fetched_at as seen_at,
     from statuses
     inner join orders on statuses.order_id = orders.order_id
+
+    union all
+
+    select
+        orders.business_date,
+        passed.order_id,
+        passed.path,
+        passed.value,
+        0 as times,
+        false as is_now,
+        passed.first_seen_at as seen_at,
+    from passed
+    inner join orders on passed.order_id = orders.order_id
 )
 
 select
@@ -118,10 +172,11 @@ select
     path,
     value,
     -- how often
-    count(*) as documents,
+    count(*) filter (where is_now) as documents,
     cast(sum(times) as bigint) as times,
-    min(_fetched_at) as first_seen_at,
-    max(_fetched_at) as last_seen_at,
+    min(seen_at) as first_seen_at,
+    max(seen_at) as last_seen_at,
+    bool_or(seen_at is null) as is_of_unknown_time,
     min(order_id) as example_id,
 from used
 where value is not null

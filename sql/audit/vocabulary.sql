@@ -30,6 +30,7 @@ used as (
         times,
         first_seen_at,
         last_seen_at,
+        is_of_unknown_time,
         example_id,
     from audit.daily_vocabulary
 
@@ -43,6 +44,7 @@ used as (
         prices.times,
         menus._fetched_at as first_seen_at,
         menus._fetched_at as last_seen_at,
+        menus._fetched_at is null as is_of_unknown_time,
         prices.menu_id as example_id,
     from prices
     inner join core.menus as menus on prices.menu_id = menus.menu_id
@@ -57,6 +59,7 @@ used as (
         products.times,
         menus._fetched_at as first_seen_at,
         menus._fetched_at as last_seen_at,
+        menus._fetched_at is null as is_of_unknown_time,
         products.menu_id as example_id,
     from products
     inner join core.menus as menus on products.menu_id = menus.menu_id
@@ -72,6 +75,7 @@ select
     cast(sum(times) as bigint) as times,
     min(first_seen_at) as first_seen_at,
     max(last_seen_at) as last_seen_at,
+    bool_or(is_of_unknown_time) as is_of_unknown_time,
     min(example_id) as example_id,
 from used
 group by kind, path, value

@@ -52,3 +52,25 @@ def test_days_apart(run_table: Run) -> None:
     orders = [{"order_id": 1, "business_date": DAY, "status": "done"}, {"order_id": 2, "status": "done"}]
     rows = run_table("audit.daily_vocabulary", {"mart.orders": orders})
     assert [(row["business_date"], row["documents"]) for row in rows] == [(DAY, 1), (None, 1)]
+
+
+def test_replaced_statuses_stay_known(run_table: Run) -> None:
+    """A status that was replaced counts for no order now; what hardly changes is as old as the first version."""
+    order = {"order_id": 1, "business_date": "2026-11-20", "_fetched_at": "2026-11-20T05:00:00Z"}
+    version = {"order_id": 1, "first_seen_at": "2026-11-20T01:00:00Z"}
+    rows = run_table(
+        "audit.daily_vocabulary",
+        {
+            "mart.orders": [order | {"status": "done", "platform": "web"}],
+            "core.order_versions": [version | {"version_no": 1}, version | {"version_no": 2}],
+            "core.order_status_observations": [
+                version | {"observation_no": 1, "status": "new"},
+                version | {"observation_no": 2, "status": "done", "first_seen_at": "2026-11-20T05:00:00Z"},
+            ],
+        },
+    )
+    assert [(row["path"], row["value"], row["documents"], row["first_seen_at"].hour) for row in rows] == [
+        ("/platform", "web", 1, 1),
+        ("/status", "done", 1, 5),
+        ("/status", "new", 0, 1),
+    ]

@@ -21,12 +21,20 @@ def test_days_and_menus(run_table: Run) -> None:
         "audit.vocabulary",
         {
             "audit.daily_vocabulary": [
-                {"path": "/status", "value": "done", "documents": 2, "times": 2, "example_id": 9},
+                {
+                    "path": "/status",
+                    "value": "done",
+                    "documents": 2,
+                    "times": 2,
+                    "is_of_unknown_time": True,
+                    "example_id": 9,
+                },
                 {
                     "path": "/status",
                     "value": "done",
                     "documents": 1,
                     "times": 1,
+                    "is_of_unknown_time": False,
                     "example_id": 4,
                     "first_seen_at": "2026-11-20T01:00:00Z",
                     "last_seen_at": "2026-11-20T02:00:00Z",
@@ -48,5 +56,6 @@ def test_days_and_menus(run_table: Run) -> None:
         ("/products/*/dispatch_method", "both", 1, 1, 11),
         ("/status", "done", 3, 3, 4),
     ]
+    assert [row["is_of_unknown_time"] for row in rows] == [False, False, True]
     assert rows[0]["last_seen_at"] == dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
     assert rows[2]["first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)

@@ -157,25 +157,33 @@ class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many orders hold it.", ge=1)
-    times: Count = column("How often it stands in them.", ge=1)
+    documents: Count = column("How many orders hold it now; 0 where later statuses took its place.", ge=0)
+    times: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
+    is_of_unknown_time: Flag = column(
+        "Whether an archive of unknown time has it, too: it may be older than first_seen_at."
+    )
     example_id: Id = column(_EXAMPLE.format("an order"))
 
 
 class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "path", "value")):
     """One row per kind of document, coded field, and value that it has.
 
-    Source: documents as last observed. The interface shows no complete set of values for any of these fields.
-    Traps: a value that later versions replaced is not here. Null and absent are no values: see audit.field_profile.
+    Source: documents as last observed, and for statuses every version. The interface shows no complete set of values
+    for any of these fields.
+    Traps: but for statuses, a value that later versions replaced is not here. Null and absent are no values: see
+    audit.field_profile.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many documents hold it.", ge=1)
-    times: Count = column("How often it stands in them.", ge=1)
+    documents: Count = column("How many documents hold it now; 0 where later statuses took its place.", ge=0)
+    times: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
+    is_of_unknown_time: Flag = column(
+        "Whether an archive of unknown time has it, too: it may be older than first_seen_at."
+    )
     example_id: Id = column(_EXAMPLE.format("a document"))

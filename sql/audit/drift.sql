@@ -1,0 +1,120 @@
+-- One row per value, field, type or null that was first met after the first loads.
+with
+
+live as (
+    select
+        kind,
+        load_id,
+        first_observed_at,
+        last_observed_at,
+        source = 'live' and not is_backfill as can_drift,
+    from audit.loads
+),
+
+-- a first pause of ten seconds ends what later loads are compared with
+paused as (
+    select
+        kind,
+        last_observed_at,
+        lead(first_observed_at) over (
+            partition by kind order by first_observed_at, load_id
+        ) > last_observed_at + interval 10 seconds as is_pause,
+    from live
+    where can_drift and first_observed_at is not null
+),
+
+learned as (
+    select
+        kind,
+        coalesce(min(last_observed_at) filter (where is_pause), max(last_observed_at))
+            as until,
+    from paused
+    group by kind
+),
+
+values_met as (
+    select
+        met.kind,
+        met.path,
+        'value' as what,
+        met.value,
+        met.first_seen_at,
+        min(live.load_id) as load_id,
+        [met.example_id] as example_ids,
+    from audit.vocabulary as met
+    inner join live
+        on met.kind = live.kind
+        and met.first_seen_at >= live.first_observed_at
+        and met.first_seen_at <= live.last_observed_at
+    where live.can_drift and not met.is_of_unknown_time
+    group by met.kind, met.path, met.value, met.first_seen_at, met.example_id
+),
+
+noted as (
+    select
+        notes.kind,
+        if(
+            note[1] = '/',
+            regexp_replace(note, ':[a-z|]+$', ''),
+            '/' || regexp_replace(note, '=[a-z]+$', '')
+        ) as path,
+        if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as what,
+        if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
+        live.first_observed_at,
+        live.can_drift,
+        notes.load_id,
+        notes.example_ids,
+    from audit.load_notes as notes
+    inner join live on notes.load_id = live.load_id
+
+    union all
+
+    -- a documented field of another type: the whole document was refused
+    select
+        refused.kind,
+        regexp_replace(refused.pointer, '/[0-9]+', '/*', 'g') as path,
+        'type' as what,
+        null as value,
+        refused.first_seen_at as first_observed_at,
+        refused.source = 'live' as can_drift,
+        refused.load_id,
+        [refused.entity_id] as example_ids,
+    from audit.quarantine as refused
+    where refused.reason = 'wrong_type' and refused.pointer is not null
+),
+
+-- where a time is unknown, nothing was first
+notes_met as (
+    select
+        kind,
+        path,
+        what,
+        value,
+        min(first_observed_at) as first_seen_at,
+        arg_min(load_id, row(first_observed_at, load_id)) as load_id,
+        arg_min(example_ids, row(first_observed_at, load_id)) as example_ids,
+    from noted
+    group by kind, path, what, value
+    having bool_and(first_observed_at is not null)
+        and arg_min(can_drift, row(first_observed_at, load_id))
+),
+
+met as (
+    select * from values_met
+    union all
+    select * from notes_met
+)
+
+select
+    -- keys
+    met.kind,
+    met.path,
+    met.what,
+    met.value,
+    -- when, and where
+    met.first_seen_at,
+    met.load_id,
+    list_filter(met.example_ids, lambda id: id is not null) as example_ids,
+from met
+inner join learned on met.kind = learned.kind
+where met.first_seen_at > learned.until
