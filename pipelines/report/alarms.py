@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # of each in a terminal
 _NEW = """
     select kind, path, what, value, example_ids from audit.drift
-    where load_id > ? order by first_seen_at, kind, path, what, value
+    where load_id > ? order by kind desc, path, what, value
 """
 _SILENT = """
     select silences.store_id, stores.name, silent_from, days, expected_orders

@@ -63,7 +63,7 @@ def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
     assert told == [
         "New since the last release: 3 (audit.drift)",
         "  orders /gift: field 'string', first in 3",
-        "  orders /tip: null, first in 3",
         "  orders /status: value 'eaten', first in 1",
+        "  orders /tip: null, first in 3",
     ]
     assert _night(settings, _order(2, status="done"), _order(4, status="new")) == []
