@@ -26,7 +26,8 @@ def orders(draw: st.DrawFn) -> dict[str, Any]:
     """Draw one observation of an order."""
     at = draw(HOURS)
     verdict = draw(st.sampled_from(["accepted", "accepted", "accepted", "missing", "quarantined"]))
-    fields: dict[str, Any] = {"store_id": 1, "product": 100, "bare": False} | draw(st.sampled_from(FEW))
+    usual = {"store_id": 1, "product": 100, "bare": False, "unpriced": False, "subtotal_price": "18.50"}
+    fields: dict[str, Any] = usual | draw(st.sampled_from(FEW))
     rare: dict[str, Any] = {
         "store_id": draw(st.sampled_from([1, 2, 3, None])),
         "status": draw(st.sampled_from(["preparing", "done", None])),

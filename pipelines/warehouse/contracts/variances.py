@@ -1,0 +1,110 @@
+"""Contracts of prices sold beside prices on menus, as these had been observed when the order was created."""
+
+from pipelines.warehouse.contracts.contract import (
+    Amount,
+    Amounts,
+    Contract,
+    Count,
+    Day,
+    Id,
+    Instant,
+    Money,
+    Text,
+    column,
+)
+from pipelines.warehouse.contracts.marts import SALE_CLASSES
+
+MENU_MATCHES = ("unique", "ambiguous", "none", "menu_unknown")
+PRICE_MATCHES = ("price", "delivery_price", "both", "neither", "cannot_tell")
+
+_CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
+_DAY = "The business day of the order; see mart.orders."
+_SALE_CLASS = "The order's sale class; see mart.orders."
+_DISPATCH = "How the order is dispatched, as sent (observed: store_delivery)."
+_MENU_MATCH = (
+    "unique, ambiguous, none: in how many places of the store's menus it stood, one, several or no. menu_unknown: no "
+    "menu of the store had been observed by then."
+)
+_PRICE_MATCH = (
+    "Which of the menus' prices it was sold at: price, delivery_price, both (they are the same, or of several places), "
+    "neither; cannot_tell where there is nothing to compare."
+)
+
+
+class MenuOffers(
+    Contract, table="audit.menu_offers", scope="all", key=("menu_id", "product_id", "modifier_id", "offered_from")
+):
+    """One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
+
+    Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
+    of the product itself; only those have delivery prices.
+    Traps: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
+    lie below a product is taken from the menu as it is now. For machines: mart.price_variances is what it is for.
+    """
+
+    menu_id: Id = column("The menu, as the service numbers it.")
+    product_id: Id = column("The product.")
+    modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
+    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
+    offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
+    places: Count = column("In how many places of the menu it stood.", ge=1)
+    prices: Amounts = column("The different prices in those places; those not stated are left out.")
+    delivery_prices: Amounts = column("The different delivery prices in those places.")
+
+
+class PriceVariances(Contract, table="mart.price_variances", scope="order", key=("order_id", "line_no", "modifier_no")):
+    """One row per order line, and per modifier of one: its price beside the menus as observed when it was ordered.
+
+    Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus and audit.menu_offers.
+    Traps: menus are those that the store's record names now; times are those of observation, so a price that changed
+    shortly before may still be compared with the old one. Which dispatch methods take delivery_price is not stated: see
+    which one matches. A drift is shown only where all places agree.
+    """
+
+    order_id: Id = column("The order, as the service numbers it.")
+    line_no: Count = column("The line's place in the order, from 1.", ge=1)
+    modifier_no: Count = column("The modifier's place in the line, from 1; null for the line itself.", nullable=True)
+    store_id: Id = column("The store of the order.", nullable=True)
+    business_date: Day = column(_DAY, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    product_id: Id = column("The product of the line; null where it names none.", nullable=True)
+    modifier_id: Id = column("The modifier; null for the line itself, and where it names none.", nullable=True)
+    dispatch_method: Text = column(_DISPATCH, nullable=True)
+    places: Count = column("In how many places of the store's menus it stood then.", ge=0)
+    menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
+    currency: Text = column(_CURRENCY, nullable=True)
+    price: Money = column("The price on the order, as sent.", nullable=True)
+    menu_price: Amount = column("The price on the menus; null where places disagree or state none.", nullable=True)
+    menu_delivery_price: Amount = column(
+        "The delivery price on the menus; null where places disagree or state none, as those of modifiers do.",
+        nullable=True,
+    )
+    price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
+    price_drift: Amount = column("price less menu_price.", nullable=True)
+    delivery_price_drift: Amount = column("price less menu_delivery_price.", nullable=True)
+
+
+class PriceMatchesDaily(
+    Contract,
+    table="mart.price_matches_daily",
+    scope="day",
+    key=("store_id", "business_date", "sale_class", "dispatch_method", "kind", "menu_match", "price_match"),
+):
+    """One row per store, business day, sale class, dispatch method and kind of match of prices to the menus of then.
+
+    Source: mart.price_variances.
+    Trap: sums of prices of lines and modifiers, each counted once: no sales.
+    """
+
+    store_id: Id = column("The store of the orders.", nullable=True)
+    business_date: Day = column(_DAY, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    dispatch_method: Text = column(_DISPATCH, nullable=True)
+    kind: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
+    menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
+    price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
+    times: Count = column("How many lines or modifiers.", ge=1)
+    currency: Text = column(_CURRENCY, nullable=True)
+    price: Amount = column("Sum of their prices, each counted once, whatever the quantity.", nullable=True)
+    price_drift: Amount = column("Sum of their price drifts, where known.", nullable=True)
+    delivery_price_drift: Amount = column("Sum of their delivery price drifts, where known.", nullable=True)

@@ -1,0 +1,122 @@
+-- One row per menu, product, modifier below it and interval: what menus were seen to ask.
+--
+-- A row without a modifier is the product itself. Where a menu was seen to change is
+-- where an interval ends: what it asked in between is what was last observed.
+with
+
+edges as (
+    select
+        paths.product_id,
+        edges.menu_id,
+        edges.modifier_id,
+        edges.price,
+        edges.observed_from,
+        edges.changed_seen_at,
+        edges.is_current,
+    from core.modifier_price_versions as edges
+    inner join (
+        select distinct menu_id, product_id, modifier_id from core.modifier_paths
+    ) as paths
+        on edges.parent_type = 'modifier'
+        and edges.menu_id = paths.menu_id
+        and edges.parent_id = paths.modifier_id
+
+    union all
+
+    select
+        parent_id as product_id,
+        menu_id,
+        modifier_id,
+        price,
+        observed_from,
+        changed_seen_at,
+        is_current,
+    from core.modifier_price_versions
+    where parent_type = 'product'
+),
+
+asked as (
+    select
+        menu_id,
+        product_id,
+        cast(null as bigint) as modifier_id,
+        price,
+        delivery_price,
+        observed_from,
+        changed_seen_at,
+        is_current,
+    from core.menu_price_versions
+    where product_id is not null
+
+    union all
+
+    select
+        menu_id,
+        product_id,
+        modifier_id,
+        price,
+        cast(null as decimal(18, 4)) as delivery_price,
+        observed_from,
+        changed_seen_at,
+        is_current,
+    from edges
+    where modifier_id is not null
+),
+
+-- what was seen at an unknown time counts as seen before all, and is then replaced
+spans as (
+    select
+        *,
+        coalesce(observed_from, cast('-infinity' as timestamptz)) as from_at,
+        if(
+            is_current,
+            cast('infinity' as timestamptz),
+            coalesce(changed_seen_at, cast('-infinity' as timestamptz))
+        ) as until_at,
+    from asked
+),
+
+bounds as (
+    select menu_id, product_id, modifier_id, from_at as at_time from spans
+    union
+    select menu_id, product_id, modifier_id, until_at as at_time from spans
+),
+
+intervals as (
+    select
+        menu_id,
+        product_id,
+        modifier_id,
+        at_time as from_at,
+        lead(at_time) over (
+            partition by menu_id, product_id, modifier_id order by at_time
+        ) as until_at,
+    from bounds
+)
+
+select
+    -- keys
+    intervals.menu_id,
+    intervals.product_id,
+    intervals.modifier_id,
+    nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
+    nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
+    -- where
+    count(*) as places,
+    -- money
+    list_sort(list_distinct(list(cast(spans.price as decimal(38, 4))))) as prices,
+    list_sort(list_distinct(list(cast(spans.delivery_price as decimal(38, 4)))))
+        as delivery_prices,
+from intervals
+inner join spans
+    on intervals.menu_id = spans.menu_id
+    and intervals.product_id = spans.product_id
+    and intervals.modifier_id is not distinct from spans.modifier_id
+    and spans.from_at <= intervals.from_at
+    and spans.until_at >= intervals.until_at
+group by
+    intervals.menu_id,
+    intervals.product_id,
+    intervals.modifier_id,
+    intervals.from_at,
+    intervals.until_at

@@ -1,0 +1,134 @@
+-- One row per order line and per modifier of one: its price beside the menus of then.
+with
+
+menus as (
+    select
+        store_menus.store_id,
+        menus.menu_id,
+        -- an archive of unknown time counts as seen before all
+        if(
+            bool_or(menus.observed_from is null),
+            cast('-infinity' as timestamptz),
+            min(menus.observed_from)
+        ) as known_from,
+    from core.store_menus as store_menus
+    inner join core.menu_price_versions as menus
+        on store_menus.menu_id = menus.menu_id
+    group by store_menus.store_id, menus.menu_id
+),
+
+known as (
+    select
+        store_id,
+        min(known_from) as known_from,
+    from menus
+    group by store_id
+),
+
+orders as (
+    select
+        orders.order_id,
+        orders.created_at,
+        orders.store_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.dispatch_method,
+        orders.currency,
+        coalesce(orders.created_at >= known.known_from, false) as is_menu_known,
+    from mart.orders as orders
+    left join known on orders.store_id = known.store_id
+),
+
+items as (
+    select
+        order_id,
+        line_no,
+        cast(null as bigint) as modifier_no,
+        product_id,
+        cast(null as bigint) as modifier_id,
+        price,
+    from core.order_lines
+
+    union all
+
+    select
+        modifiers.order_id,
+        modifiers.line_no,
+        modifiers.modifier_no,
+        lines.product_id,
+        modifiers.modifier_id,
+        modifiers.price,
+    from core.order_line_modifiers as modifiers
+    inner join core.order_lines as lines
+        on modifiers.order_id = lines.order_id
+        and modifiers.line_no = lines.line_no
+),
+
+-- a modifier without an id names nothing: not the product itself
+offers as (
+    select
+        items.order_id,
+        items.line_no,
+        items.modifier_no,
+        cast(sum(offers.places) as bigint) as places,
+        list_distinct(flatten(list(offers.prices))) as prices,
+        list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
+    from items
+    inner join orders on items.order_id = orders.order_id
+    inner join menus on orders.store_id = menus.store_id
+    inner join audit.menu_offers as offers
+        on menus.menu_id = offers.menu_id
+        and items.product_id = offers.product_id
+        and items.modifier_id is not distinct from offers.modifier_id
+        and (offers.offered_from is null or offers.offered_from <= orders.created_at)
+        and (offers.offered_until is null or offers.offered_until > orders.created_at)
+    where items.modifier_no is null or items.modifier_id is not null
+    group by items.order_id, items.line_no, items.modifier_no
+)
+
+select
+    -- keys
+    items.order_id,
+    items.line_no,
+    items.modifier_no,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    items.product_id,
+    items.modifier_id,
+    -- how it was dispatched
+    orders.dispatch_method,
+    -- where it stands on the menus of then
+    coalesce(offers.places, 0) as places,
+    case
+        when not orders.is_menu_known then 'menu_unknown'
+        when offers.places = 1 then 'unique'
+        when offers.places > 1 then 'ambiguous'
+        else 'none'
+    end as menu_match,
+    -- money
+    orders.currency,
+    items.price,
+    if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
+    if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null)
+        as menu_delivery_price,
+    -- the answer
+    case
+        when not orders.is_menu_known or offers.places is null or items.price is null
+            then 'cannot_tell'
+        when list_contains(offers.prices, items.price)
+            and list_contains(offers.delivery_prices, items.price) then 'both'
+        when list_contains(offers.prices, items.price) then 'price'
+        when list_contains(offers.delivery_prices, items.price) then 'delivery_price'
+        when len(offers.prices) + len(offers.delivery_prices) = 0 then 'cannot_tell'
+        else 'neither'
+    end as price_match,
+    items.price - menu_price as price_drift,
+    items.price - menu_delivery_price as delivery_price_drift,
+from items
+inner join orders on items.order_id = orders.order_id
+left join offers
+    on orders.is_menu_known
+    and items.order_id = offers.order_id
+    and items.line_no = offers.line_no
+    and items.modifier_no is not distinct from offers.modifier_no

@@ -1,0 +1,182 @@
+"""mart.price_variances, audit.menu_offers, mart.price_matches_daily: prices sold beside the menus of then."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Given = dict[str, list[dict[str, Any]]]
+    Run = Callable[[str, Given], list[dict[str, Any]]]
+
+MOST = "99999999999999.9999"
+
+
+def at(day: int) -> str:
+    """Return noon of a day in October."""
+    return f"2026-10-{day:02d}T12:00:00Z"
+
+
+def seen(price: str | None, since: int | None, until: int | None = None, **others: Any) -> dict[str, Any]:
+    """Return an interval of a price of product 5 in menu 1."""
+    return {
+        "menu_id": 1,
+        "product_id": 5,
+        "price": price,
+        "observed_from": since and at(since),
+        "changed_seen_at": until and at(until),
+        "is_current": until is None,
+        **others,
+    }
+
+
+@pytest.mark.duckdb2
+def test_offers_are_intervals(run_table: Run) -> None:
+    """Each change of a price begins an interval; two places at once are counted, and their prices listed."""
+    rows = run_table(
+        "audit.menu_offers",
+        {"core.menu_price_versions": [seen("3", None, 10), seen(MOST, 10), seen("4", 5, delivery_price="4.5")]},
+    )
+    fifth, tenth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (5, 10))
+    found = {row["offered_from"]: row for row in rows}
+    assert found.keys() == {None, fifth, tenth}
+    assert [found[each]["offered_until"] for each in (None, fifth, tenth)] == [fifth, tenth, None]
+    assert [found[each]["places"] for each in (None, fifth, tenth)] == [1, 2, 2]
+    assert [found[each]["prices"] for each in (None, fifth, tenth)] == [[3], [3, 4], [4, Decimal(MOST)]]
+    assert found[tenth]["delivery_prices"] == [Decimal("4.5")]
+
+
+def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
+    """A modifier of the product, and one below that modifier, are offered with the prices of their places."""
+    edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
+    rows = run_table(
+        "audit.menu_offers",
+        {
+            "core.modifier_price_versions": [
+                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
+                edge | {"parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "price": "2"},
+                edge | {"parent_type": "modifier", "parent_id": 99, "modifier_id": 8, "price": "3"},
+            ],
+            "core.modifier_paths": [{"menu_id": 1, "product_id": 5, "modifier_id": 7}],
+        },
+    )
+    assert [(row["product_id"], row["modifier_id"], row["prices"]) for row in rows] == [(5, 7, [1]), (5, 8, [2])]
+
+
+def variances(run_table: Run, price: str | None, *offers: dict[str, Any], day: int = 6, **line: Any) -> dict[str, Any]:
+    """Return the row of a line of product 5 that was ordered on a day from menu 1, known since the 3rd."""
+    offer = {"menu_id": 1, "product_id": 5, "places": 1, "delivery_prices": []}
+    (row,) = run_table(
+        "mart.price_variances",
+        {
+            "mart.orders": [
+                {
+                    "order_id": 1,
+                    "store_id": 9,
+                    "created_at": at(day),
+                    "sale_class": "counted",
+                    "dispatch_method": "pick_up",
+                }
+            ],
+            "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
+            "core.store_menus": [{"store_id": 9, "menu_id": 1}, {"store_id": 9, "menu_id": 2}],
+            "core.menu_price_versions": [seen("3", 3), seen("3", 3, menu_id=2)],
+            "audit.menu_offers": [offer | each for each in offers],
+        },
+    )
+    return row
+
+
+OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3)}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("price", "match"),
+    [("3", "price"), ("3.5", "delivery_price"), ("3.0001", "neither"), (None, "cannot_tell")],
+)
+def test_which_price_matches(run_table: Run, price: str | None, match: str) -> None:
+    """The price sold is that of the menu, that for delivery, or neither, and then by how much is shown."""
+    row = variances(run_table, price, OFFER)
+    assert (row["menu_match"], row["price_match"], row["places"]) == ("unique", match, 1)
+    assert (row["menu_price"], row["menu_delivery_price"]) == (3, Decimal("3.5"))
+    if price:
+        assert row["price_drift"] == Decimal(price) - 3
+        assert row["delivery_price_drift"] == Decimal(price) - Decimal("3.5")
+
+
+def test_the_menu_of_then(run_table: Run) -> None:
+    """The price that was observed when the order was created counts, not the one of later."""
+    old, new = OFFER | {"offered_until": at(7)}, OFFER | {"prices": ["9"], "offered_from": at(7)}
+    assert variances(run_table, "3", old, new)["price_match"] == "price"
+    assert variances(run_table, "3", old, new, day=8)["price_match"] == "neither"
+
+
+def test_a_menu_not_seen_yet_is_unknown(run_table: Run) -> None:
+    """Before any menu of the store was observed nothing is compared, and that is said."""
+    row = variances(run_table, "3", OFFER | {"offered_from": None}, day=2)
+    assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "cannot_tell", None)
+
+
+def test_several_places_and_none(run_table: Run) -> None:
+    """In several places a match is ambiguous, and a drift only shown where they agree; a stranger matches none."""
+    row = variances(run_table, "4", OFFER, OFFER | {"menu_id": 2, "prices": ["4"]})
+    assert (row["menu_match"], row["places"], row["price_match"]) == ("ambiguous", 2, "price")
+    assert (row["menu_price"], row["menu_delivery_price"]) == (None, Decimal("3.5"))
+    row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "places": 2})
+    assert (row["menu_match"], row["price_match"], row["price_drift"]) == ("ambiguous", "price", None)
+    row = variances(run_table, "3", OFFER, product_id=6)
+    assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "cannot_tell", 0)
+
+
+def test_modifiers_have_rows_of_their_own(run_table: Run) -> None:
+    """A modifier is compared below the product of its line; one without an id matches nothing."""
+    modifier = {"order_id": 1, "line_no": 1}
+    rows = run_table(
+        "mart.price_variances",
+        {
+            "mart.orders": [{"order_id": 1, "store_id": 9, "created_at": at(6), "sale_class": "counted"}],
+            "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": "3"}],
+            "core.order_line_modifiers": [
+                modifier | {"modifier_no": 1, "modifier_id": 7, "price": "1"},
+                modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
+            ],
+            "core.store_menus": [{"store_id": 9, "menu_id": 1}],
+            "core.menu_price_versions": [seen("3", 3)],
+            "audit.menu_offers": [
+                OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
+                {"menu_id": 1, "product_id": 5, "modifier_id": 7, "places": 1, "prices": ["1"], "delivery_prices": []},
+            ],
+        },
+    )
+    assert [(row["modifier_no"], row["menu_match"], row["price_match"]) for row in rows] == [
+        (1, "unique", "price"),
+        (2, "none", "cannot_tell"),
+        (None, "unique", "price"),
+    ]
+
+
+def test_matches_are_counted_by_day(run_table: Run) -> None:
+    """Lines and modifiers that match uniquely, ambiguously or not at all are counted, with their money."""
+    row = {"order_id": 1, "store_id": 9, "sale_class": "counted", "price_match": "price"}
+    rows = run_table(
+        "mart.price_matches_daily",
+        {
+            "mart.price_variances": [
+                row | {"line_no": 1, "menu_match": "unique", "price": MOST, "price_drift": "0"},
+                row | {"line_no": 2, "menu_match": "unique", "price": "0.0001", "price_drift": "1"},
+                row | {"line_no": 3, "menu_match": "ambiguous"},
+                row | {"line_no": 3, "modifier_no": 1, "menu_match": "none"},
+            ]
+        },
+    )
+    assert [(each["kind"], each["menu_match"], each["times"], each["price"], each["price_drift"]) for each in rows] == [
+        ("line", "ambiguous", 1, None, None),
+        ("line", "unique", 2, Decimal(10) ** 14, 1),
+        ("modifier", "none", 1, None, None),
+    ]
