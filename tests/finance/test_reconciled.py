@@ -14,7 +14,11 @@ RECONCILED = ("audit.order_rules", "mart.order_lines", "mart.order_reconciliatio
 def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:
     """Put each pair of rules in force on a platform named after its place, and make the tables of reconciliation."""
     con.execute("delete from audit.formula_rules_in_force")
-    rows = [(part, str(n), rule) for n, pair in enumerate(rules) for part, rule in zip(("subtotal", "total"), pair)]
+    rows = [
+        (part, str(n), rule)
+        for n, pair in enumerate(rules)
+        for part, rule in zip(("subtotal", "total"), pair, strict=True)
+    ]
     con.executemany(
         "insert into audit.formula_rules_in_force (part, scope, scope_value, rule, source, is_action_open) "
         "values (?, 'platform', ?, ?, 'setting', false)",
