@@ -6,6 +6,7 @@ The exit codes of `ordermart run` are decided here and nowhere else.
 from __future__ import annotations
 
 import enum
+import re
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
+
+
+# Our own errors are sentences; which class says them is of no use to a reader.
+_CLASS = re.compile(r"^pipelines\.[\w.]+: ")
 
 
 class Exit(enum.IntEnum):
@@ -129,7 +134,7 @@ def _errors(result: dg.ExecuteInProcessResult) -> list[str]:
         said = data.user_failure_data.description if data.user_failure_data else None
         if not said and data.error is not None:
             cause = data.error.cause or data.error
-            said = cause.message.strip()
+            said = _CLASS.sub("", cause.message.strip())
         step = event.step_key or "the job"
         sentences.append(f"{step.replace('__', '/')}: {said or 'failed'}")
     return sentences

@@ -151,13 +151,13 @@ def _refusals(refusals: list[Refusal]) -> Iterator[str]:
 def backfilled(done: Backfilled) -> str:
     """Return the lines that tell what became of a long archive."""
     counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(done.verdicts.items()) if number)
-    lines = [f"{done.kind}: {counts or 'nothing found'}, from {done.files:,} files in {done.loads:,} loads"]
+    lines = [f"{done.kind}: {counts or 'nothing found'}, files: {done.files:,}, loads: {done.loads:,}"]
     if done.loads_before:
-        lines.append(f"  {done.loads_before:,} of the loads were landed before, and not again")
+        lines.append(f"  landed before, and not again: {done.loads_before:,} of the loads")
     if done.without_menu:
         lines.append(
-            f"  {done.without_menu:,} orders are of a time at which no menu of their store was observed: what their "
-            "products were on the menu then is not known"
+            f"  of a time at which no menu of their store was observed: {done.without_menu:,} orders; what their "
+            "products cost on the menu then is not known"
         )
     lines += _refusals(done.refusals)
     lines.append("  nothing of it is queued for fetching; `ordermart build` makes the tables")
