@@ -125,8 +125,9 @@ def _filled(con: duckdb.DuckDBPyConnection, columns: tuple[str, ...], relation: 
     if not columns:
         return frozenset()
     nulls = ", ".join(f'count(*) - count("{column}")' for column in columns)
-    row = con.execute(f"select {nulls} from {relation}").fetchone()
-    return frozenset(name for name, count in zip(columns, row or (), strict=True) if not count)
+    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
+    (counts,) = con.execute(f"select {nulls} from {relation}").fetchall()
+    return frozenset(name for name, count in zip(columns, counts, strict=True) if not count)
 
 
 def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:
