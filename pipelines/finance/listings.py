@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import zoneinfo
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.finance.reconciliation import AMOUNTS, BREAKS, COUNTS, LINE, OPEN, RESTATED_LINE
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipelines.finance.reconciliation import Reconciliation
 
-Kind = Literal["text", "id", "count", "amount", "day", "clock", "instant"]
+Kind = Literal["text", "prose", "id", "count", "amount", "day", "clock", "instant"]
 _AT_ONCE = 2_000
 
 
@@ -28,8 +29,8 @@ _AT_ONCE = 2_000
 class Column:
     """A column: its name, what it holds, and whether adding it up means something.
 
-    An `id` is a number that is a name; a `clock` is a local time of the zone that column `timezone` names, an `instant`
-    becomes one.
+    `prose` is a text of some length; an `id` is a number that is a name; a `clock` is a local time of the zone that
+    column `timezone` names, an `instant` becomes one.
     """
 
     name: str
@@ -58,6 +59,12 @@ class Listing:
             return {}
         row = db.execute(f"select {', '.join(f'sum({name})' for name in names)} from ({self.query})").fetchone()
         return dict(zip(names, row or (), strict=True))
+
+    def largest(self, db: duckdb.DuckDBPyConnection) -> Decimal:
+        """Return the largest amount in it, without its sign; zero where there is none."""
+        names = [column.name for column in self.columns if column.kind == "amount"]
+        row = db.execute(f"select {', '.join(f'max(abs({name}))' for name in names)} from ({self.query})").fetchone()
+        return max((each for each in row or () if each is not None), default=Decimal(0))
 
     def rows(self, db: duckdb.DuckDBPyConnection, most: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Give the rows, `most` at most; instants come as the local time of the row's timezone."""
@@ -206,7 +213,7 @@ def _evidence(reconciled: Reconciliation) -> Listing:
         (
             Column("section", "text"),
             Column("item", "text"),
-            Column("says", "text"),
+            Column("says", "prose"),
             Column("orders", "count"),
             Column("amount", "amount"),
         ),

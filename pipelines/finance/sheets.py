@@ -23,28 +23,50 @@ if TYPE_CHECKING:
     from pipelines.finance.listings import Column
 
 ROWS_A_SHEET = 1_000_000  # a sheet has room for 1,048,576; the rest is for headings
-EXACT = "amounts_in_full"  # the column of text for amounts that a spreadsheet's 15 digits cannot hold
+EXACT = "amounts in full"  # the column of text for amounts that a spreadsheet's 15 digits cannot hold
 _DIGITS = 15
+BEYOND = Decimal(10) ** 11  # below it an amount of four decimals has no more digits than that
 _LONGEST = 32_000  # signs of a cell's text; a sheet takes 32,767
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FIRST_DAY = dt.date(1900, 3, 1)  # before it spreadsheets disagree about the calendar
-_FONT = {"font_name": "Calibri", "font_size": 10}
+_FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
+_AMOUNT = "#,##0.00##;[Red]-#,##0.00##"
+_HEAD = {"bold": True, "bg_color": "#E7ECF2", "text_wrap": True}
 _LOOKS: dict[str, dict[str, Any]] = {
-    "text": {},
-    "like a formula": {"quote_prefix": True},
-    "id": {"num_format": "@"},
+    "text": {"indent": 1},
+    "like a formula": {"indent": 1, "quote_prefix": True},
+    "prose": {"indent": 1, "text_wrap": True},
+    "id": {"indent": 1, "num_format": "@"},
     "count": {"num_format": "#,##0"},
-    "amount": {"num_format": "#,##0.00##;[Red]-#,##0.00##"},
-    "day": {"num_format": "yyyy-mm-dd", "align": "left"},
-    "clock": {"num_format": "yyyy-mm-dd hh:mm:ss", "align": "left"},
+    "amount": {"num_format": _AMOUNT},
+    "day": {"indent": 1, "num_format": "yyyy-mm-dd", "align": "left"},
+    "clock": {"indent": 1, "num_format": "yyyy-mm-dd hh:mm:ss", "align": "left"},
     "title": {"bold": True, "font_size": 14},
+    "strong": {"bold": True},
     "note": {"italic": True, "font_color": "#555555"},
-    "head": {"bold": True, "bg_color": "#E7ECF2", "bottom": 1, "text_wrap": True, "valign": "top"},
-    "total count": {"num_format": "#,##0", "bold": True, "top": 1},
-    "total amount": {"num_format": "#,##0.00##;[Red]-#,##0.00##", "bold": True, "top": 1},
-    "total": {"bold": True, "top": 1},
+    "label": {},
+    "head": {**_HEAD, "indent": 1},
+    "head right": {**_HEAD, "align": "right"},
+    "total count": {"num_format": "#,##0", "bold": True},
+    "total amount": {"num_format": _AMOUNT, "bold": True},
+    "exact": {"align": "right", "font_color": "#555555"},
 }
-_WIDTHS = {"text": 16, "id": 13, "count": 9, "amount": 14, "day": 12, "clock": 19, "instant": 19}
+_WIDTHS = {"text": 15, "prose": 100, "id": 13, "count": 9, "amount": 13, "day": 11, "clock": 18, "instant": 18}
+_WIDTHS_BY_NAME = {
+    "line": 5,
+    "store_name": 30,
+    "currency": 9,
+    "sale_class": 10,
+    "section": 27,
+    "item": 48,
+    "timezone": 19,
+    "reason": 36,
+    "subtotal_cause": 20,
+    "total_cause": 20,
+    "cause": 20,
+}
+_PAGE_WIDE = 14  # columns that are still read when printed on one page
+_LINE_HEIGHT = 13
 
 
 class WorkbookError(FinanceError):
@@ -116,14 +138,13 @@ class Sheet:
         self._sheet = sheet
         sheet.set_landscape()
         sheet.set_paper(9)  # A4
-        sheet.fit_to_pages(1, 0)
         sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
         sheet.set_footer("&L&A&Cpage &P of &N&R&F")
         sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
 
     def text(self, column: int, text: str, look: str = "text") -> None:
         """Write a text, which stays one whatever it looks like."""
-        if look == "text" and text.startswith(_LIKE_A_FORMULA):
+        if look in {"text", "prose", "label"} and text.startswith(_LIKE_A_FORMULA):
             look = "like a formula"
         if len(text.encode("utf-16-le")) // 2 > _LONGEST:
             text = text[: _LONGEST // 2] + "… (cut)"
@@ -137,8 +158,8 @@ class Sheet:
         """Write a value of a listing; a null leaves the cell empty."""
         if value is None:
             return
-        if kind in {"text", "id"}:
-            self.text(column, str(value), "text" if kind == "text" else "id")
+        if kind in {"text", "prose", "id"}:
+            self.text(column, str(value), kind)
         elif kind in {"count", "amount"}:
             self._held(self._sheet.write_number(self.row, column, value, self._looks[kind]), column)
         else:
@@ -148,27 +169,41 @@ class Sheet:
         """Write a row of a listing, with the amounts that a spreadsheet cannot hold in full as text behind it."""
         exact = []
         for number, (value, column) in enumerate(zip(values, columns, strict=True)):
+            if column.kind == "prose" and value is not None and len(value) > _WIDTHS["prose"]:
+                self.tall(1 + len(value) // (_WIDTHS["prose"] - 10))
             self.cell(number, value, column.kind)
             if column.kind == "amount" and is_long(value):
-                exact.append(f"{column.name} {value:,f}")
+                exact.append(f"{column.name.replace('_', ' ')} {value:,f}")
         if exact:
             self.text(len(columns), "; ".join(exact))
         self.row += 1
 
-    def head(self, columns: Sequence[Column]) -> None:
-        """Write the names of the columns, and set how wide they are; print them on every page."""
+    def tall(self, lines: int) -> None:
+        """Make the row as tall as so many lines of text; before anything is written into it."""
+        self._sheet.set_row(self.row, lines * _LINE_HEIGHT + 3)
+
+    def head(self, columns: Sequence[Column], *, has_long: bool) -> None:
+        """Write the names of the columns, and set how wide they are; print them, and the first ones, on every page."""
+        self.tall(2)
         for number, column in enumerate(columns):
-            self.text(number, column.name, "head")
-            self._sheet.set_column(number, number, _WIDTHS[column.kind])
-        self.text(len(columns), EXACT, "head")
-        self._sheet.set_column(len(columns), len(columns), 24)
+            look = "head right" if column.kind in {"count", "amount"} else "head"
+            self.text(number, column.name.replace("_", " "), look)
+            self._sheet.set_column(number, number, _WIDTHS_BY_NAME.get(column.name, _WIDTHS[column.kind]))
+        if has_long:
+            self.text(len(columns), EXACT, "head")
+            self._sheet.set_column(len(columns), len(columns), 60)
         self._sheet.repeat_rows(self.row)
+        is_wide = len(columns) > _PAGE_WIDE
+        if is_wide:
+            self._sheet.repeat_columns(0, 3)
+        self._sheet.fit_to_pages(2 if is_wide else 1, 0)
         self.row += 1
 
     def widen(self, widths: Sequence[int]) -> None:
-        """Set how wide the first columns are, in signs."""
+        """Set how wide the first columns are, in signs, and print them on one page."""
         for number, width in enumerate(widths):
             self._sheet.set_column(number, number, width)
+        self._sheet.fit_to_pages(1, 0)
 
     def hold(self, columns: int, rows: int, width: int) -> None:
         """Keep the rows above and the first columns in sight, and offer a filter over the next `rows` rows."""
@@ -198,19 +233,19 @@ def is_long(amount: Any) -> bool:
 
 
 def sum_where(pages: Sequence[Page], column: int, condition: str) -> str:
-    """Return the formula that adds up a column over all pages where their first column equals a cell."""
+    """Return the terms of the formula that add up a column over all pages where their first column equals a cell."""
     return _added([f"SUMIFS({page.range(column)},{page.range(0)},{condition})" for page in pages])
 
 
 def count_where(pages: Sequence[Page], condition: str) -> str:
-    """Return the formula that counts the rows of all pages whose first column equals a cell."""
+    """Return the terms of the formula that count the rows of all pages whose first column equals a cell."""
     return _added([f"COUNTIFS({page.range(0)},{condition})" for page in pages])
 
 
 def shown(pages: Sequence[Page], column: int) -> str:
-    """Return the formula that adds up a column over all pages, what a filter hides left out."""
+    """Return the terms of the formula that add up a column over all pages, what a filter hides left out."""
     return _added([f"SUBTOTAL(109,{page.range(column)})" for page in pages])
 
 
 def _added(terms: Sequence[str]) -> str:
-    return "=" + ("+".join(terms) or "0")
+    return "+".join(terms) or "0"

@@ -27,16 +27,16 @@ def statements(reconciled: Reconciliation) -> str:
 def _release(reconciled: Reconciliation) -> str:
     manifest = reconciled.manifest
     said = {
-        "1 release": manifest.id,
-        "2 published at": manifest.published_at,
-        "3 selection": reconciled.selection.said,
-        "4 commit of the warehouse": manifest.commit,
-        "5 SHA-256 of the code": manifest.code.get("sha256", ""),
-        "6 hash of the settings": manifest.settings,
+        "release": manifest.id,
+        "published at": f"{manifest.published_at} (UTC)",
+        "selection": reconciled.selection.said,
+        "commit of the warehouse": manifest.commit,
+        "SHA-256 of the code": manifest.code.get("sha256", ""),
+        "hash of the settings": manifest.settings,
     }
-    rows = ", ".join(f"({_quoted(item)}, {_quoted(says)})" for item, says in said.items())
-    fields = _FIELDS.format(1, "'release'", "item", "says", _NONE, _NO_AMOUNT)
-    return f"select {fields} from (values {rows}) as said (item, says)"
+    rows = ", ".join(f"({no}, {_quoted(item)}, {_quoted(says)})" for no, (item, says) in enumerate(said.items()))
+    fields = _FIELDS.format("no", "'release'", "item", "says", _NONE, _NO_AMOUNT)
+    return f"select {fields} from (values {rows}) as said (no, item, says)"
 
 
 def _rules() -> str:
@@ -45,7 +45,7 @@ def _rules() -> str:
         "concat_ws(': ', coalesce(force.rule, 'no rule'), rules.sentence) || "
         "if(force.source = 'setting', ' (fixed by [formula])', ' (borne out by the orders)')"
     )
-    fields = _FIELDS.format(2, "'rule in force'", where, says, _NONE, _NO_AMOUNT)
+    fields = _FIELDS.format(12, "'rule in force'", where, says, _NONE, _NO_AMOUNT)
     return (
         f"select {fields} from audit.formula_rules_in_force as force left join audit.formula_rules as rules "
         "on force.part = rules.part and force.rule = rules.rule"
@@ -54,18 +54,18 @@ def _rules() -> str:
 
 def _answers() -> str:
     says = (
-        "concat_ws('; ', rule || ': ' || verdict, reason, 'fits ' || fits || ' of ' || orders || ' orders', "
+        "concat_ws('; ', rule || ': ' || coalesce(reason, verdict || ', fits ' || fits || ' of ' || orders), "
         "'would decide: ' || nullif(array_to_string(would_decide, ', '), ''))"
     )
-    fields = _FIELDS.format(3, "'what orders say of the rules'", "part", says, "orders", "residual_sum")
+    fields = _FIELDS.format(13, "'what orders say of the rules'", "part", says, "orders", "residual_sum")
     return (
         f"select {fields} from audit.formula_evidence where scope = 'all' "
-        "and (reason is not null or is_fixed or verdict in ('supported', 'untold'))"
+        "and (reason is not null or is_fixed or verdict = 'supported')"
     )
 
 
 def _verdicts(reconciled: Reconciliation) -> str:
-    fields = _FIELDS.format(4, "'verdicts'", "item", "says", "orders", _NO_AMOUNT)
+    fields = _FIELDS.format(14, "'verdicts'", "item", "says", "orders", _NO_AMOUNT)
     return (
         f"select {fields} from (select verdict as item, concat_ws('; ', nullif(concat_ws(', ', 'total: ' || "
         "total_cause, 'lines: ' || subtotal_cause), ''), reason) as says, count(*) as orders "
@@ -79,12 +79,12 @@ def _totals(reconciled: Reconciliation) -> str:
         "concat_ws('; ', comparison, why_unknown, 'stated ' || orders_stated || ' orders', 'held ' || orders_held || "
         "' orders', 'stated ' || amount_stated, 'held ' || amount_held, 'counted: ' || sale_classes)"
     )
-    fields = _FIELDS.format(5, "'control total'", item, says, "orders_difference", "amount_difference")
+    fields = _FIELDS.format(15, "'control total'", item, says, "orders_difference", "amount_difference")
     return f"select {fields} from audit.control_totals as rows where {reconciled.selection.where()}"
 
 
 def _findings() -> str:
-    fields = _FIELDS.format(6, "'findings, all days'", "item", "says", "orders", _NO_AMOUNT)
+    fields = _FIELDS.format(16, "'findings, all days'", "item", "says", "orders", _NO_AMOUNT)
     return (
         f"select {fields} from (select check_name as item, 'rows in audit.findings' as says, count(*) as orders "
         "from audit.findings group by all)"

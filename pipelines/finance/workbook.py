@@ -9,10 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from xlsxwriter.utility import xl_col_to_name
 
 from pipelines.finance.listings import MEASURES, Column, Listing, listings
 from pipelines.finance.sheets import (
+    BEYOND,
     EXACT,
     ROWS_A_SHEET,
     Book,
@@ -34,20 +37,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 _ABOVE = 4  # rows of a listing's sheet above its first one: what it says, a blank, totals, names
-_LABELS = (Column("line", "count"), Column("currency", "text"), Column("sale_class", "text"))
-_PARTS = (
-    Column("line", "count"),
-    Column("currency", "text"),
-    Column("part", "text"),
-    Column("restatements", "count"),
-    Column("difference", "amount"),
-)
-_TIES: tuple[tuple[str, str], ...] = (
-    ("lines and the rest less subtotals", "amount"),
-    ("breaks by day less breaks listed", "count"),
-    ("residuals of totals by day less those listed", "amount"),
-    ("residuals of subtotals by day less those listed", "amount"),
-)
+_ROUNDS = "ROUND({},2)"
 
 
 def write_workbook(
@@ -100,95 +90,104 @@ def _summary(
     _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
     variances = reconciled.variances()
     found = ", ".join(f"{number:,} {what}" for what, number in variances.items() if number)
-    _said(sheet, f"Variances: {found}" if found else "Balanced: no variances", "total")
+    _said(sheet, f"Variances: {found}" if found else "Balanced: no variances", "strong")
     left_out = reconciled.without_a_day()
     if left_out:
         _said(sheet, f"{left_out:,} orders are in no span of days: their business day is not known", "note")
-    _said(
-        sheet,
-        "Every figure below is a live sum over the rows of the other sheets. Currencies and sale classes are never "
-        f"added; amounts of more than 15 digits stand in full under {EXACT}.",
-        "note",
-    )
+    _said(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
+    _said(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
     sheet.row += 1
-    columns = (*_LABELS, *MEASURES)
-    sheet.head(columns)
-    _lines(sheet, lines, chosen["days"], pages["days"])
+    key = _heads(sheet, lines)
+    for column in MEASURES:
+        _measure(sheet, lines, column, chosen["days"], pages["days"], key)
     sheet.row += 1
-    _ties(sheet, lines, chosen, pages)
+    _said(sheet, "What must be zero", "strong")
+    for what, formula, kind in _ties(chosen, pages):
+        sheet.text(0, what, "label")
+        for number in range(1, len(lines) + 1):
+            sheet.formula(number, formula(f"{xl_col_to_name(number)}${key}"), 0, kind)
+        sheet.row += 1
     sheet.row += 1
     _open(sheet, reconciled, chosen["restatements"], pages["restatements"])
-    sheet.widen((9, 14, 12, *(11 for _ in range(len(MEASURES)))))
+    sheet.widen((46, *(22 for _ in range(max(len(lines), 4)))))
 
 
-def _lines(sheet: Sheet, lines: Sequence[Record], days: Listing, pages: Sequence[Page]) -> None:
-    for line in lines:
-        _labels(sheet, line)
-        exact = []
-        for number, column in enumerate(MEASURES, len(_LABELS)):
-            value = line[column.name] if line[column.name] is not None else Decimal(0)
-            sheet.formula(number, sum_where(pages, _place(days, column.name), f"$A{sheet.row + 1}"), value, column.kind)
-            if is_long(value):
-                exact.append(f"{column.name} {value:,f}")
-        if exact:
-            sheet.text(len(_LABELS) + len(MEASURES), "; ".join(exact))
+def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
+    """Write what each line is, a column for each; return the row of their numbers, which rows name."""
+    for what in ("sale_class", "currency"):
+        sheet.text(0, what.replace("_", " "), "head")
+        for number, line in enumerate(lines, 1):
+            sheet.text(number, line[what] or "none stated", "head right")
         sheet.row += 1
+    sheet.text(0, "line, as the rows of the other sheets name it", "note")
+    for number, line in enumerate(lines, 1):
+        sheet.cell(number, line["line"], "count")
+    sheet.row += 1
+    return sheet.row
 
 
-def _labels(sheet: Sheet, line: Record) -> None:
-    sheet.cell(0, line["line"], "count")
-    sheet.text(1, line["currency"] or "none stated")
-    sheet.text(2, line["sale_class"])
+def _measure(
+    sheet: Sheet, lines: Sequence[Record], column: Column, days: Listing, pages: Sequence[Page], key: int
+) -> None:
+    """Write the sums of one column of the days, line by line; in full below them where a number cannot be."""
+    sheet.text(0, column.name.replace("_", " "), "label")
+    values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
+    for number, value in enumerate(values, 1):
+        condition = f"{xl_col_to_name(number)}${key}"
+        sheet.formula(number, f"={sum_where(pages, _place(days, column.name), condition)}", value, column.kind)
+    sheet.row += 1
+    if any(is_long(value) for value in values):
+        sheet.text(0, f"{column.name.replace('_', ' ')}: {EXACT}", "note")
+        for number, value in enumerate(values, 1):
+            if is_long(value):
+                sheet.text(number, f"{value:,f}", "exact")
+        sheet.row += 1
 
 
 def _ties(
-    sheet: Sheet, lines: Sequence[Record], chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
-) -> None:
-    """Write what must be zero, line by line: each a formula over the rows."""
-    _said(sheet, "What must be zero", "total")
-    for number, column in enumerate(_LABELS):
-        sheet.text(number, column.name, "head")
-    for number, (what, _) in enumerate(_TIES, len(_LABELS)):
-        sheet.text(number, what, "head")
-    sheet.row += 1
-    days, breaks = chosen["days"], chosen["breaks"]
-    for line in lines:
-        _labels(sheet, line)
-        key = f"$A{sheet.row + 1}"
+    chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
+) -> list[tuple[str, Callable[[str], str], str]]:
+    """Return what must be zero: what it is, the formula of a line's condition, and how it looks."""
 
-        def by_day(column: str, key: str = key) -> str:
-            return sum_where(pages["days"], _place(days, column), key).removeprefix("=")
+    def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
+        return sum_where(pages[name], _place(chosen[name], column), key)
 
-        def listed(column: str, key: str = key) -> str:
-            return sum_where(pages["breaks"], _place(breaks, column), key).removeprefix("=")
+    def rest(key: str) -> str:
+        parts = (added("days", each, key) for each in ("line_amount", "unallocated_amount", "subtotal_price"))
+        return "={}".format(_ROUNDS.format("{}+{}-({})".format(*parts)))
 
-        rest = f"{by_day('line_amount')}+{by_day('unallocated_amount')}-({by_day('subtotal_price')})"
-        formulas = (
-            f"=ROUND({rest},2)",
-            f"={by_day('breaks')}-({count_where(pages['breaks'], key).removeprefix('=')})",
-            f"=ROUND({by_day('total_residual')}-({listed('total_residual')}),2)",
-            f"=ROUND({by_day('subtotal_residual')}-({listed('subtotal_residual')}),2)",
+    def listed(key: str) -> str:
+        return f"={added('days', 'breaks', key)}-({count_where(pages['breaks'], key)})"
+
+    def residuals(column: str) -> Callable[[str], str]:
+        return lambda key: "={}".format(
+            _ROUNDS.format(f"{added('days', column, key)}-({added('breaks', column, key)})")
         )
-        for number, (formula, (_, kind)) in enumerate(zip(formulas, _TIES, strict=True), len(_LABELS)):
-            sheet.formula(number, formula, 0, kind)
-        sheet.row += 1
+
+    return [
+        ("line amounts and unallocated less subtotals", rest, "amount"),
+        ("breaks of the days less breaks listed", listed, "count"),
+        ("residuals of totals, days less breaks", residuals("total_residual"), "amount"),
+        ("residuals of subtotals, days less breaks", residuals("subtotal_residual"), "amount"),
+    ]
 
 
 def _open(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
     found = reconciled.open_restatements()
-    _said(sheet, "Open restatements of closed days" if found else "Open restatements of closed days: none", "total")
+    _said(sheet, "Open restatements of closed days" if found else "Open restatements of closed days: none", "strong")
     if not found:
         return
-    for number, column in enumerate(_PARTS):
-        sheet.text(number, column.name, "head")
+    for number, name in enumerate(("part", "currency", "line", "restatements", "difference")):
+        sheet.text(number, name, "head" if number < 2 else "head right")
     sheet.row += 1
     for each in found:
-        key = f"$A{sheet.row + 1}"
-        sheet.cell(0, each["line"], "count")
+        key = f"$C{sheet.row + 1}"
+        sheet.text(0, each["part"].replace("_", " "), "label")
         sheet.text(1, each["currency"] or "none stated")
-        sheet.text(2, each["part"])
-        sheet.formula(3, count_where(pages, key), each["restatements"], "count")
-        sheet.formula(4, sum_where(pages, _place(restatements, "difference"), key), each["difference"], "amount")
+        sheet.cell(2, each["line"], "count")
+        sheet.formula(3, f"={count_where(pages, key)}", each["restatements"], "count")
+        difference = sum_where(pages, _place(restatements, "difference"), key)
+        sheet.formula(4, f"={difference}", each["difference"], "amount")
         sheet.row += 1
 
 
@@ -202,6 +201,7 @@ def _listing(
 ) -> None:
     total = sum(page.last - page.first + 1 for page in pages)
     rows, done = listing.rows(reconciled.db), 0
+    has_long = listing.largest(reconciled.db) >= BEYOND
     for number, page in enumerate(pages or [Page(listing.name, _ABOVE + 1, _ABOVE)]):
         sheet = book.sheet(page.sheet)
         _said(sheet, listing.says, "note")
@@ -209,7 +209,7 @@ def _listing(
         if not number:
             _totals(sheet, listing, pages, sums)
         sheet.row = _ABOVE - 1
-        sheet.head(listing.columns)
+        sheet.head(listing.columns, has_long=has_long)
         here = page.last - page.first + 1
         sheet.hold(2, here, len(listing.columns))
         for _ in range(here):
@@ -226,11 +226,11 @@ def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping
     if not sums:
         sheet.text(0, "Several currencies: sums stand by currency, on the summary", "note")
         return
-    sheet.text(0, "rows in sight", "total")
+    sheet.text(0, "rows in sight", "strong")
     for number, column in enumerate(listing.columns):
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
-            sheet.formula(number, shown(pages, number), value, f"total {column.kind}")
+            sheet.formula(number, f"={shown(pages, number)}", value, f"total {column.kind}")
 
 
 def _said(sheet: Sheet, text: str, look: str) -> None:

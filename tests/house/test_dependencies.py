@@ -23,7 +23,6 @@ NOT_IMPORTED = {
     "dagster-dg-cli": "the command `dg`",
     "tzdata": "timezones where the system has none",
     "standardwebhooks": "signatures of the webhook receiver",
-    "xlsxwriter": "the workbook of the finance room",
     "pytest-timeout": "the limit of every test",
     "pytest-xdist": "tests on two cores",
     "ruff": "the linter",

@@ -270,12 +270,23 @@ class Workbook:
         for place, cell in self.sheets[sheet].items():
             column, row = re.fullmatch(r"([A-Z]+)(\d+)", place).groups()
             cells.setdefault(int(row), {})[column] = cell
-        names = {column: cell.value for column, cell in cells[head].items()}
+        names = {column: cell.value.replace(" ", "_") for column, cell in cells[head].items()}
         return [
             {names[column]: cell for column, cell in cells[row].items() if column in names}
             for row in sorted(cells)
             if row > head
         ]
+
+    def summary(self) -> list[dict[str, Cell]]:
+        """Return the lines of the summary, which stand side by side, by what each figure is."""
+        cells = self.sheets["summary"]
+        first = next(int(place[1:]) for place, cell in cells.items() if cell.value == "sale class")
+        lines = []
+        while f"{chr(ord('B') + len(lines))}{first}" in cells:
+            column = chr(ord("B") + len(lines))
+            labels = ((row, cells[f"A{row}"].value) for row in range(first, first + 60) if f"A{row}" in cells)
+            lines.append({label: cells[f"{column}{row}"] for row, label in labels if f"{column}{row}" in cells})
+        return lines
 
 
 @pytest.fixture(scope="session")
