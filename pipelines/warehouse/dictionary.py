@@ -48,8 +48,12 @@ def _lines() -> Iterator[str]:
     for schema, says in _SCHEMAS.items():
         yield f"- **{schema}**: {says}"
         for table in tables:
-            if table.name.startswith(f"{schema}."):
-                yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
+            if table.name.startswith(f"{schema}.") and not _is_step(table):
+                yield _entry(table)
+    yield "- **for machines**: steps on the way to tables above, which are what to read."
+    for table in tables:
+        if _is_step(table):
+            yield _entry(table)
     yield ""
     yield "## Macros\n"
     yield "In the DuckDB file of a release, opened itself: `from orders_as_of(timestamptz '2026-11-20 10:00:00Z')`.\n"
@@ -82,6 +86,14 @@ def _section(table: Table) -> Iterator[str]:
         yield "Claims:\n"
         yield from (f"- {_claim(check.claim)} ({check.severity}: `{check.name}`)" for check in claims)
         yield ""
+
+
+def _is_step(table: Table) -> bool:
+    return "\nFor machines:" in table.description
+
+
+def _entry(table: Table) -> str:
+    return f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
 
 
 def _grain(table: Table) -> str:

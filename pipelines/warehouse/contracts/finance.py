@@ -15,6 +15,7 @@ _FITS = (
 class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no")):
     """One row per order line: its price, its quantity, and what its modifiers could add up to.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are left out: they add nothing under
     any rule.
     Traps: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
@@ -39,6 +40,7 @@ class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=
 class OrderSums(Contract, table="audit.order_sums", scope="order", key=("order_id",)):
     """One row per order with lines: every sum of its lines that a subtotal rule may ask for.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.order_line_sums.
     Trap: add and other are modifiers with action add and with any other one; per_unit times the line's quantity, own
     times the modifier's own. None of them alone is what the customer paid.
@@ -68,8 +70,9 @@ class OrderSums(Contract, table="audit.order_sums", scope="order", key=("order_i
 class RoundedSubtotalFits(Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",)):
     """One row per order whose subtotal is given by a rule that keeps fewer decimals than its prices have.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.order_sums, audit.order_line_sums and core.orders.
-    Trap: masks for machines, a half of audit.subtotal_fits: worked out apart, since few orders have any.
+    Trap: masks, a half of audit.subtotal_fits: worked out apart, since few orders have any.
     """
 
     order_id: Id = column(_ORDER)
@@ -94,9 +97,10 @@ class RoundedSubtotalFits(Contract, table="audit.rounded_subtotal_fits", scope="
 class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("order_id",)):
     """One row per order whose lines state all they need: the subtotal rules that give its subtotal.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.order_sums, audit.order_line_sums and core.orders. Orders without lines, without a subtotal or without
     a discount (0 is one) are not here: no rule can be tested on them.
-    Trap: masks for machines; audit.formula_evidence is what they add up to.
+    Trap: masks, one bit a rule.
     """
 
     order_id: Id = column(_ORDER)
@@ -112,8 +116,9 @@ class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("o
 class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_id",)):
     """One row per order that states all six prices: the total rules that give its total.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: core.orders.
-    Trap: masks for machines; audit.formula_evidence is what they add up to.
+    Trap: masks, one bit a rule.
     """
 
     order_id: Id = column(_ORDER)

@@ -68,6 +68,7 @@ class FormulaPatterns(
 ):
     """One row per business day, scope, part of the price, what orders tell and which rules fit.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.subtotal_fits, audit.total_fits and mart.orders. Kept by day: a night counts touched days only.
     Trap: the same orders stand in several scopes: never add across them.
     """
@@ -87,6 +88,7 @@ class FormulaResiduals(
 ):
     """One row per business day, scope and part of the price: what each form leaves unexplained.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.order_sums and mart.orders, those orders that a rule can be tested on.
     Traps: exact amounts before any rounding. The same orders stand in several scopes: never add across them. Stores of
     different currencies add up here to nothing but a measure of misfit.
@@ -106,8 +108,9 @@ class FormulaScopes(
 ):
     """One row per scope, part of the price, what orders tell and which rules fit, over all days.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.formula_patterns.
-    Trap: masks for machines; the same orders stand in several scopes: never add across them.
+    Trap: masks; the same orders stand in several scopes: never add across them.
     """
 
     scope: Text = column(_SCOPE, isin=SCOPES)
@@ -127,6 +130,7 @@ class FormulaComparisons(
 ):
     """One row per scope and candidate rule, beside the leader of the scope.
 
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.formula_scopes and audit.formula_rules. The leader is the rule that fits most orders, the simplest of
     equals.
     Trap: counts alone; what they mean is in audit.formula_evidence.

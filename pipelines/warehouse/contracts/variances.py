@@ -36,10 +36,11 @@ class MenuOffers(
 ):
     """One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
 
+    For machines: a step on the way to mart.price_variances, which is what to read.
     Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
     of the product itself; only those have delivery prices.
     Traps: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
-    lie below a product is taken from the menu as it is now. For machines: mart.price_variances is what it is for.
+    lie below a product is taken from the menu as it is now.
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
