@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.manifest import File, described
@@ -90,7 +91,9 @@ def _write(
             to '{quoted(draft)}' ({_FORMAT}, partition_by (month))
             """
         )
-        drafts = [(path.parent.name.removeprefix("month="), path) for path in sorted(draft.rglob("*.parquet"))]
+        # DuckDB 2.0 writes a leading underscore of a folder's name as %5F
+        found = sorted(draft.rglob("*.parquet"))
+        drafts = [(unquote(path.parent.name).removeprefix("month="), path) for path in found]
     else:
         draft.mkdir()
         whole = draft / "whole.parquet"
