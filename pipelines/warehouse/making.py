@@ -16,7 +16,7 @@ from pipelines.warehouse.verdicts import (
     keeps_its_contract,
     violations_of,
 )
-from pipelines.warehouse.views import Staged, key_of, made, show
+from pipelines.warehouse.views import ENTITIES, Staged, between, key_of, made, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,8 +80,11 @@ class Making:
         if keys is None:
             self.con.execute(f"delete from warehouse.{name}")
         else:
-            key = key_of(self.staged.catalogue[name])
-            plain = f"{key} in (select {key} from {keys} where {key} is not null)"
+            key = str(key_of(self.staged.catalogue[name]))
+            bound = "true"
+            if self.staged.catalogue[name].scope in ENTITIES:
+                bound = between(self.con, keys, key, key)
+            plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
             null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
             self.con.execute(
                 f"delete from warehouse.{name} where {plain} or {null}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue import Check, Table
 
 STATES = "raw.states_to_be"
+ENTITIES = ("order", "menu", "store")
 
 
 @dataclass
@@ -49,8 +50,53 @@ def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
         elif name == item.name:
             staged.con.execute(f"create or replace view {name} as {_as_it_was(staged, name, keys)}")
         else:
-            body = to_be(staged, name, _restriction(staged, item, name, keys))
-            staged.con.execute(f"create or replace view {name} as {body}")
+            staged.con.execute(f"create or replace view {name} as {_body(staged, item, name, keys)}")
+
+
+def between(con: duckdb.DuckDBPyConnection, keys: str, column: str, key: str) -> str:
+    """Return the condition that a column lies between the least and the greatest of some keys.
+
+    Stored rows lie roughly in the order of their ids, so most of a table need not be looked at. False without keys.
+    """
+    row = con.execute(f"select min({key}), max({key}) from {keys}").fetchone()
+    return "false" if row is None or row[0] is None else f"{column} between {row[0]} and {row[1]}"
+
+
+def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
+    """Return the select of those rows of a table that an item about `keys` reads."""
+    table = staged.catalogue[name]
+    key = str(key_of(table))
+    where = _restriction(staged, item, name, keys)
+    if keys is None or staged.full or table.scope not in ENTITIES:
+        return to_be(staged, name, where)
+    if table.scope == item.scope:
+        return _of_keys(staged, name, keys, key)
+    if item.scope == "day" and "business_date" not in where:
+        return _of_keys(staged, name, f'touched."orders of {item.name}"', key)
+    return to_be(staged, name, where)
+
+
+def _of_keys(staged: Staged, name: str, keys: str, key: str) -> str:
+    """Return the select of a table's rows of these keys as they will be; stored rows only of those not made anew."""
+    columns = _columns(staged, name)
+    fresh = f'select {columns} from fresh."{name}" as t where {_in(staged, name, keys)}'
+    own = staged.sets.get(name, keys)
+    if own is None or (own == keys and name in staged.sets):
+        return fresh
+    left = keys
+    if name in staged.sets:
+        left = f'touched."not made anew of {name}"'
+        staged.con.execute(
+            f"""
+            create or replace table {left} as
+            select {key} from {keys} as k where not exists (select 1 from {own} as o where o.{key} = k.{key})
+            """
+        )
+    stored = f"""
+        select {columns} from warehouse.{name} as t
+        where {between(staged.con, left, f"t.{key}", key)} and {_in(staged, name, left)}
+    """
+    return f"{fresh} union all {stored}" if name in staged.sets else stored
 
 
 def to_be(staged: Staged, name: str, where: str = "true") -> str:
@@ -73,11 +119,15 @@ def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
     if staged.full:
         return f"select {_columns(staged, name)} from warehouse.{name} as t where false"
     table = staged.catalogue[name]
-    kind = {"order_id": "orders", "menu_id": "menus", "store_id": "stores"}[str(key_of(table))]
+    key = str(key_of(table))
+    kind = {"order_id": "orders", "menu_id": "menus", "store_id": "stores"}[key]
+    of_keys = "true"
+    if keys is not None:
+        of_keys = f"{between(staged.con, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
     return f"""
         select {_columns(staged, name)} from warehouse.{name} as t
-        where {"true" if keys is None else _in(staged, name, keys)}
-            and not exists (select 1 from touched.late as l where l.kind = '{kind}' and l.id = t.{key_of(table)})
+        where {of_keys}
+            and not exists (select 1 from touched.late as l where l.kind = '{kind}' and l.id = t.{key})
     """
 
 
@@ -95,6 +145,8 @@ def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
     columns = ", ".join(f't."{each}"' for each in names)
     keys = staged.sets[name]
     where = "true" if keys is None else _in(staged, name, keys)
+    if keys is not None and table.scope in ENTITIES:
+        where = f"{between(staged.con, keys, f't.{key_of(table)}', str(key_of(table)))} and {where}"
     fresh = f'select {columns} from fresh."{name}" as t'
     stored = f"select {columns} from warehouse.{name} as t where {where}"
     return f"(({fresh} except all {stored}) union all ({stored} except all {fresh}))"
@@ -121,12 +173,24 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
     if keys is None or staged.full:
         return "true"
     if table.scope == item.scope:
-        return _in(staged, name, keys)
+        days = f"{_days_between(staged, keys)} and " if item.scope == "day" else ""
+        return f"{days}{_in(staged, name, keys)}"
     if item.scope == "day" and table.scope == "order":
         if any(column.name == "business_date" for column in table.columns):
-            return f"exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)"
+            same = "k.business_date is not distinct from t.business_date"
+            return f"{_days_between(staged, keys)} and exists (select 1 from {keys} as k where {same})"
         return f'exists (select 1 from touched."orders of {item.name}" as k where k.order_id = t.order_id)'
     return "true"
+
+
+def _days_between(staged: Staged, keys: str) -> str:
+    """Return the condition that a business day lies between the first and the last of `keys`, or has no date."""
+    row = staged.con.execute(
+        f"select min(business_date), max(business_date), bool_or(business_date is null) from {keys}"
+    ).fetchone()
+    first, last, has_null = row or (None, None, True)
+    dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
+    return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
 
 
 def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
