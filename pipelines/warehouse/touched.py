@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
-from pipelines.warehouse.views import STATES, changed_rows, key_of, to_be
+from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, to_be
 
 if TYPE_CHECKING:
     from pipelines.warehouse.catalogue import Check, Table
@@ -121,10 +121,13 @@ def _days(staged: Staged, item: Table | Check) -> str:
         if table.scope == "day":
             selects.append(f"select business_date from {staged.sets[name]}")
         elif table.scope == "order":
-            changed = f"select order_id from {changed_rows(staged, name, item)}"
+            changed = f'touched."changed {name}"'
+            rows = changed_rows(staged, name, item)
+            staged.con.execute(f"create or replace table {changed} as select distinct order_id from {rows}")
+            where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
             for day in dated:
                 sides = [f"warehouse.{day}"] + ([f'fresh."{day}"'] if day in staged.sets else [])
-                selects += [f"select business_date from {side} where order_id in ({changed})" for side in sides]
+                selects += [f"select business_date from {side} where {where}" for side in sides]
         else:
             everything = everything or _any(staged, changed_rows(staged, name, item))
     if everything:
@@ -134,7 +137,8 @@ def _days(staged: Staged, item: Table | Check) -> str:
         orders = " union ".join(
             f"""
             select t.order_id from ({to_be(staged, day)}) as t
-            where exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
+            where {days_between(staged.con, keys)}
+                and exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
             """
             for day in dated
             if staged.catalogue[day].scope == "order"

@@ -62,6 +62,16 @@ def between(con: duckdb.DuckDBPyConnection, keys: str, column: str, key: str) ->
     return "false" if row is None or row[0] is None else f"{column} between {row[0]} and {row[1]}"
 
 
+def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
+    """Return the condition that a business day lies between the first and the last of `keys`, or has no date."""
+    row = con.execute(
+        f"select min(business_date), max(business_date), bool_or(business_date is null) from {keys}"
+    ).fetchone()
+    first, last, has_null = row or (None, None, True)
+    dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
+    return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
+
+
 def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
     """Return the select of those rows of a table that an item about `keys` reads."""
     table = staged.catalogue[name]
@@ -173,24 +183,14 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
     if keys is None or staged.full:
         return "true"
     if table.scope == item.scope:
-        days = f"{_days_between(staged, keys)} and " if item.scope == "day" else ""
+        days = f"{days_between(staged.con, keys)} and " if item.scope == "day" else ""
         return f"{days}{_in(staged, name, keys)}"
     if item.scope == "day" and table.scope == "order":
         if any(column.name == "business_date" for column in table.columns):
             same = "k.business_date is not distinct from t.business_date"
-            return f"{_days_between(staged, keys)} and exists (select 1 from {keys} as k where {same})"
+            return f"{days_between(staged.con, keys)} and exists (select 1 from {keys} as k where {same})"
         return f'exists (select 1 from touched."orders of {item.name}" as k where k.order_id = t.order_id)'
     return "true"
-
-
-def _days_between(staged: Staged, keys: str) -> str:
-    """Return the condition that a business day lies between the first and the last of `keys`, or has no date."""
-    row = staged.con.execute(
-        f"select min(business_date), max(business_date), bool_or(business_date is null) from {keys}"
-    ).fetchone()
-    first, last, has_null = row or (None, None, True)
-    dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
-    return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
 
 
 def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
