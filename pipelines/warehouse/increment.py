@@ -15,7 +15,7 @@ from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.touched import is_stale, touched
 from pipelines.warehouse.versions import create_new_versions, find_new_runs
-from pipelines.warehouse.views import STATES
+from pipelines.warehouse.views import STATES, between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -175,9 +175,10 @@ def _parts(making: Making) -> str:
     con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
     for name, keys in staged.sets.items():
         months = f"select '{WHOLE}' as month"
-        if staged.catalogue[name].scope == "order":
+        if staged.catalogue[name].scope == "order" and keys is not None:
             orders = " union ".join(
-                f"select {month_of('created_at')} as month from {side} where order_id in (select order_id from {keys})"
+                f"select {month_of('created_at')} as month from {side} "
+                f"where {between(con, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
                 for side in ("warehouse.core.orders", 'fresh."core.orders"')
                 if "core.orders" in staged.sets or not side.startswith("fresh")
             )

@@ -198,7 +198,10 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
     if name in entities:
         kind = entities[name]
         entity = inputs.ENTITY[kind]
-        only = "true" if keys is None else f"exists (select 1 from {keys} as k where k.{entity} = t.id)"
+        only = "true"
+        if keys is not None:
+            bounds = "true" if staged.full else between(staged.con, keys, "t.id", entity)
+            only = f"{bounds} and exists (select 1 from {keys} as k where k.{entity} = t.id)"
         staged.con.execute(
             f"""
             create or replace view {name} as
