@@ -164,8 +164,8 @@ def _unmapped(released: Released) -> Iterator[str]:
         "group by currency order by currency"
     ).fetchall()
     for currency, number, money in rows:
-        amount = f"{money or 0:,.4f} {currency or 'of no stated currency'}"
-        yield f"unmapped: {number:,} orders, {amount}, whose status is in neither list of [sales]"
+        amount = f"{money or 0:,.4f} {currency or 'of no stated currency'}".replace("00 ", " ", 1)
+        yield f"unmapped, their status in neither list of [sales]: orders {number:,}, total_price {amount}"
 
 
 def _undecided(released: Released) -> Iterator[str]:

@@ -93,7 +93,7 @@ def _closed(period: Period, done: Closed) -> Iterator[str]:
     for sale_class, orders, currency, money in done.totals:
         yield f"  {sale_class:9} {orders:8,} orders   total_price {amount(money, currency)}"
     if done.sealed_before:
-        yield f"  {len(done.sealed_before)} of these days were sealed before, and stay as they are."
+        yield f"  Sealed before, and left as they are: {', '.join(map(str, done.sealed_before))}."
     if done.obstacles:
         yield f"With exceptions ({done.entry.body['exceptions']['reason']}):"
         yield from (f"  - {each}" for each in done.obstacles)
@@ -121,10 +121,11 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         )
     if len(rows) > _SHOWN:
         yield f"… and {len(rows) - _SHOWN:,} more: mart.restatements has all of them."
-    sums: dict[tuple[str, str], Decimal] = {}
+    sums: dict[tuple[str, str, str], Decimal] = {}
     for row in rows:
-        key = (row["part"], row["currency"] or "")
-        sums[key] = sums.get(key, 0) + row["difference"]
-    yield "Together: " + "; ".join(
-        f"{part} {amount(money, currency, signed=True)}" for (part, currency), money in sorted(sums.items())
-    )
+        if row["part"] == "total_price":
+            key = (row["cause"], row["sale_class"], row["currency"] or "")
+            sums[key] = sums.get(key, 0) + row["difference"]
+    yield "Together, total_price by cause and class:"
+    for (cause, sale_class, currency), money in sorted(sums.items()):
+        yield f"  {cause:20} {sale_class:9} {amount(money, currency, signed=True):>18}"

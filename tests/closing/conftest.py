@@ -76,6 +76,11 @@ class Books:
         self.loads += 1
         self.world.land("orders", [each], load_id=f"20160101T{self.loads:012d}-abcdef")
 
+    def store(self, store_id: int, **fields: Any) -> dict[str, Any]:
+        """Return a canonical store."""
+        document: dict[str, Any] = LANDED.store(store_id, **fields)
+        return document
+
     def publish(self, *, full: bool = False) -> None:
         """Build, record, publish, as a night does."""
         restating.build_and_record(self.settings, full=full)

@@ -1,0 +1,95 @@
+"""Why a sealed order differs: each cause from a world that has it, and nothing else."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.ledger.closing import SEALED
+
+pytestmark = pytest.mark.slow
+
+OCTOBER, NOVEMBER = "2026-10-31T10:00:00Z", "2026-11-20T10:00:00Z"
+
+
+@pytest.fixture
+def sealed(books: Any) -> Any:
+    """Seal a day with one order; order 2 was refused before, and order 3 stands on an open day."""
+    books.land(1, created_at=OCTOBER, store_id=1, total_price="10.00")
+    books.land(2, verdict="quarantined")
+    books.land(3, created_at=NOVEMBER, store_id=1, total_price="5.00")
+    books.publish()
+    books.close("2026-10-31")
+    books.publish()
+    return books
+
+
+def test_what_was_refused_or_elsewhere_when_the_day_was_sealed(sealed: Any, hours: tuple[int, int]) -> None:
+    """A document that was refused and is mended is no late order, and one that moves in from an open day is none."""
+    after = hours[1]
+    sealed.land(2, after, created_at=OCTOBER, store_id=1, total_price="3.00")
+    sealed.land(3, after, created_at=OCTOBER, store_id=1, total_price="5.00")
+    sealed.land(4, after, created_at=OCTOBER, store_id=1, total_price="4.00")
+    sealed.publish()
+    assert sealed.causes() == {2: {"mended_quarantine"}, 3: {"moved_to_another_day"}, 4: {"late_order"}}
+    assert sealed.total("open") == Decimal(12)
+    assert sealed.off() == []
+
+
+def test_a_move_to_an_open_day_is_one_row(sealed: Any, hours: tuple[int, int]) -> None:
+    """The sealed day loses the order; the open day has it, and seals it when its time comes: nothing counts twice."""
+    sealed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="10.00")
+    sealed.publish()
+    assert sealed.restated("order_id", "difference", "cause") == [(1, Decimal(-10), "moved_to_another_day")]
+    assert sealed.close("2026-11-20").orders == 2
+    sealed.publish()
+    assert sealed.total("now") == Decimal(15)
+    assert (sealed.total("sealed"), sealed.total("open")) == (25, -10)
+    assert sealed.off() == []
+
+
+def test_another_start_of_the_day_moves_orders_by_setting(sealed: Any) -> None:
+    """The same document on another day, because [business_day] says so, is named by the setting."""
+    sealed.set(business_day={"day_start": "11:00"})
+    sealed.publish()
+    assert sealed.causes() == {1: {"setting_changed"}}
+    assert sealed.off() == []
+
+
+def test_a_store_whose_clock_changes_moves_its_orders(sealed: Any) -> None:
+    """The same document and settings on another day, by another timezone of the store, is a move."""
+    sealed.world.land("stores", [{"id": 1, "document": sealed.store(1, timezone="Pacific/Kiritimati", currency=None)}])
+    sealed.publish()
+    assert sealed.causes() == {1: {"moved_to_another_day"}}
+    assert sealed.off() == []
+
+
+def test_an_order_that_is_gone_and_comes_back(sealed: Any, hours: tuple[int, int]) -> None:
+    """Gone takes its money out of its class, back puts it in again; both stand in the list, and add up to nothing."""
+    for hour in range(3):
+        sealed.land(1, hours[1] + 2 * hour, verdict="missing")
+    sealed.publish()
+    sealed.land(1, hours[1] + 10, created_at=OCTOBER, store_id=1, total_price="10.00")
+    sealed.publish()
+    assert sealed.restated("sale_class", "difference", "cause") == [
+        ("counted", -10, "gone"),
+        ("gone", 10, "gone"),
+        ("counted", 10, "sale_class_changed"),
+        ("gone", -10, "sale_class_changed"),
+    ]
+    assert sealed.off() == []
+
+
+def test_what_no_cause_explains_is_our_code(sealed: Any) -> None:
+    """The same document, settings, rules and clocks with another amount can only come from us."""
+    ledger = sealed.ledger
+    (entry,) = ledger.entries("closed")
+    rows = [row | {"tip": Decimal("0.5000")} for row in ledger.rows(entry).to_pylist()]
+    sealed.reopen("2026-10-31")
+    ledger.append("closed", entry.body, pa.Table.from_pylist(rows, schema=SEALED))
+    sealed.publish()
+    assert sealed.restated("difference", "cause", part="tip") == [(Decimal("-0.4999"), "our_code_changed")]
+    assert sealed.off() == []

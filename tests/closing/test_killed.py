@@ -1,0 +1,109 @@
+"""Kills between the steps of closing and of recording: the ledger is an old one or a new one; nothing counts twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.finance import restating
+from pipelines.ledger import verify
+from pipelines.warehouse import build
+
+pytestmark = pytest.mark.slow
+OCTOBER = "2026-10-31T10:00:00Z"
+# Runs `what` in a process that ends, as if killed, when `module.name` is called for the `n`th time.
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from pipelines.finance import closing, restating
+from pipelines.finance.periods import one_day
+from pipelines.ledger import chain
+from pipelines.settings import load_settings
+from pipelines.warehouse import publish
+
+file, what, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2"})
+modules = {"restating": restating, "chain": chain, "os": os, "ledger": chain.Ledger}
+module, name = place.split(".")
+def die(*arguments, **named): os._exit(9)
+setattr(modules[module], name, die)
+if what == "close":
+    closing.close(settings, one_day("2026-10-31"), exceptions="a test")
+else:
+    restating.build_and_record(settings)
+    publish(settings)
+"""
+
+
+def killed(books: Any, what: str, place: str) -> None:
+    """Run what in a process of its own that dies at a place."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(books.settings.file), what, place],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 9, done.stderr
+
+
+@pytest.fixture
+def published(books: Any) -> Any:
+    """Publish a day with two orders."""
+    for order_id in (1, 2):
+        books.land(order_id, created_at=OCTOBER, store_id=1, total_price="10.00")
+    books.publish()
+    return books
+
+
+@pytest.mark.parametrize("place", ["ledger._write_rows", "os.fsync", "chain._hash", "chain._canonical"])
+def test_a_killed_closing_is_done_again(published: Any, place: str) -> None:
+    """Killed before its rows, after them or before its line, a closing has not happened, and can be done again."""
+    killed(published, "close", place)
+    assert verify(published.ledger).entries == 0
+    assert published.close("2026-10-31").orders == 2
+    assert verify(published.ledger).entries == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "recorded"),
+    [
+        ("restating.record", 0),
+        ("restating.circumstances", 0),
+        ("ledger._write_rows", 0),
+        ("chain._sync_folder", 0),
+        ("chain._canonical", 0),
+    ],
+)
+def test_a_killed_recording_is_made_up_for(published: Any, hours: tuple[int, int], place: str, recorded: int) -> None:
+    """Killed between the build's commit and the act, the next build records each difference once."""
+    published.close("2026-10-31")
+    published.publish()
+    published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
+    killed(published, "build", place)
+    assert published.all("select count(*) from mart.restatements") == [(0,)], "the old release stands"
+    assert len(list(published.ledger.entries("restated"))) == recorded
+    published.publish()
+    assert published.restated("number", "difference", "cause") == [(1, Decimal(2), "changed_by_partner")]
+    assert published.off() == []
+    assert len(list(published.ledger.entries("restated"))) == 1
+
+
+def test_killed_after_the_act_the_next_build_shows_it(published: Any, hours: tuple[int, int]) -> None:
+    """What is recorded and not built yet is built by the next run, and recorded no second time."""
+    published.close("2026-10-31")
+    published.publish()
+    published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
+    build(published.settings)
+    assert restating.record(published.settings) > 0
+    published.publish()
+    assert published.restated("number", "difference") == [(1, Decimal(2))]
+    assert len(list(published.ledger.entries("restated"))) == 1
