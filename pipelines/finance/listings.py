@@ -95,8 +95,7 @@ def _days(reconciled: Reconciliation) -> Listing:
     names = ", ".join(f"rows.{column.name}" for column in MEASURES)
     return Listing(
         "days",
-        "One row per store, business day and sale class, from mart.reconciliation_daily. `line` is the line of the "
-        "summary that it is counted in.",
+        "One row per store, business day and sale class, from mart.reconciliation_daily.",
         (
             Column("line", "count"),
             Column("business_date", "day"),
@@ -180,10 +179,7 @@ _RESTATED = (
 
 
 def _restatements(reconciled: Reconciliation) -> Listing:
-    says = (
-        "One row per difference to a closed day, from mart.restatements; never add parts to one another. Only "
-        "open ones name their line of the summary."
-    )
+    says = "One row per difference to a closed day, from mart.restatements; never add parts to one another."
     if not reconciled.has_restatements:
         nothing = ", ".join(f"null as {column.name}" for column in _RESTATED)
         return Listing("restatements", says, _RESTATED, f"select {nothing} where false")

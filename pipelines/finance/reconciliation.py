@@ -157,6 +157,15 @@ class Reconciliation:
         where = f"comparison = 'different' and {self.selection.where()}"
         return int(records(self.db, f"select count(*) as n from audit.control_totals as rows where {where}")[0]["n"])
 
+    def largest_breaks(self, most: int = 5) -> list[int]:
+        """Return the ids of the orders that are off by most, the worst first."""
+        size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"
+        rows = self.db.execute(
+            f"select order_id from mart.order_reconciliation as rows where verdict in {BREAKS} "
+            f"and {self.selection.where()} order by {size} desc, order_id limit {most:d}"
+        ).fetchall()
+        return [order_id for (order_id,) in rows]
+
     def without_a_day(self) -> int:
         """Return how many orders a span of days leaves out because their business day is not known."""
         if self.selection.since is None and self.selection.until is None:

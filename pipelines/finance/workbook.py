@@ -89,11 +89,11 @@ def _summary(
     _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
     _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
     variances = reconciled.variances()
-    found = ", ".join(f"{number:,} {what}" for what, number in variances.items() if number)
+    found = ", ".join(f"{what}: {number:,}" for what, number in variances.items() if number)
     _said(sheet, f"Variances: {found}" if found else "Balanced: no variances", "strong")
     left_out = reconciled.without_a_day()
     if left_out:
-        _said(sheet, f"{left_out:,} orders are in no span of days: their business day is not known", "note")
+        _said(sheet, f"Orders in no span of days, as their business day is not known: {left_out:,}", "note")
     _said(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
     _said(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
     sheet.row += 1
@@ -119,7 +119,7 @@ def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
         for number, line in enumerate(lines, 1):
             sheet.text(number, line[what] or "none stated", "head right")
         sheet.row += 1
-    sheet.text(0, "line, as the rows of the other sheets name it", "note")
+    sheet.text(0, "line (rows of the other sheets name the line they are added to)", "note")
     for number, line in enumerate(lines, 1):
         sheet.cell(number, line["line"], "count")
     sheet.row += 1

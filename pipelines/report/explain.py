@@ -14,6 +14,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
 from pipelines.report.identities import identities
+from pipelines.report.menus import menu_prices
 from pipelines.report.text import COLUMNS, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     yield from _head(order)
     yield from _document(db, order)
     yield from _lines(db, tables, order_id, rule)
+    if "mart.price_variances" in tables:
+        yield from menu_prices(db, order_id)
     yield from _parts(order)
     yield from identities(db, tables, order, checked, rule)
     yield from _deliveries(db, order_id)
     yield from _personal(order)
-    yield from history(db, tables, order_id)
+    yield from history(db, tables, order)
 
 
 def _head(order: Record) -> Iterator[str]:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 _AMOUNTS = {"subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price"}
 
 
-def history(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> Iterator[str]:
-    """Give the lines about an order's past."""
+def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str, Any]) -> Iterator[str]:
+    """Give the lines about an order's past; `order` is its row of mart.orders."""
     if "core.order_versions" in tables:
-        yield from _versions(db, order_id)
+        yield from _versions(db, order["order_id"])
+    if {"mart.sealed_days", "mart.restatements"} <= tables:
+        yield from _closing(db, order)
 
 
 def _versions(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
@@ -40,6 +42,33 @@ def _versions(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
         yield f"     sha256 {version['_payload_sha256']}"
         for change in changes.get(number, []):
             yield from wrapped(f"{plain(change['field'])}{_change(change)}", 5)
+
+
+def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "Closing"
+    seals = records(
+        db,
+        "select distinct seal_no, sealed_at from mart.sealed_days "
+        "where business_date = ? and store_id is not distinct from ? order by seal_no",
+        [order["business_date"], order["store_id"]],
+    )
+    for seal in seals:
+        yield from wrapped(
+            f"business day {order['business_date']} of this store is sealed: act {seal['seal_no']} of the ledger, "
+            f"{moment(seal['sealed_at'])}"
+        )
+    if not seals:
+        yield "  its business day is not sealed"
+    for each in records(db, "from mart.restatements where order_id = ? order by number", [order["order_id"]]):
+        before = f", restated before by {money(each['restated_before'])}" if each["restated_before"] else ""
+        state = f"posted to {plain(each['posted_period'])}" if each["posted_period"] else "open"
+        yield from wrapped(
+            f"restatement {each['number']}: {each['part']} of {each['sealed_business_date']} ({each['sale_class']}), "
+            f"sealed {money(each['sealed'])}{before}, now {money(each['now'])}, "
+            f"difference {money(each['difference'])}; {each['cause']}, found {moment(each['detected_at'])}, "
+            + (state if each["is_seal_in_force"] else "its seal was reopened")
+        )
 
 
 def _change(change: Mapping[str, Any]) -> str:

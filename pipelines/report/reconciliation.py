@@ -84,16 +84,16 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     left_out = reconciled.without_a_day()
     if left_out:
-        yield from wrapped(f"{left_out:,} orders are in no span of days: their business day is not known.", 0)
-    found = [f"{number:,} {what}" for what, number in reconciled.variances().items() if number]
+        yield from wrapped(f"Orders in no span of days, as their business day is not known: {left_out:,}.", 0)
+    found = [f"{what}: {number:,}" for what, number in reconciled.variances().items() if number]
     if not found:
         yield "Balanced: no variances."
         return
     yield from wrapped(f"Variances: {', '.join(found)}.", 0)
-    yield from wrapped(
-        "Look next: `ordermart explain order ID`, mart.order_reconciliation where verdict is not balanced, or --xlsx.",
-        0,
-    )
+    worst = reconciled.largest_breaks()
+    if worst:
+        ids = ", ".join(map(str, worst))
+        yield from wrapped(f"Off by most: {ids}. Look next: `ordermart explain order {worst[0]}`.", 0)
 
 
 def _sum(amount: Any) -> str:

@@ -29,19 +29,22 @@ p{margin:.25rem 0}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:6px;margin-top:.5rem}
 table{border-collapse:collapse;width:100%;font-size:13px}
 th,td{padding:.3rem .55rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-th{background:var(--head);position:sticky;top:0;overflow-wrap:anywhere;min-width:4.5rem}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}td.x{color:var(--soft)}
+th,th.n{background:var(--head);position:sticky;top:0;white-space:normal;min-width:4.2rem}td{min-width:3rem}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n,td.k{white-space:nowrap}td.x{color:var(--soft)}
 tr:last-child td{border-bottom:0}
 nav a{margin-right:1rem}
 @media (max-width:44rem){body{padding:.75rem}.wide{border:0}thead{display:none}
 table,tbody,tr,td{display:block}tr{border:1px solid var(--line);border-radius:6px;margin:.5rem 0;padding:.35rem .6rem}
-td,td.n{display:flex;justify-content:space-between;gap:1rem;border:0;padding:.12rem 0;text-align:right;
+td,td.n,td.k{display:flex;justify-content:space-between;gap:1rem;border:0;padding:.12rem 0;text-align:right;
 white-space:normal;overflow-wrap:anywhere}
 td::before{content:attr(data-name);color:var(--soft);text-align:left;flex:none;max-width:55%}td.x{display:none}}
 @media print{@page{size:A4 landscape;margin:10mm}body{max-width:none;padding:0;font-size:10px}nav{display:none}
-.wide{overflow:visible;border:0}table{font-size:6.5px}th,td{padding:1px 3px;min-width:0}td.n{white-space:normal}
+.wide{overflow:visible;border:0}table{font-size:6.5px}th,th.n,td{padding:1px 3px;min-width:0}td.n{white-space:normal}
 th{position:static}thead{display:table-header-group}tr{break-inside:avoid}}
 """
+# A row of the page names no line of the summary: nothing is added up here.
+_LINE = "line"
+_KINDS = {"count": "n", "amount": "n", "day": "k", "id": "k", "clock": "k", "instant": "k"}
 _SUMMARY = (Column("currency", "text"), Column("sale_class", "text"), *MEASURES)
 
 
@@ -90,24 +93,26 @@ def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterat
                 f'<p class="bad">The first {most_rows:,} of {rows:,} rows; all are in the workbook '
                 "(<code>ordermart reconcile --xlsx FILE</code>).</p>"
             )
+        shown = [place for place, column in enumerate(each.columns) if column.name != _LINE]
         if rows:
-            yield from _table(each.columns, each.rows(reconciled.db, most_rows))
+            columns = [each.columns[place] for place in shown]
+            yield from _table(columns, ([row[place] for place in shown] for row in each.rows(reconciled.db, most_rows)))
         else:
             yield "<p>none</p>"
     yield "</body></html>"
 
 
 def _verdict(reconciled: Reconciliation) -> str:
-    found = [f"{number:,} {what}" for what, number in reconciled.variances().items() if number]
+    found = [f"{what}: {number:,}" for what, number in reconciled.variances().items() if number]
     left_out = reconciled.without_a_day()
-    lacks = f"<p>{left_out:,} orders are in no span of days: their business day is not known.</p>" if left_out else ""
+    lacks = f"<p>Orders in no span of days, as their business day is not known: {left_out:,}.</p>" if left_out else ""
     if found:
         return f'<p class="bad">Variances: {_text(", ".join(found))}</p>{lacks}'
     return f'<p class="good">Balanced: no variances</p>{lacks}'
 
 
 def _table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    kinds = ["n" if column.kind in {"count", "amount"} else "" for column in columns]
+    kinds = [_KINDS.get(column.kind, "") for column in columns]
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(
         f"<th{_class(kind)}>{column.name.replace('_', ' ')}</th>" for kind, column in zip(kinds, columns, strict=True)

@@ -17,10 +17,11 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
+from pipelines.finance.restating import build_and_record
 from pipelines.landing import land_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import build, publish
+from pipelines.warehouse import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,13 @@ class World:
         new_key_file(self.keys)
         self._landed = 0
 
+    @classmethod
+    def at(cls, folder: Path) -> World:
+        """Return the world that a copied folder holds."""
+        made = cls.__new__(cls)
+        made.folder, made.file, made.keys, made._landed = folder, folder / "ordermart.toml", folder / "keys.json", 100
+        return made
+
     @property
     def environ(self) -> dict[str, str]:
         """What the environment says beside the settings file."""
@@ -80,8 +88,8 @@ class World:
             land_files(self.settings, vault, kind, files, observed_at=at)
 
     def publish(self) -> None:
-        """Build and publish."""
-        publish(self.settings, build(self.settings))
+        """Build, record what changed in sealed days, and publish, as a night does."""
+        publish(self.settings, build_and_record(self.settings))
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """Open the current release as an analyst would, in no particular timezone."""
@@ -204,6 +212,21 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     made.land("stores", STORES)
     made.land("orders", [order(11, status="preparing", tip=0, total_price=27.5)], SEEN - dt.timedelta(hours=9))
     made.land("orders", everything())
+    made.publish()
+    return made
+
+
+@pytest.fixture(scope="session")
+def closed_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Publish two orders, seal their day, and publish again with one of them changed and a third one."""
+    made = World(tmp_path_factory.mktemp("closed"), SETTINGS)
+    made.land("stores", STORES)
+    made.land("orders", [order(1), order(2)])
+    made.publish()
+    sealed = made.command("close", "2026-11-01", "--with-exceptions", "a test")
+    assert sealed.returncode == 0, sealed.stderr
+    later = SEEN + dt.timedelta(days=3)
+    made.land("orders", [order(1, tip=3, total_price=30.5), order(3)], later)
     made.publish()
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from conftest import World
 
 
+GOLDEN = Path(__file__).parent / "golden"
+
+
 def told(world: World, order_id: int) -> str:
     """Return a receipt as one text."""
     with world.open() as db:
@@ -23,6 +27,13 @@ def told(world: World, order_id: int) -> str:
 def ids(world: World) -> list[int]:
     """Return every order of the release."""
     return [order_id for (order_id,) in world.all("select order_id from core.orders order by order_id")]
+
+
+@pytest.mark.parametrize("order_id", [11, 14, 31])
+def test_a_receipt_is_the_one_on_file(world: World, order_id: int) -> None:
+    """Changed over time, off in its lines, beyond 15 digits: each receipt is golden to the letter."""
+    golden = (GOLDEN / f"receipt-{order_id}.txt").read_text(encoding="utf-8")
+    assert re.sub(r"load \d{8}T\d+-[0-9a-f]+", "load LOAD", told(world, order_id)) + "\n" == golden
 
 
 def test_every_amount_names_its_place(world: World) -> None:

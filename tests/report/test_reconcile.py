@@ -30,9 +30,8 @@ Counted, EUR: 2 orders
   2026-11-02       2           52.00           51.00         0.00      1     0
              residuals: totals -3.00
 
-Variances: 1 breaks.
-Look next: `ordermart explain order ID`, mart.order_reconciliation where verdict
-  is not balanced, or --xlsx.
+Variances: breaks: 1.
+Off by most: 22. Look next: `ordermart explain order 22`.
 """
 
 
@@ -70,7 +69,7 @@ def test_sale_classes_and_currencies_stand_apart(world: World) -> None:
 def test_a_span_says_which_orders_it_cannot_hold(world: World) -> None:
     """Orders without a business day are in no span, and it is said how many they are."""
     lines = told(world, Selection.between("2026-11-01", "2026-11-30"))
-    assert "1 orders are in no span of days: their business day is not known." in lines
+    assert "Orders in no span of days, as their business day is not known: 1." in lines
     assert not any(line.startswith("  no day") for line in lines)
 
 

@@ -1,0 +1,88 @@
+"""What receipts, the reconciliation and the workbook tell of closed days."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.released import released
+from pipelines.finance.workbook import write_workbook
+from pipelines.report.explain import receipt
+from pipelines.report.reconciliation import reconciliation_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Workbook, World
+
+
+def told(world: World, order_id: int) -> str:
+    """Return a receipt as one text, its lines joined."""
+    with world.open() as db:
+        return re.sub(r"\n {4}", " ", "\n".join(receipt(db, order_id)))
+
+
+def test_a_receipt_names_the_seal_and_what_was_restated(closed_world: World) -> None:
+    """The seal of its day, and each part that differs with what was sealed, what is now and why."""
+    changed = told(closed_world, 1)
+    assert re.search(r"business day 2026-11-01 of this store is sealed: act \d+ of the ledger, 20", changed)
+    assert re.search(
+        r"tip of 2026-11-01 \(counted\), sealed 0\.00, now 3\.00, difference 3\.00; changed_by_partner, .*, open",
+        changed,
+    )
+    assert "late_order" in told(closed_world, 3)
+    untouched = told(closed_world, 2)
+    assert "restatement" not in untouched
+    assert "is sealed" in untouched
+
+
+def test_open_restatements_are_variances(closed_world: World) -> None:
+    """Orders that all balance are no balance while a closed day has open restatements: exit 3."""
+    with released(closed_world.settings) as release:
+        lines = list(reconciliation_lines(reconciliation(release, Selection())))
+        number = release.con.execute("select count(*) from mart.restatements").fetchone()
+    assert number is not None
+    assert f"Variances: open restatements: {number[0]}." in lines
+    day = next(line for line in lines if line.startswith("  2026-11-01"))
+    assert day.split()[-2:] == ["0", str(number[0])]
+    assert closed_world.command("reconcile").returncode == 3
+    assert closed_world.command("reconcile", "--to", "2026-10-31").returncode == 0
+
+
+def test_the_workbook_adds_up_what_is_open(
+    closed_world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """Each restatement is a row, and the summary has live sums of the open ones by part."""
+    path = tmp_path / "book.xlsx"
+    with released(closed_world.settings) as release:
+        write_workbook(reconciliation(release, Selection()), path)
+    book = read_workbook(path)
+    rows = book.rows("restatements")
+    tip = next(row for row in rows if row["part"].value == "tip" and row["order_id"].value == "1")
+    assert (tip["difference"].value, tip["state"].value, tip["timezone"].value) == (
+        "3.0000",
+        "open",
+        "America/New_York",
+    )
+    assert tip["number"].is_text
+    cells = book.sheets["summary"]
+    row = next(place[1:] for place, cell in cells.items() if cell.value == "tip" and f"E{place[1:]}" in cells)
+    assert (cells[f"E{row}"].formula or "").startswith("SUMIFS('restatements'!")
+    assert Decimal(cells[f"E{row}"].value) == 3
+
+
+def test_a_posted_restatement_is_open_no_more(closed_world: World, tmp_path: Path) -> None:
+    """Posted to a period and published again, the same orders are balanced: exit 0."""
+    import shutil  # noqa: PLC0415 -- used here alone
+
+    copy = tmp_path / "copy"
+    shutil.copytree(closed_world.folder, copy, symlinks=True)
+    world = type(closed_world).at(copy)
+    assert world.command("restatements", "post", "--period", "2026-11").returncode == 0
+    world.publish()
+    done = world.command("reconcile")
+    assert (done.returncode, "Balanced: no variances." in done.stdout) == (0, True), done.stdout
+    assert "posted to 2026-11" in told(world, 1)
