@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from pipelines.finance.released import FinanceError, released
-from pipelines.ledger import Ledger, ledger_of, verify
+from pipelines.ledger import Ledger, Seals, ledger_of, verify
 from pipelines.ledger.closing import CLOSED, POSTED_ACT, REOPENED, RESTATED_ACT
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
@@ -51,7 +52,9 @@ TABLES = {
 _DAYS = ("business_date", "sealed_business_date")
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
 _READ_ME = """Evidence for {period}: {first} to {last}
-made {made} from release {release}
+made {made} from release {release}, published {published}
+
+Acts that are younger than the release are in ledger/ and seals.csv, and not in tables/ yet.
 
 ledger/          every act of the ledger, and the sealed rows (Parquet) of the acts about this period
 seals.csv        the orders of the period as they were sealed, under the seals in force
@@ -95,7 +98,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
         sealed = _ledger(ledger, period, draft)
         with released(settings) as release:
             absent = _tables(release, period, draft)
-            population = _seals(release, period, sealed, draft)
+            population = _seals(release, period, Seals(ledger.entries()), sealed, draft)
             drawn = _receipts(release, population, sample, seed, draft)
             _versions(release, draft)
             _read_me(release, period, draft, drawn, seed, len(population), absent)
@@ -149,32 +152,41 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
     return absent
 
 
-def _seals(release: Released, period: Period, sealed: list[Path], draft: Path) -> list[int]:
+def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], draft: Path) -> list[int]:
     """Write the sealed orders of the period, and return their ids; without a seal, those of the release."""
     days = f"business_date between date '{period.first_day}' and date '{period.last_day}'"
     if not sealed:
         rows = release.con.execute(f"select order_id from mart.orders where {days} order by order_id").fetchall()
         return [row[0] for row in rows]
     paths = ", ".join(_text(str(path)) for path in sealed)
-    in_force = """(
-        select seal_no from mart.sealed_days as days
-        where days.business_date = rows.business_date and days.store_id is not distinct from rows.store_id
-        limit 1
-    )"""
+    in_force = list(seals.rows())
+    rows = pa.table(
+        {
+            "day": pa.array([each.day for each in in_force], pa.date32()),
+            "store_id": pa.array([each.store_id for each in in_force], pa.int64()),
+            "is_every_store": pa.array([each.is_every_store for each in in_force], pa.bool_()),
+            "seal_no": pa.array([each.seal_no for each in in_force], pa.int64()),
+        }
+    )
+    release.con.register("day_seals", rows)
+    # By the ledger, not by the release: a day may have been sealed since the last build.
     release.con.execute(
         f"""
         create temp table seals as
-        select rows.* exclude (filename)
+        select sealed.* exclude (filename)
         from (
             select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as seal_no
             from read_parquet([{paths}], filename = true) where {days}
-        ) as rows
-        where seal_no = {in_force}
+        ) as sealed
+        left join day_seals as own
+            on sealed.business_date = own.day and sealed.store_id = own.store_id and not own.is_every_store
+        left join day_seals as every_store on sealed.business_date = every_store.day and every_store.is_every_store
+        where sealed.seal_no = if(own.day is null, every_store.seal_no, own.seal_no)
         """
     )
     _copy(release.con, "from seals order by business_date, order_id, seal_no", draft / "seals.csv")
-    rows = release.con.execute("select distinct order_id from seals order by order_id").fetchall()
-    return [row[0] for row in rows]
+    found = release.con.execute("select distinct order_id from seals order by order_id").fetchall()
+    return [row[0] for row in found]
 
 
 def _receipts(release: Released, population: list[int], sample: int, seed: int, draft: Path) -> int:
@@ -204,6 +216,7 @@ def _read_me(
         last=period.last_day,
         made=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         release=release.manifest.id,
+        published=release.manifest.published_at,
         receipts=drawn,
         seed=seed,
         population=f"the {population:,} orders of the period",

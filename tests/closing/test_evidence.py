@@ -78,6 +78,20 @@ def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: P
         make_pack(books.settings, period, tmp_path / "again")
 
 
+def test_a_day_that_was_sealed_since_the_release_is_in_the_pack(books: Any, tmp_path: Path) -> None:
+    """A pack made right after a closing has its orders; after the day was reopened it has none of them."""
+    books.land(1, created_at=OCTOBER, store_id=1)
+    books.publish()
+    books.close("2026-10-31")
+    period = period_of(books.settings, "2026-10")
+    make_pack(books.settings, period, tmp_path / "sealed")
+    assert (tmp_path / "sealed" / "seals.csv").read_text(encoding="utf-8").count("\n") == 2
+    books.reopen("2026-10-31", 1)
+    make_pack(books.settings, period, tmp_path / "reopened")
+    assert (tmp_path / "reopened" / "seals.csv").read_text(encoding="utf-8").count("\n") == 1
+    assert verified(tmp_path / "reopened").returncode == 0
+
+
 def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
     """Neither credentials nor keys, nor the body that may hold them, nor a path of this machine."""
     _, pack = made

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.finance.released import FinanceError
-from pipelines.ledger import verify
+from pipelines.ledger import LedgerError, verify
 
 OCTOBER, LAST = "2026-10-31T10:00:00Z", "2026-10-30T10:00:00Z"
 D30, D31 = date(2026, 10, 30), date(2026, 10, 31)
@@ -120,3 +120,12 @@ def test_another_rule_restates_lines_alone(october: Any) -> None:
         "where part = 'line_amount'"
     )
     assert sum(now for now, _ in sums) == sums[0][1] > 0
+
+
+def test_a_build_refuses_sealed_rows_that_were_changed(october: Any) -> None:
+    """A sealed file that is not the one that was sealed stops the build: nothing is restated against it."""
+    (entry,) = october.ledger.entries("closed")
+    path = october.ledger.folder / entry.file
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(LedgerError, match="is not what was sealed"):
+        october.publish()
