@@ -79,9 +79,9 @@ def main(arguments: list[str]) -> NoReturn:
 
 
 def test(programs: Path, arguments: list[str]) -> NoReturn:
-    """Become pytest, in the project's folder."""
+    """Become pytest, in the project's folder, with a worker for each core; a later `-n 0` takes one process."""
     os.chdir(ROOT)
-    become([str(programs / "python"), "-m", "pytest", *arguments])
+    become([str(programs / "python"), "-m", "pytest", "-n", "auto", "--dist", "loadfile", *arguments])
 
 
 def become(command: list[str]) -> NoReturn:

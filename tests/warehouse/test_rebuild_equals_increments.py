@@ -134,7 +134,7 @@ def _order(
     return document
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(LOADS, st.permutations(range(7)), st.sets(st.integers(0, 6), max_size=4))
 def test_a_few_histories(
     world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]
@@ -144,7 +144,8 @@ def test_a_few_histories(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.timeout(1200)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(LOADS, st.permutations(range(7)), st.sets(st.integers(0, 6), max_size=4))
 def test_many_histories(
     world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]
