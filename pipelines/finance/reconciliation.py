@@ -152,10 +152,11 @@ class Reconciliation:
 
     def different_totals(self) -> int:
         """Return how many control totals state other than the orders come to."""
-        if "audit.control_totals" not in self.tables:
-            return 0
-        where = f"comparison = 'different' and {self.selection.where()}"
-        return int(records(self.db, f"select count(*) as n from audit.control_totals as rows where {where}")[0]["n"])
+        return self._count("audit.control_totals", "comparison = 'different'")
+
+    def possible_duplicates(self) -> int:
+        """Return how many orders may repeat another one: a suspicion, no variance."""
+        return self._count("audit.possible_duplicate_orders", "true")
 
     def largest_breaks(self, most: int = 5) -> list[int]:
         """Return the ids of the orders that are off by most, the worst first."""
@@ -186,6 +187,12 @@ class Reconciliation:
     def has_restatements(self) -> bool:
         """Whether the release knows of closed days."""
         return "mart.restatements" in self.tables
+
+    def _count(self, table: str, condition: str) -> int:
+        if table not in self.tables:
+            return 0
+        query = f"select count(*) as n from {table} as rows where {condition} and {self.selection.where()}"
+        return int(records(self.db, query)[0]["n"])
 
     def _open_by_day(self) -> dict[tuple[Any, ...], int]:
         if not self.has_restatements:

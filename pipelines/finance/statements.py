@@ -20,6 +20,10 @@ def statements(reconciled: Reconciliation) -> str:
     parts = [_release(reconciled), _rules(), _answers(), _verdicts(reconciled)]
     if "audit.control_totals" in reconciled.tables:
         parts.append(_totals(reconciled))
+    if "audit.status_evidence" in reconciled.tables:
+        parts.append(_statuses())
+    if "audit.possible_duplicate_orders" in reconciled.tables:
+        parts.append(_duplicates(reconciled))
     parts.append(_findings())
     return f"select section, item, says, orders, amount from ({' union all '.join(parts)}) order by place, item"
 
@@ -83,8 +87,24 @@ def _totals(reconciled: Reconciliation) -> str:
     return f"select {fields} from audit.control_totals as rows where {reconciled.selection.where()}"
 
 
+def _statuses() -> str:
+    says = (
+        "concat_ws('; ', 'taken as ' || sale_class, 'of a total of zero: ' || zero_count, "
+        "'moved on: ' || nullif(moved_on_count, 0) || ' (' || array_to_string(moved_on_to, ', ') || ')', currency)"
+    )
+    item = "coalesce(status, 'no status')"
+    fields = _FIELDS.format(16, "'statuses, all days'", item, says, "orders", "total_price")
+    return f"select {fields} from audit.status_evidence"
+
+
+def _duplicates(reconciled: Reconciliation) -> str:
+    says = "'may repeat order ' || repeats_order_id || ', ' || seconds_later || ' seconds later'"
+    fields = _FIELDS.format(17, "'possible duplicates'", "cast(order_id as varchar)", says, _NONE, "total_price")
+    return f"select {fields} from audit.possible_duplicate_orders as rows where {reconciled.selection.where()}"
+
+
 def _findings() -> str:
-    fields = _FIELDS.format(16, "'findings, all days'", "item", "says", "orders", _NO_AMOUNT)
+    fields = _FIELDS.format(18, "'findings, all days'", "item", "says", "orders", _NO_AMOUNT)
     return (
         f"select {fields} from (select check_name as item, 'rows in audit.findings' as says, count(*) as orders "
         "from audit.findings group by all)"

@@ -86,6 +86,7 @@ def _summary(
     sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
 ) -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
+    sheet.tall(2)
     _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
     _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
     variances = reconciled.variances()

@@ -71,6 +71,8 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     rule = line_rule(db, checked.get("subtotal_rule"))
     yield from _head(order)
     yield from _document(db, order)
+    if "audit.possible_duplicate_orders" in tables:
+        yield from _repeats(db, order_id)
     yield from _lines(db, tables, order_id, rule)
     if "mart.price_variances" in tables:
         yield from menu_prices(db, order_id)
@@ -117,6 +119,14 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     ):
         yield from wrapped(
             f"A later answer was not taken, {moment(each['last_seen_at'])}: {_refusal(each)}. What follows is older."
+        )
+
+
+def _repeats(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
+    for each in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order_id]):
+        yield from wrapped(
+            f"It may repeat order {each['repeats_order_id']}: same customer, store and lines, "
+            f"{each['seconds_later']:,} seconds later."
         )
 
 

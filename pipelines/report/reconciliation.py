@@ -85,6 +85,9 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     left_out = reconciled.without_a_day()
     if left_out:
         yield from wrapped(f"Orders in no span of days, as their business day is not known: {left_out:,}.", 0)
+    suspected = reconciled.possible_duplicates()
+    if suspected:
+        yield from wrapped(f"Orders that may repeat another: {suspected:,}, see audit.possible_duplicate_orders.", 0)
     found = [f"{what}: {number:,}" for what, number in reconciled.variances().items() if number]
     if not found:
         yield "Balanced: no variances."

@@ -225,7 +225,7 @@ def closed_world(tmp_path_factory: pytest.TempPathFactory) -> World:
     made.publish()
     sealed = made.command("close", "2026-11-01", "--with-exceptions", "a test")
     assert sealed.returncode == 0, sealed.stderr
-    later = SEEN + dt.timedelta(days=3)
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)  # after the seal, by the clock that sealed
     made.land("orders", [order(1, tip=3, total_price=30.5), order(3)], later)
     made.publish()
     return made

@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
+from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.worklist import WorkList
 from pipelines.report.explain import receipt
 from pipelines.report.text import fitted, money, plain, width
 
@@ -150,3 +153,43 @@ def test_texts_keep_their_columns() -> None:
     assert fitted("寿司セット", 6) == "寿司… "
     assert width(fitted("é", 4)) == 4
     assert plain("a\nb\tc\u2028d") == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}d"
+
+
+def test_a_table_that_disagrees_is_told(world: World, tmp_path: Path) -> None:
+    """Sums are worked out anew: an amount of the release that is another one is named, beside our own."""
+    release = world.settings.data_dir / "published" / "current" / "ordermart.duckdb"
+    wrong = tmp_path / "wrong.duckdb"
+    wrong.write_bytes(release.read_bytes())
+    with duckdb.connect(str(wrong)) as db:
+        db.execute("update mart.order_lines set line_amount = 99 where order_id = 12 and line_no = 1")
+        db.execute("update mart.order_reconciliation set total_residual = 7 where order_id = 12")
+        said = "\n".join(receipt(db, 12))
+    assert "line amount = 2 × 10.50 + 2 × (1 × 1.25) = 23.50" in said
+    assert "mart.order_lines has 99.00: tell who keeps the pipeline" in said
+    assert "mart.order_reconciliation has 7.00: tell who keeps the pipeline" in said
+
+
+def test_the_work_list_is_asked_about_an_unknown_order(world: World) -> None:
+    """Waiting, given up as a dead letter, or not known to the service: each is said, with who asked for it."""
+    with WorkList(inbox_path(world.settings.data_dir)) as work:
+        work.add("orders", [77, 78], "asked for")
+        work.started("orders", [78])
+        work.failed("orders", 78, "timeout")
+    waiting, dead = (world.command("explain", "order", each).stderr for each in ("77", "78"))
+    assert "The work list: it is to be fetched, due 20" in waiting
+    assert "asked for by: asked for; tries: 0" in waiting
+    assert "it could not be fetched (timeout); `ordermart retry` takes it up again" in dead
+
+
+def test_an_older_release_is_explained_as_far_as_it_goes(world: World, tmp_path: Path) -> None:
+    """Without the tables that came later a receipt leaves out what they tell, and nothing else."""
+    release = world.settings.data_dir / "published" / "current" / "ordermart.duckdb"
+    older = tmp_path / "older.duckdb"
+    older.write_bytes(release.read_bytes())
+    with duckdb.connect(str(older)) as db:
+        for table in ("mart.order_lines", "mart.price_variances", "audit.order_rules", "core.order_versions"):
+            db.execute(f"drop table {table}")
+        said = "\n".join(receipt(db, 11))
+    assert "/items/0/modifiers/0/price" in said
+    assert "line amount" not in said
+    assert "Versions" not in said

@@ -30,6 +30,7 @@ Counted, EUR: 2 orders
   2026-11-02       2           52.00           51.00         0.00      1     0
              residuals: totals -3.00
 
+Orders that may repeat another: 1, see audit.possible_duplicate_orders.
 Variances: breaks: 1.
 Off by most: 22. Look next: `ordermart explain order 22`.
 """

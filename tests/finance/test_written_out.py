@@ -1,0 +1,54 @@
+"""The arithmetic that a receipt writes out, against the rules' names and apart from the tables' SQL."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+
+from pipelines.report.arithmetic import line_rule, total_rule
+from pipelines.warehouse import catalogue
+
+PARTS = {"subtotal_price": "subtotal", "delivery_price": "delivery", "tip": "tip", "discount": "discount"}
+
+
+def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world: Any) -> None:
+    """Under each rule of the catalogue the lines and parts written out add up to what the rule's name says."""
+    orders = make_orders(5, 12, 3)
+    state(orders, "unit_price/no_modifiers/all_add/before_discount/unrounded", "observed/unrounded")
+    with duckdb.connect() as db:
+        db.execute("create schema audit")
+        db.execute(f"create table audit.formula_rules as {catalogue.table('audit.formula_rules').sql}")
+        names = db.execute("select part, rule from audit.formula_rules order by all").fetchall()
+        for part, name in names:
+            for order in orders if part == "subtotal" else orders[:3]:
+                if part == "subtotal":
+                    assert subtotal(db, name, order) == world.subtotal_by(full(name), order), (name, order)
+                else:
+                    stated = {column: getattr(order, field) for column, field in PARTS.items()}
+                    written, total = total_rule(db, name).total(stated | {"loyalty_discount": order.loyalty})
+                    assert total == world.total_by(name, order), (name, written)
+    assert len(names) > 900
+
+
+def full(name: str) -> str:
+    """Return the rule's name with all five answers: one without modifiers leaves out what is done by action."""
+    parts = name.split("/")
+    return name if len(parts) == 5 else "/".join([*parts[:2], "all_add", *parts[2:]])
+
+
+def subtotal(db: duckdb.DuckDBPyConnection, name: str, order: Any) -> Decimal:
+    """Return the subtotal of an order by the lines written out."""
+    rule = line_rule(db, name)
+    assert rule is not None
+    amounts = [
+        rule.line(
+            {"price": line.price, "quantity": line.quantity},
+            [{"price": each.price, "quantity": each.quantity, "action": each.action} for each in line.modifiers],
+        )[1]
+        for line in order.lines
+    ]
+    taken_off = order.discount if rule.takes_discount_off else Decimal(0)
+    result = sum(amounts, Decimal(0)) - taken_off
+    return rule.rounding.of(result) if rule.rounding.per == "order" else result
