@@ -82,7 +82,8 @@ offers as (
         and items.modifier_id is not distinct from offers.modifier_id
         and (offers.offered_from is null or offers.offered_from <= orders.created_at)
         and (offers.offered_until is null or offers.offered_until > orders.created_at)
-    where items.modifier_no is null or items.modifier_id is not null
+    where orders.is_menu_known
+        and (items.modifier_no is null or items.modifier_id is not null)
     group by items.order_id, items.line_no, items.modifier_no
 )
 
@@ -127,8 +128,7 @@ select
     items.price - menu_delivery_price as delivery_price_drift,
 from items
 inner join orders on items.order_id = orders.order_id
-left join offers
-    on orders.is_menu_known
-    and items.order_id = offers.order_id
+left join offers -- by equal keys alone: any other condition compares each with each
+    on items.order_id = offers.order_id
     and items.line_no = offers.line_no
     and items.modifier_no is not distinct from offers.modifier_no
