@@ -146,7 +146,7 @@ class Sheet:
         """Write a text, which stays one whatever it looks like."""
         if look in {"text", "prose", "label"} and text.startswith(_LIKE_A_FORMULA):
             look = "like a formula"
-        if len(text.encode("utf-16-le")) // 2 > _LONGEST:
+        if len(text) > _LONGEST // 2 and len(text.encode("utf-16-le")) // 2 > _LONGEST:
             text = text[: _LONGEST // 2] + "… (cut)"
         self._held(self._sheet.write_string(self.row, column, text, self._looks[look]), column)
 
@@ -227,7 +227,7 @@ class Sheet:
 
 def is_long(amount: Any) -> bool:
     """Tell whether an amount has more digits than a spreadsheet keeps."""
-    if not isinstance(amount, Decimal):
+    if not isinstance(amount, Decimal) or -BEYOND < amount < BEYOND:
         return False
     return len(f"{abs(amount):f}".replace(".", "").strip("0")) > _DIGITS
 
