@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,10 +12,12 @@ from pipelines.report.reconciliation import reconciliation_lines
 from pipelines.report.text import width
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import World
 
+RULE = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 BERLIN = """\
 Reconciliation: all business days, store 4
   release RELEASE
@@ -116,3 +118,23 @@ def test_what_cannot_be_done_ends_with_1(world: World, tmp_path: Path) -> None:
     lost = world.command("reconcile", "--xlsx", str(tmp_path / "no" / "book.xlsx"))
     assert (lost.returncode, lost.stderr.count("\n")) == (1, 1)
     assert "book.xlsx cannot be written" in lost.stderr
+
+
+def test_a_control_total_that_differs_is_a_variance(
+    world_of: Callable[..., World], make_order: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Orders that all balance, but come to other than finance's own total: exit 3 until the totals agree."""
+    world = world_of(
+        tmp_path / "totals", '[sales]\ncounted = ["delivered"]\n[formula]\nsubtotal_rule = "' + RULE + '"\n'
+    )
+    world.land("orders", [make_order(1)])
+    world.publish()
+    assert world.command("reconcile").returncode == 0
+    for amount, code in (("27.51", 3), ("27.50", 0)):
+        file = tmp_path / "totals.csv"
+        header = "day,store_id,orders,amount,money_part,sale_classes"
+        file.write_text(f"{header}\n2026-11-01,3,1,{amount},total_price,counted\n", encoding="utf-8")
+        assert world.command("totals", "import", str(file)).returncode == 0
+        world.publish()
+        done = world.command("reconcile")
+        assert (done.returncode, "control totals that differ: 1" in done.stdout) == (code, code == 3), done.stdout
