@@ -6,6 +6,8 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
 from pipelines.finance.workbook import write_workbook
@@ -74,6 +76,7 @@ def test_the_workbook_adds_up_what_is_open(
     assert Decimal(cells[f"E{row}"].value) == 3
 
 
+@pytest.mark.slow
 def test_a_posted_restatement_is_open_no_more(closed_world: World, tmp_path: Path) -> None:
     """Posted to a period and published again, the same orders are balanced: exit 0."""
     import shutil  # noqa: PLC0415 -- used here alone

@@ -120,6 +120,7 @@ def test_what_cannot_be_done_ends_with_1(world: World, tmp_path: Path) -> None:
     assert "book.xlsx cannot be written" in lost.stderr
 
 
+@pytest.mark.slow
 def test_a_control_total_that_differs_is_a_variance(
     world_of: Callable[..., World], make_order: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
