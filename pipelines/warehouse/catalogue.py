@@ -79,6 +79,11 @@ class Table:
         return self.contract.about()
 
     @property
+    def is_step(self) -> bool:
+        """Whether it is but a step on the way to other tables, which no release holds: its contract says so."""
+        return "\nFor machines:" in self.description
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns in order, as the contract says."""
         return self.contract.columns()
@@ -139,6 +144,12 @@ def tables() -> tuple[Table, ...]:
         {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
     )
     return tuple(found[name] for name in order.static_order())
+
+
+@functools.cache
+def released() -> tuple[Table, ...]:
+    """Return the tables that a release holds: all but steps."""
+    return tuple(table for table in tables() if not table.is_step)
 
 
 @functools.cache

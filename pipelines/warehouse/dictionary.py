@@ -43,17 +43,16 @@ def dictionary() -> str:
 
 
 def _lines() -> Iterator[str]:
-    tables = sorted(catalogue.tables(), key=lambda table: table.name)
+    tables = sorted(catalogue.released(), key=lambda table: table.name)
+    steps = sorted(set(catalogue.tables()) - set(tables), key=lambda table: table.name)
     yield _HEAD
     for schema, says in _SCHEMAS.items():
         yield f"- **{schema}**: {says}"
         for table in tables:
-            if table.name.startswith(f"{schema}.") and not _is_step(table):
-                yield _entry(table)
-    yield "- **for machines**: steps on the way to tables above, which are what to read."
-    for table in tables:
-        if _is_step(table):
-            yield _entry(table)
+            if table.name.startswith(f"{schema}."):
+                yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
+    yield "- **in no release**: steps on the way to tables above, in `data/warehouse/` alone."
+    yield from (f"  - {table.name}: {_grain(table)}" for table in steps)
     yield ""
     yield "## Macros\n"
     yield "In the DuckDB file of a release, opened itself: `from orders_as_of(timestamptz '2026-11-20 10:00:00Z')`.\n"
@@ -86,14 +85,6 @@ def _section(table: Table) -> Iterator[str]:
         yield "Claims:\n"
         yield from (f"- {_claim(check.claim)} ({check.severity}: `{check.name}`)" for check in claims)
         yield ""
-
-
-def _is_step(table: Table) -> bool:
-    return "\nFor machines:" in table.description
-
-
-def _entry(table: Table) -> str:
-    return f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
 
 
 def _grain(table: Table) -> str:

@@ -42,7 +42,7 @@ def write_parquet(
     con.execute(
         f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
     )
-    for table in catalogue.tables():
+    for table in catalogue.released():
         schema, _, name = table.name.partition(".")
         folder = release / "parquet" / schema / name
         folder.mkdir(parents=True)

@@ -68,6 +68,9 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
             files = write_parquet(con, draft, last, known.files if known else [])
             rows = _rows(con)
             con.execute("drop schema warehouse.build cascade")
+            for table in catalogue.tables():
+                if table.is_step:
+                    con.execute(f"drop table warehouse.{table.name}")
         with duckdb.connect(str(draft / DATABASE)) as released:
             create_macros(released)
     (draft / DATABASE).chmod(0o444)
@@ -107,7 +110,7 @@ def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, dict[str, 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     counts = {}
-    for table in catalogue.tables():
+    for table in catalogue.released():
         row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
         counts[table.name] = int(row[0]) if row else 0
     return counts

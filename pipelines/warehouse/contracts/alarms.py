@@ -31,6 +31,7 @@ class Silences(Contract, table="audit.silences", scope="all", key=("store_id", "
 class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note")):
     """One row per load and way in which its new documents are not as documented.
 
+    For machines: a step on the way to audit.drift, which is what to read.
     Source: the gate's notes on every document that the load brought, whether or not later ones replaced it.
     """
 

@@ -57,6 +57,7 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
 class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",)):
     """One row per field of the menu document: how often it is there, and between what it lies.
 
+    For machines: a step on the way to audit.field_profile, which is what to read.
     Source: menus as last observed, with their groups, prices, products, modifiers and references.
     """
 

@@ -16,6 +16,7 @@ class DailyQuestionCases(
 ):
     """One row per business day, open question about orders, whether they bear out what is assumed, and currency.
 
+    For machines: a step on the way to audit.questions, which is what to read.
     Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
     Trap: an order stands under every question that it can answer; do not add questions up.
     """
