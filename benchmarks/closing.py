@@ -157,7 +157,7 @@ def _compare(settings: Any, file: Path) -> None:
         for schema in ("raw", "mart"):
             con.execute(f"create schema {schema}")
         started = time.perf_counter()
-        create_sources(con, settings.data_dir, "raw.day_seals", "raw.sealed_orders", "raw.restated")
+        create_sources(con, settings, "raw.day_seals", "raw.sealed_orders", "raw.restated")
         opened = time.perf_counter() - started
         con.execute(f"attach '{file}' as made (read_only)")
         con.execute("create view mart.order_reconciliation as from made.mart.order_reconciliation")

@@ -14,7 +14,7 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.assets.lock import run_lock
 from pipelines.assets.raw import SAID
-from pipelines.report.summary import Night
+from pipelines.report.summary import Night, current_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,7 @@ def run_night(
     Raise RunLockedError at once when another run holds the lock. A failed job raises nothing: its errors are told.
     """
     with run_lock(settings.data_dir, "ordermart run"):
+        before = current_release(settings)
         dagster_home(settings.data_dir)
         with dg.DagsterInstance.get() as instance:
             result = job.execute_in_process(
@@ -69,10 +70,12 @@ def run_night(
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
             )
+        after = current_release(settings)
     evaluations = result.get_asset_check_evaluations()
     return Night(
         published=result.success,
         run_id=result.run_id,
+        is_new=after != before,
         landed=_landed(result),
         errors=tuple(_errors(result)),
         failing=tuple(

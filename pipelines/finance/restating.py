@@ -136,7 +136,7 @@ def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(":memory:") as con:
         con.execute("set timezone = 'UTC'")
         con.execute("create schema raw")
-        create_sources(con, settings.data_dir, *_SOURCES)
+        create_sources(con, settings, *_SOURCES)
         yield con
 
 

@@ -1,6 +1,7 @@
 """Say what came that was never seen before, and which stores fell silent.
 
-Drift is told since the release before: of loads that it did not have. Knows nothing of how either is found.
+Drift is told once, by the run that published a release: of loads that the release before did not have. Knows nothing of
+how either is found.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _SILENT = """
 """
 
 
-def alarms(db: duckdb.DuckDBPyConnection, release: Path) -> Iterator[str]:
+def alarms(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Iterator[str]:
     """Yield lines on drift since the release before this one, and on silences that go on; none where all is usual.
 
-    `db` is this release, opened.
+    `db` is this release, opened; `is_new` says that this run published it: drift was told when it was new.
     """
-    known = _last_load(release)
+    known = _last_load(release) if is_new else None
     new = db.execute(_NEW, [known]).fetchall() if known else []
     if new:
         yield f"New since the last release: {len(new):,} (audit.drift)"

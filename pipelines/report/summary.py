@@ -33,13 +33,14 @@ TRY = (
 
 @dataclass(frozen=True)
 class Night:
-    """What one run of the job did.
+    """What one run of the job did; `published` where it ended well.
 
     `landed` is kind → verdict → bodies, `failing` is (table, check, violations), `errors` are sentences.
     """
 
     published: bool
     run_id: str
+    is_new: bool = True  # another release than before; a run that changed nothing leaves the last one
     landed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     failing: tuple[tuple[str, str, int], ...] = ()
     checks: int = 0
@@ -77,7 +78,7 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
     release = current_release(settings)
     yield ""
     if night.published:
-        yield f"Published {release}"
+        yield f"Published {release}" if night.is_new else f"Nothing changed: the last release stands, {release}"
     else:
         yield "FAILED. Nothing was published; " + (
             f"the last release stands: {release}" if release else "there is no release yet."
@@ -123,7 +124,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         for currency, sale_class, number, total in money:
             amount = f"{total:,.2f}" if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
-        yield from alarms(db, release)
+        yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
     failing = len(night.failing)

@@ -45,10 +45,10 @@ def build(
     guard_source(settings)
     file = warehouse_file(settings.data_dir)
     raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
-    now = Memory(fingerprint_of(settings), states(settings.data_dir))
+    now = Memory(fingerprint_of(settings), states(settings))
     show = progress or (lambda _what, _done, _total: None)
     with session(settings) as con:
-        create_sources(con, settings.data_dir)
+        create_sources(con, settings)
         why = "a full rebuild was asked for" if full else "" if file.exists() else "there was no warehouse yet"
         if not why:
             with attached(con, file):

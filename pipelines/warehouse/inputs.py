@@ -13,7 +13,7 @@
 | raw.settings | one row: what the settings file answers |
 | raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
-| raw.assumptions | what the interface does not show, and what the settings file assumes instead |
+| raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 | raw.plans | what was planned night by night, and what came of it: a source |

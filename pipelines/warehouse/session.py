@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.settings import settings_hash
-from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import catalogue, inputs, zones
 from pipelines.warehouse.states import create_states
 
@@ -49,7 +48,6 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
         _create_settings(con, settings)
-        _create_assumptions(con, settings)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
 
@@ -174,18 +172,6 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             settings.formula.tolerated_noise,
             settings.finance.currency,
             settings.finance.duplicate_minutes,
-        ],
-    )
-
-
-def _create_assumptions(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    columns = inputs.RAW["raw.assumptions"]
-    con.execute(f"create table raw.assumptions ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
-    con.executemany(
-        f"insert into raw.assumptions values ({', '.join('?' for _ in columns)})",
-        [
-            (number, each.question, each.section, each.not_shown, assumed, each.ask)
-            for number, each, assumed in assumptions(settings)
         ],
     )
 

@@ -1,4 +1,4 @@
-"""Inputs of a build that no load brings: acts of the ledger, and logs that other rooms keep.
+"""Inputs of a build that no load brings: acts of the ledger, logs that other rooms keep, and what settings assume.
 
 Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
 that it read; a table is made anew when a source that it reads has another one. A table of scope order (menu, store)
@@ -9,6 +9,8 @@ it has. Knows nothing of what tables make of them.
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from pipelines.inbox.plans import plans, plans_state
 from pipelines.landing.service_log import service_log, service_log_state
 from pipelines.ledger import Ledger, totals_in_force
 from pipelines.ledger.totals import ACT
+from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import closes, inputs
 
 if TYPE_CHECKING:
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+    from pipelines.settings import Settings
+
+ASSUMED = "raw.assumptions"
 
 
 @dataclass(frozen=True)
@@ -39,19 +46,32 @@ class Source:
     create: Callable[[duckdb.DuckDBPyConnection, str, Path], None]
 
 
-def states(data_dir: Path) -> dict[str, str]:
+def states(settings: Settings) -> dict[str, str]:
     """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
-    return {name: source.state(data_dir) for name, source in SOURCES.items()}
+    return {
+        **{name: source.state(settings.data_dir) for name, source in SOURCES.items()},
+        ASSUMED: hashlib.sha256(json.dumps(_assumptions(settings)).encode()).hexdigest(),
+    }
 
 
-def create_sources(con: duckdb.DuckDBPyConnection, data_dir: Path, *only: str) -> None:
+def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
     """Make the table of each source, or only of those named."""
-    for name, source in SOURCES.items():
-        if only and name not in only:
-            continue
+    for name in only or (*SOURCES, ASSUMED):
         columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
         con.execute(f"create or replace table {name} ({columns})")
-        source.create(con, name, data_dir)
+        if name == ASSUMED:
+            marks = ", ".join("?" for _ in inputs.RAW[name])
+            con.executemany(f"insert into {name} values ({marks})", _assumptions(settings))
+        else:
+            SOURCES[name].create(con, name, settings.data_dir)
+
+
+def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]]:
+    """Return the rows of raw.assumptions: what settings answer, and no secret, as each is shown to readers."""
+    return [
+        (number, each.question, each.section, each.not_shown, assumed, each.ask)
+        for number, each, assumed in assumptions(settings)
+    ]
 
 
 def _inbox(data_dir: Path) -> Path:

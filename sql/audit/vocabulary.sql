@@ -1,12 +1,16 @@
 -- One row per kind of document, coded field, and value that it has.
 with
 
+-- of every version of a menu: what is older than its latest is not new with it
 prices as (
     select
         menu_id,
         channel as value,
-        count(*) as times,
-    from core.menu_prices
+        count(*) filter (where is_current) as times,
+        min(observed_from) as first_seen_at,
+        max(observed_from) as last_came_at,
+        bool_or(observed_from is null) as is_of_unknown_time,
+    from core.menu_price_versions
     where channel is not null
     group by menu_id, channel
 ),
@@ -15,8 +19,11 @@ products as (
     select
         menu_id,
         dispatch_method as value,
-        count(*) as times,
-    from core.products
+        count(*) filter (where is_current) as times,
+        min(observed_from) as first_seen_at,
+        max(observed_from) as last_came_at,
+        bool_or(observed_from is null) as is_of_unknown_time,
+    from core.menu_product_versions
     where dispatch_method is not null
     group by menu_id, dispatch_method
 ),
@@ -40,11 +47,11 @@ used as (
         'menus' as kind,
         '/menu/price_groups/*/prices/*/channel' as path,
         prices.value,
-        1 as documents,
+        if(prices.times > 0, 1, 0) as documents,
         prices.times,
-        menus._fetched_at as first_seen_at,
-        menus._fetched_at as last_seen_at,
-        menus._fetched_at is null as is_of_unknown_time,
+        prices.first_seen_at,
+        if(prices.times > 0, menus._fetched_at, prices.last_came_at) as last_seen_at,
+        prices.is_of_unknown_time,
         prices.menu_id as example_id,
     from prices
     inner join core.menus as menus on prices.menu_id = menus.menu_id
@@ -55,11 +62,11 @@ used as (
         'menus' as kind,
         '/products/*/dispatch_method' as path,
         products.value,
-        1 as documents,
+        if(products.times > 0, 1, 0) as documents,
         products.times,
-        menus._fetched_at as first_seen_at,
-        menus._fetched_at as last_seen_at,
-        menus._fetched_at is null as is_of_unknown_time,
+        products.first_seen_at,
+        if(products.times > 0, menus._fetched_at, products.last_came_at) as last_seen_at,
+        products.is_of_unknown_time,
         products.menu_id as example_id,
     from products
     inner join core.menus as menus on products.menu_id = menus.menu_id

@@ -28,6 +28,7 @@ versions as (
         list_transform(given.document.deliveries, lambda d: d.id) as delivery_ids,
         list_transform(given.document.deliveries, lambda d: d.status)
             as delivery_statuses,
+        list_transform(given.document.deliveries, lambda d: d.type) as delivery_types,
         given._load_id,
         given._payload_sha256,
     from raw.order_versions as given
@@ -52,6 +53,7 @@ versions as (
         stored.total_price,
         stored.delivery_ids,
         stored.delivery_statuses,
+        stored.delivery_types,
         stored._load_id,
         stored._payload_sha256,
     from core.order_versions as stored -- as it was before this build
@@ -74,6 +76,7 @@ select
     versions.status,
     versions.delivery_ids,
     versions.delivery_statuses,
+    versions.delivery_types,
     -- money
     versions.subtotal_price,
     versions.delivery_price,

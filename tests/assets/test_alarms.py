@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.landing import open_load
 from pipelines.report.alarms import alarms
+from pipelines.report.summary import Night, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build, publish
@@ -22,17 +23,23 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
+def _items(action: str) -> list[dict[str, Any]]:
+    modifier = {"id": 3, "name": "Salt", "price": 0, "action": action, "quantity": 1}
+    return [{"id": 1, "product_id": 5, "quantity": 1, "name": "Soup", "price": 5.25, "modifiers": [modifier]}]
+
+
 def _order(order_id: int, **fields: Any) -> bytes:
     order = {
         "id": order_id,
         "user_name": "Canary K4n4ry",
         "store_id": 1,
         "status": "done",
+        "platform": "web",
         "created_at": "2026-11-20T10:00:00Z",
         "total_price": 5.25,
         "tip": 0,
-        "items": [],
-        "deliveries": [],
+        "items": _items("add"),
+        "deliveries": [{"id": 1, "type": "own_delivery", "status": "confirmed"}],
     }
     return json.dumps(order | fields).encode()
 
@@ -44,6 +51,7 @@ def settings(place: Any) -> Settings:
 
 
 def _night(settings: Settings, *orders: bytes) -> list[str]:
+    """Land a load of these, publish, and return what is told."""
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
         for body in orders:
             load.judge(body, observed_at=dt.datetime.now(dt.UTC), http_status=200)
@@ -51,19 +59,36 @@ def _night(settings: Settings, *orders: bytes) -> list[str]:
     build(settings)
     release: Path = publish(settings).path
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
-        return list(alarms(db, release))
+        return list(alarms(db, release, is_new=True))
 
 
 @pytest.mark.slow
 def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
     """The first night tells nothing, the second what is new with its first ids, the third nothing again."""
-    assert _night(settings, _order(1), _order(2, status="new")) == []
+    assert _night(settings, *map(_order, range(1, 7)), _order(7, status="new")) == []
     time.sleep(10.5)  # the pause that ends what later loads are compared with
-    told = _night(settings, _order(1, status="eaten"), _order(3, tip=None, gift="K4n4ry"))
-    assert told == [
-        "New since the last release: 3 (audit.drift)",
-        "  orders /gift: field 'string', first in 3",
-        "  orders /status: value 'eaten', first in 1",
-        "  orders /tip: null, first in 3",
+    drones = [{"id": 1, "type": "drone", "status": "confirmed"}]
+    second = [
+        _order(1, status="eaten"),  # a status alone, and then other fields alone, of orders that are known
+        _order(2, platform="kiosk"),
+        _order(3, dispatch_method="robot"),
+        _order(4, items=_items("swap")),
+        _order(5, deliveries=drones),
+        _order(8, tip=None, gift="K4n4ry"),
     ]
-    assert _night(settings, _order(2, status="done"), _order(4, status="new")) == []
+    assert _night(settings, *second) == [
+        "New since the last release: 7 (audit.drift)",
+        "  orders /deliveries/*/type: value 'drone', first in 5",
+        "  orders /dispatch_method: value 'robot', first in 3",
+        "  orders /gift: field 'string', first in 8",
+        "  orders /items/*/modifiers/*/action: value 'swap', first in 4",
+        "  orders /platform: value 'kiosk', first in 2",
+        "  orders /status: value 'eaten', first in 1",
+        "  orders /tip: null, first in 8",
+    ]
+    told = "New since the last release"
+    assert told in summary(settings, Night(published=True, run_id="new"))
+    assert told not in summary(settings, Night(published=True, run_id="unchanged", is_new=False))
+    # a later status of an order makes nothing else of it new
+    third = [_order(2, platform="kiosk", status="eaten"), _order(5, deliveries=drones, status="new"), _order(9)]
+    assert _night(settings, *third) == []

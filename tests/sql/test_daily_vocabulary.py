@@ -55,7 +55,7 @@ def test_days_apart(run_table: Run) -> None:
 
 
 def test_replaced_statuses_stay_known(run_table: Run) -> None:
-    """A status that was replaced counts for no order now; what hardly changes is as old as the first version."""
+    """A status that was replaced counts for no order now; what never changed is as old as the first version."""
     order = {"order_id": 1, "business_date": "2026-11-20", "_fetched_at": "2026-11-20T05:00:00Z"}
     version = {"order_id": 1, "first_seen_at": "2026-11-20T01:00:00Z"}
     rows = run_table(
@@ -73,4 +73,52 @@ def test_replaced_statuses_stay_known(run_table: Run) -> None:
         ("/platform", "web", 1, 1),
         ("/status", "done", 1, 5),
         ("/status", "new", 0, 1),
+    ]
+
+
+def test_a_value_is_as_old_as_the_version_that_brought_it(run_table: Run) -> None:
+    """A platform, action or type that only an update has is first seen in it; those before stay, for no order."""
+    first = {"order_id": 1, "version_no": 1, "lines_version_no": 1, "first_seen_at": "2026-11-20T01:00:00Z"}
+    second = {"order_id": 1, "version_no": 2, "lines_version_no": 1, "first_seen_at": "2026-11-20T03:00:00Z"}
+    third = {"order_id": 1, "version_no": 3, "lines_version_no": 2, "first_seen_at": "2026-11-20T05:00:00Z"}
+    modifier = {"order_id": 1, "line_no": 1, "modifier_no": 1}
+    order = {"order_id": 1, "business_date": DAY, "_fetched_at": "2026-11-20T05:00:00Z"}
+    change = {"order_id": 1, "field": "platform"}
+    rows = run_table(
+        "audit.daily_vocabulary",
+        {
+            "mart.orders": [order | {"platform": "kiosk", "dispatch_method": "robot"}],
+            "core.order_versions": [
+                first | {"delivery_types": ["own"]},
+                second | {"delivery_types": ["own"]},
+                third | {"delivery_types": ["own", "drone", None]},
+            ],
+            "core.order_changes": [
+                change | {"version_no": 2, "old": "web", "new": "app"},
+                change | {"version_no": 3, "old": "app", "new": "kiosk"},
+            ],
+            "core.order_line_modifiers": [
+                modifier | {"action": "swap"},
+                modifier | {"modifier_no": 2, "action": "add"},
+            ],
+            "core.order_line_modifier_versions": [
+                modifier | {"lines_version_no": 1, "action": "add"},
+                modifier | {"lines_version_no": 2, "action": "swap"},
+                modifier | {"modifier_no": 2, "lines_version_no": 2, "action": "add"},
+            ],
+            "core.order_deliveries": [
+                {"order_id": 1, "delivery_no": 1, "type": "own"},
+                {"order_id": 1, "delivery_no": 2, "type": "drone"},
+            ],
+        },
+    )
+    assert [(row["path"], row["value"], row["documents"], row["first_seen_at"].hour) for row in rows] == [
+        ("/deliveries/*/type", "drone", 1, 5),
+        ("/deliveries/*/type", "own", 1, 1),
+        ("/dispatch_method", "robot", 1, 1),
+        ("/items/*/modifiers/*/action", "add", 1, 1),
+        ("/items/*/modifiers/*/action", "swap", 1, 5),
+        ("/platform", "app", 0, 3),
+        ("/platform", "kiosk", 1, 5),
+        ("/platform", "web", 0, 1),
     ]

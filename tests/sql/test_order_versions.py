@@ -44,7 +44,14 @@ def test_a_row_for_each_version(run_table: Run) -> None:
         "core.order_versions",
         {
             "raw.order_versions": [
-                version(7, 1, (1, 2), status="new", total_price="10", deliveries=[{"id": 3, "status": "sent"}]),
+                version(
+                    7,
+                    1,
+                    (1, 2),
+                    status="new",
+                    total_price="10",
+                    deliveries=[{"id": 3, "status": "sent", "type": "own"}],
+                ),
                 version(7, 2, (4, 5), status="done", total_price="9.50"),
             ],
             "raw.order_edits": [{"order_id": 7, "version_no": 2, "lines_version_no": 2}],
@@ -60,6 +67,7 @@ def test_a_row_for_each_version(run_table: Run) -> None:
     ]
     assert [(row["status"], row["total_price"]) for row in rows] == [("new", Decimal(10)), ("done", Decimal("9.5"))]
     assert [(row["delivery_ids"], row["delivery_statuses"]) for row in rows] == [([3], ["sent"]), (None, None)]
+    assert [row["delivery_types"] for row in rows] == [["own"], None]
     assert [(row["first_seen_at"], row["last_seen_at"]) for row in rows] == [
         (instant(1), instant(2)),
         (instant(4), instant(5)),

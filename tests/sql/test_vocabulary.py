@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def test_days_and_menus(run_table: Run) -> None:
     """Days of orders add up; a menu counts once for each value of its prices and products."""
     seen = {"_fetched_at": "2026-11-20T03:00:00Z"}
+    current = {"version_no": 1, "is_current": True, "observed_from": "2026-11-20T03:00:00Z"}
     rows = run_table(
         "audit.vocabulary",
         {
@@ -41,13 +42,13 @@ def test_days_and_menus(run_table: Run) -> None:
                 },
             ],
             "core.menus": [{"menu_id": 10, **seen}, {"menu_id": 11, **seen}],
-            "core.menu_prices": [
-                {"menu_id": menu_id, "group_no": 1, "price_no": price_no, "channel": channel}
+            "core.menu_price_versions": [
+                {"menu_id": menu_id, "group_no": 1, "price_no": price_no, "channel": channel, **current}
                 for menu_id, price_no, channel in ((10, 1, "both"), (10, 2, "both"), (11, 1, "both"), (11, 2, None))
             ],
-            "core.products": [
-                {"menu_id": 11, "product_id": 5, "dispatch_method": "both"},
-                {"menu_id": 11, "product_id": 6, "dispatch_method": None},
+            "core.menu_product_versions": [
+                {"menu_id": 11, "product_id": 5, "dispatch_method": "both", **current},
+                {"menu_id": 11, "product_id": 6, "dispatch_method": None, **current},
             ],
         },
     )
@@ -59,3 +60,27 @@ def test_days_and_menus(run_table: Run) -> None:
     assert [row["is_of_unknown_time"] for row in rows] == [False, False, True]
     assert rows[0]["last_seen_at"] == dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
     assert rows[2]["first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
+
+
+def test_menus_by_version(run_table: Run) -> None:
+    """A value is as old as the first version of a menu that had it; one that no version has now stays, with none."""
+    price = {"menu_id": 10, "group_no": 1, "price_no": 1}
+    first = {"version_no": 1, "is_current": False, "observed_from": "2026-11-20T01:00:00Z"}
+    second = {"version_no": 2, "is_current": True, "observed_from": "2026-11-20T05:00:00Z"}
+    rows = run_table(
+        "audit.vocabulary",
+        {
+            "core.menus": [{"menu_id": 10, "_fetched_at": "2026-11-20T05:00:00Z"}],
+            "core.menu_price_versions": [
+                price | first | {"channel": "both"},
+                price | second | {"channel": "both"},
+                price | first | {"price_no": 2, "channel": "old"},
+                price | second | {"price_no": 2, "channel": "new"},
+            ],
+        },
+    )
+    assert [(row["value"], row["documents"], row["first_seen_at"].hour, row["last_seen_at"].hour) for row in rows] == [
+        ("both", 1, 1, 5),
+        ("new", 1, 5, 5),
+        ("old", 0, 1, 1),
+    ]

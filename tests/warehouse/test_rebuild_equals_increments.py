@@ -18,6 +18,7 @@ FEW: list[dict[str, Any]] = [
     {"status": "done", "product": 101, "total_price": "14", "has_user_phone": None},
     {"bare": True, "deliveries": None},
     {"deliveries": [{"id": 7, "status": "done"}, {"id": 8, "status": "confirmed"}], "has_dispatch_note": True},
+    {"platform": "kiosk", "action": "swap", "deliveries": [{"id": 7, "type": "drone", "status": "done"}]},
 ]
 
 
@@ -122,13 +123,21 @@ def _land(world: Any, makers: Any, number: int, load: list[dict[str, Any]]) -> N
 
 
 def _order(
-    make_order: Any, order_id: int, *, product: int | None, bare: bool, unpriced: bool = True, **fields: Any
+    make_order: Any,
+    order_id: int,
+    *,
+    product: int | None,
+    bare: bool,
+    unpriced: bool = True,
+    action: str = "add",
+    **fields: Any,
 ) -> dict[str, Any]:
     document: dict[str, Any] = make_order(order_id, **fields)
     if bare:
         document |= {"items": None, "deliveries": fields.get("deliveries", [])}
     else:
         document["items"][0]["product_id"] = product
+        document["items"][0]["modifiers"][0]["action"] = action
         if not unpriced:  # all that a subtotal rule asks for is stated
             document["items"][1]["modifiers"] = []
     return document

@@ -9,6 +9,8 @@ import pytest
 
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.ledger import Ledger, import_totals
+from pipelines.settings import load_settings
+from pipelines.warehouse import build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +62,17 @@ def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path
     before = world.contents()
     world.build(full=True)
     assert world.contents() == before
+
+
+def test_settings_that_questions_show_make_a_build(world: Any, make_order: Any) -> None:
+    """Another timeout alone brings what is assumed up to date; a secret, or what no question shows, makes no build."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
+    world.build()
+    assumed = "select assumed from audit.questions where question = 'timeouts'"
+    assert "timeout_seconds = 30" in world.rows(assumed)[0][0]
+    file = world.data.parent / "ordermart.toml"
+    hidden = {"ORDERMART_PARTNER__CLIENT_SECRET": "s3cret", "ORDERMART_WAREHOUSE__THREADS": "1"}
+    assert not build(load_settings(file, hidden)).changed
+    result = build(load_settings(file, {**hidden, "ORDERMART_PARTNER__TIMEOUT_SECONDS": "20"}))
+    assert (result.full, result.why) == (False, "nothing was landed; raw.assumptions changed")
+    assert "timeout_seconds = 20" in world.rows(assumed)[0][0]

@@ -45,7 +45,7 @@ class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id"
 class Drift(Contract, table="audit.drift", scope="all", key=("kind", "path", "what", "value")):
     """One row per value, field, type or null that was met for the first time after the first loads of its kind.
 
-    Source: every version of orders, menus as last observed, audit.load_notes, audit.quarantine. What is met until the
+    Source: every version of orders and menus, audit.load_notes, audit.quarantine. What is met until the
     first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
     archive, or at an unknown time, is no drift.
     Traps: it warns and blocks nothing. The run's summary tells those first seen since the release before.

@@ -151,13 +151,14 @@ class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day"
 class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key=("business_date", "path", "value")):
     """One row per business day, coded field of the order document, and value that it has.
 
-    Source: orders, their modifiers and deliveries by the business day of mart.orders: what audit.vocabulary adds up.
+    Source: orders, their modifiers and deliveries, and every version of them, by the business day of mart.orders: what
+    audit.vocabulary adds up.
     """
 
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many orders hold it now; 0 where later statuses took its place.", ge=0)
+    documents: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
     times: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
@@ -170,16 +171,14 @@ class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key
 class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "path", "value")):
     """One row per kind of document, coded field, and value that it has.
 
-    Source: documents as last observed, and for statuses every version. The interface shows no complete set of values
-    for any of these fields.
-    Traps: but for statuses, a value that later versions replaced is not here. Null and absent are no values: see
-    audit.field_profile.
+    Source: every version of orders and menus. The interface shows no complete set of values for any of these fields.
+    Trap: null and absent are no values: see audit.field_profile.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many documents hold it now; 0 where later statuses took its place.", ge=0)
+    documents: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
     times: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)

@@ -47,6 +47,7 @@ class OrderVersions(Contract, table="core.order_versions", scope="order", key=("
     delivery_statuses: Texts = column(
         "The statuses of its delivery records, in the order of the document.", nullable=True
     )
+    delivery_types: Texts = column("The types of its delivery records, in the order of the document.", nullable=True)
     subtotal_price: Money = column("The sum before delivery, tip and discounts, as sent.", nullable=True)
     delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
     tip: Money = column("The tip, as sent.", nullable=True)
