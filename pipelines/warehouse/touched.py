@@ -3,8 +3,8 @@
 The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw
 documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
 for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
-touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. A
-table by business day is about the days, old and new, of the orders whose rows changed in what it reads. Too many is
+touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
+table of intervals, only orders created while it says other than before: spans.py. A table by business day is about the days, old and new, of the orders whose rows changed in what it reads. Too many is
 allowed and costs time; too few would be wrong. Where a source changed, what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.spans import clock_of, orders_within
 from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, to_be
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
     rows = changed_rows(staged, name, item)
     if not _any(staged, rows):
         return []
+    clock = clock_of(staged, item) if item.scope == "order" and staged.catalogue[name].span else None
+    if clock:
+        return orders_within(staged, item, name, clock)
     selects = []
     for own in item.depends_on:
         if own.startswith("raw.") or staged.catalogue[own].scope != item.scope:

@@ -148,18 +148,30 @@ def made(staged: Staged, name: str) -> str:
 
 def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the rows of a table that differ from before in what `item` reads of it, old and new ones."""
+    return "({} union all {})".format(*sides(staged, name, item))
+
+
+def sides(staged: Staged, name: str, item: Table | Check) -> tuple[str, str]:
+    """Return selects of the rows that differ from before in what `item` reads of a table: the new, and the old ones."""
+    columns = ", ".join(f't."{each}"' for each in columns_read(staged, name, item))
     table = staged.catalogue[name]
-    names = [column.name for column in table.columns]
-    if name not in item.reads.stars:
-        names = [each for each in names if each in item.reads.names or each in table.key or each == key_of(table)]
-    columns = ", ".join(f't."{each}"' for each in names)
     keys = staged.sets[name]
     where = "true" if keys is None else _in(staged, name, keys)
     if keys is not None and table.scope in ENTITIES:
         where = f"{between(staged.con, keys, f't.{key_of(table)}', str(key_of(table)))} and {where}"
     fresh = f'select {columns} from fresh."{name}" as t'
     stored = f"select {columns} from warehouse.{name} as t where {where}"
-    return f"(({fresh} except all {stored}) union all ({stored} except all {fresh}))"
+    return f"({fresh} except all {stored})", f"({stored} except all {fresh})"
+
+
+def columns_read(staged: Staged, name: str, item: Table | Check) -> list[str]:
+    """Return the columns of a table that `item` reads, and those that name its rows."""
+    table = staged.catalogue[name]
+    names = [column.name for column in table.columns]
+    if name in item.reads.stars:
+        return names
+    kept = {*item.reads.names, *table.key, *(table.span or ()), key_of(table)}
+    return [each for each in names if each in kept]
 
 
 def key_of(item: Table | Check) -> str | None:

@@ -181,7 +181,8 @@ counterexamples as (
 ),
 
 dated as (
-    select scope, scope_value, part, residuals, largest from audit.formula_residuals
+    select scope, scope_value, part, currency, has_currencies, residuals, largest,
+    from audit.formula_residuals
 
     union all
 
@@ -189,10 +190,24 @@ dated as (
         'month' as scope,
         strftime(business_date, '%Y-%m') as scope_value,
         part,
+        currency,
+        has_currencies,
         residuals,
         largest,
     from audit.formula_residuals
     where scope = 'all'
+),
+
+-- several currencies, or some without one: amounts that do not add
+labels as (
+    select
+        scope,
+        scope_value,
+        part,
+        any_value(currency) as currency,
+        bool_or(has_currencies) or count(distinct coalesce(currency, '')) > 1 as is_mixed,
+    from dated
+    group by scope, scope_value, part
 ),
 
 spread as (
@@ -206,7 +221,7 @@ spread as (
     from dated
 ),
 
-residuals as (
+added as (
     select
         scope,
         scope_value,
@@ -216,6 +231,22 @@ residuals as (
         max(largest) as largest_residual,
     from spread
     group by scope, scope_value, part, form_no
+),
+
+residuals as (
+    select
+        added.scope,
+        added.scope_value,
+        added.part,
+        added.form_no,
+        if(labels.is_mixed, null, labels.currency) as currency,
+        if(labels.is_mixed, null, added.residual_sum) as residual_sum,
+        added.largest_residual,
+    from added
+    inner join labels
+        on added.scope = labels.scope
+        and added.scope_value is not distinct from labels.scope_value
+        and added.part = labels.part
 )
 
 select
@@ -264,6 +295,7 @@ select
     telling_fits / nullif(telling_orders, 0) as telling_fit_rate,
     coalesce(counterexamples.counterexamples, []) as counterexamples,
     -- money
+    residuals.currency,
     residuals.residual_sum,
     residuals.largest_residual,
 from shown

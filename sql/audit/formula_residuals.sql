@@ -32,6 +32,7 @@ orders as (
         store_id,
         platform,
         dispatch_method,
+        coalesce(currency, '') as currency,
         cast(subtotal_price as decimal(38, 4)) as subtotal,
         cast(delivery_price as decimal(38, 4)) as delivery,
         cast(tip as decimal(38, 4)) as tip,
@@ -47,6 +48,7 @@ offs as (
         orders.store_id,
         orders.platform,
         orders.dispatch_method,
+        orders.currency,
         sums.* exclude (order_id, price_once, price_by_quantity),
         orders.subtotal - sums.price_by_quantity as by_quantity_off,
         orders.subtotal - sums.price_once as once_off,
@@ -74,6 +76,8 @@ subtotal_cells as (
         end as scope_value,
         'subtotal' as part,
         count(*) as orders,
+        min(currency) as currency,
+        min(currency) <> max(currency) as has_currencies,
         [
             sum(by_quantity_off),
             sum(once_off),
@@ -175,6 +179,8 @@ total_cells as (
         end as scope_value,
         'total' as part,
         count(*) as orders,
+        min(currency) as currency,
+        min(currency) <> max(currency) as has_currencies,
         [
             sum(total_off),
             sum(total_off + delivery),
@@ -224,6 +230,8 @@ select
     -- how many
     orders,
     -- money
+    nullif(currency, '') as currency,
+    has_currencies,
     flatten(
         list_transform(
             off_sums,
@@ -241,6 +249,8 @@ select
     scope_value,
     part,
     orders,
+    nullif(currency, '') as currency,
+    has_currencies,
     residuals,
     largest,
 from total_cells

@@ -1,30 +1,6 @@
 -- One row per order line and per modifier of one: its price beside the menus of then.
 with
 
-menus as (
-    select
-        store_menus.store_id,
-        menus.menu_id,
-        -- an archive of unknown time counts as seen before all
-        if(
-            bool_or(menus.observed_from is null),
-            cast('-infinity' as timestamptz),
-            min(menus.observed_from)
-        ) as known_from,
-    from core.store_menus as store_menus
-    inner join core.menu_price_versions as menus
-        on store_menus.menu_id = menus.menu_id
-    group by store_menus.store_id, menus.menu_id
-),
-
-known as (
-    select
-        store_id,
-        min(known_from) as known_from,
-    from menus
-    group by store_id
-),
-
 orders as (
     select
         orders.order_id,
@@ -34,9 +10,14 @@ orders as (
         orders.sale_class,
         orders.dispatch_method,
         orders.currency,
-        coalesce(orders.created_at >= known.known_from, false) as is_menu_known,
+        coalesce(
+            known.store_id is not null
+            and orders.created_at
+            >= coalesce(known.known_from, cast('-infinity' as timestamptz)),
+            false
+        ) as is_menu_known,
     from mart.orders as orders
-    left join known on orders.store_id = known.store_id
+    left join audit.stores_with_menus as known on orders.store_id = known.store_id
 ),
 
 items as (
@@ -75,7 +56,7 @@ offers as (
         list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
     from items
     inner join orders on items.order_id = orders.order_id
-    inner join menus on orders.store_id = menus.store_id
+    inner join core.store_menus as menus on orders.store_id = menus.store_id
     inner join audit.menu_offers as offers
         on menus.menu_id = offers.menu_id
         and items.product_id = offers.product_id

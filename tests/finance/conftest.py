@@ -75,6 +75,7 @@ class Order:
     dispatch_method: str | None = "pick_up"
     store_id: int | None = 1
     business_date: dt.date | None = dt.date(2026, 10, 31)
+    currency: str | None = None
 
 
 def rounded(amount: Decimal, rounding: str) -> Decimal:
@@ -238,6 +239,7 @@ def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:
         "platform": ("platform", pa.string()),
         "dispatch_method": ("dispatch_method", pa.string()),
         "business_date": ("business_date", pa.date32()),
+        "currency": ("currency", pa.string()),
         "subtotal_price": ("subtotal", money),
         "delivery_price": ("delivery", money),
         "tip": ("tip", money),

@@ -1,4 +1,4 @@
-"""mart.price_variances, audit.menu_offers, mart.price_matches_daily: prices sold beside the menus of then."""
+"""mart.price_variances and its steps, and mart.price_matches_daily: prices sold beside the menus of then."""
 
 from __future__ import annotations
 
@@ -68,6 +68,24 @@ def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
     assert [(row["product_id"], row["modifier_id"], row["prices"]) for row in rows] == [(5, 7, [1]), (5, 8, [2])]
 
 
+def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
+    """A store's menus are known since the first was observed; since ever where one came without a time."""
+    rows = run_table(
+        "audit.stores_with_menus",
+        {
+            "core.store_menus": [
+                {"store_id": 8, "menu_id": 1},
+                {"store_id": 9, "menu_id": 1},
+                {"store_id": 9, "menu_id": 2},
+                {"store_id": 10, "menu_id": 3},
+            ],
+            "core.menu_price_versions": [seen("3", 4), seen("3", 3), seen("3", None, menu_id=2)],
+        },
+    )
+    third = dt.datetime(2026, 10, 3, 12, tzinfo=dt.UTC)
+    assert [(row["store_id"], row["known_from"]) for row in rows] == [(8, third), (9, None)]
+
+
 def variances(run_table: Run, price: str | None, *offers: dict[str, Any], day: int = 6, **line: Any) -> dict[str, Any]:
     """Return the row of a line of product 5 that was ordered on a day from menu 1, known since the 3rd."""
     offer = {"menu_id": 1, "product_id": 5, "places": 1, "delivery_prices": []}
@@ -85,7 +103,7 @@ def variances(run_table: Run, price: str | None, *offers: dict[str, Any], day: i
             ],
             "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
             "core.store_menus": [{"store_id": 9, "menu_id": 1}, {"store_id": 9, "menu_id": 2}],
-            "core.menu_price_versions": [seen("3", 3), seen("3", 3, menu_id=2)],
+            "audit.stores_with_menus": [{"store_id": 9, "known_from": at(3)}],
             "audit.menu_offers": [offer | each for each in offers],
         },
     )
@@ -147,7 +165,7 @@ def test_modifiers_have_rows_of_their_own(run_table: Run) -> None:
                 modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
             ],
             "core.store_menus": [{"store_id": 9, "menu_id": 1}],
-            "core.menu_price_versions": [seen("3", 3)],
+            "audit.stores_with_menus": [{"store_id": 9}],
             "audit.menu_offers": [
                 OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
                 {"menu_id": 1, "product_id": 5, "modifier_id": 7, "places": 1, "prices": ["1"], "delivery_prices": []},
@@ -180,3 +198,43 @@ def test_matches_are_counted_by_day(run_table: Run) -> None:
         ("line", "unique", 2, Decimal(10) ** 14, 1),
         ("modifier", "none", 1, None, None),
     ]
+
+
+SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "unique", "price_match": "price"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"times": 3},
+        {"price": "4.0001"},
+        {"price_drift": "-0.0001"},
+        {"delivery_price_drift": None},
+        {"kind": "modifier"},
+        {"currency": "BRL"},
+        {"sale_class": "excluded"},
+        {"menu_match": "ambiguous"},
+        {"price_match": "both"},
+        {"dispatch_method": "pick_up"},
+        {"business_date": "2026-10-06"},
+        {"store_id": 8},
+    ],
+)
+def test_days_tie_to_their_lines(run_check: Run, fault: dict[str, Any]) -> None:
+    """A line too many, a ten-thousandth too much, and a line of another kind, day, store or currency are found."""
+    claim = "mart.price_matches_daily__tie_to_price_variances"
+    lines = [
+        SOLD | {"line_no": 1, "price": "3", "currency": "EUR", "delivery_price_drift": "-1"},
+        SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_drift": "0"},
+    ]
+    day = {key: SOLD[key] for key in ("store_id", "sale_class", "menu_match", "price_match")} | {
+        "kind": "line",
+        "times": 2,
+        "currency": "EUR",
+        "price": "4",
+        "delivery_price_drift": "-1",
+    }
+    given = {"mart.price_variances": lines, "mart.price_matches_daily": [day]}
+    assert run_check(claim, given) == []
+    assert run_check(claim, given | {"mart.price_matches_daily": [day | fault]}) != []
+    assert run_check(claim, given | {"mart.price_matches_daily": []}) != []

@@ -82,11 +82,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Grain:
-    """What a row of the table is: `key` names the columns that tell rows apart, () where nothing does."""
+    """What a row of the table is: `key` names the columns that tell rows apart, () where nothing does.
+
+    `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
+    held when the order was created. Null is without end; "" where rows hold for good.
+    """
 
     table: str
     scope: Scope
     key: tuple[str, ...]
+    span: tuple[str, str] | None = None
 
 
 class Contract(pandera.DataFrameModel):
@@ -102,9 +107,17 @@ class Contract(pandera.DataFrameModel):
         ordered = True
         coerce = False
 
-    def __init_subclass__(cls, *, table: str, scope: Scope, key: tuple[str, ...], **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        table: str,
+        scope: Scope,
+        key: tuple[str, ...],
+        span: tuple[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
-        cls._grain = Grain(table, scope, key)
+        cls._grain = Grain(table, scope, key, span)
 
     @classmethod
     def grain(cls) -> Grain:

@@ -90,8 +90,8 @@ class FormulaResiduals(
 
     For machines: a step on the way to audit.formula_evidence, which is what to read.
     Source: audit.order_sums and mart.orders, those orders that a rule can be tested on.
-    Traps: exact amounts before any rounding. The same orders stand in several scopes: never add across them. Stores of
-    different currencies add up here to nothing but a measure of misfit.
+    Traps: exact amounts before any rounding. The same orders stand in several scopes: never add across them. Where
+    has_currencies is true, residuals add nothing that means anything.
     """
 
     business_date: Day = column(_DAY, nullable=True)
@@ -99,6 +99,8 @@ class FormulaResiduals(
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
     part: Text = column(_PART, isin=PARTS)
     orders: Count = column("How many orders.", ge=1)
+    currency: Text = column("What the amounts are in; one of several, null where nothing says.", nullable=True)
+    has_currencies: Flag = column("Whether the orders are in several currencies, or some of them in none.")
     residuals: Amounts = column("Stated price less the form's, summed; one for each form_no.")
     largest: Amounts = column("The largest of those differences, without its sign; one for each form_no.")
 
@@ -191,8 +193,18 @@ class FormulaEvidence(
         "telling_fits as a share of telling_orders; null where none.", nullable=True, ge=0, le=1
     )
     counterexamples: Ids = column("The three lowest ids of orders that it does not fit.")
-    residual_sum: Amount = column("Stated prices less the rule's, summed over all orders, before any rounding.")
-    largest_residual: Amount = column("The largest of those differences, without its sign, before any rounding.", ge=0)
+    currency: Text = column(
+        "What residual_sum is in, as in mart.orders; null where nothing says, or where there are several.",
+        nullable=True,
+    )
+    residual_sum: Amount = column(
+        "Stated prices less the rule's, summed over all orders, before any rounding; null where the orders are in "
+        "several currencies, or some of them in none: those do not add.",
+        nullable=True,
+    )
+    largest_residual: Amount = column(
+        "The largest of those differences, without its sign, before any rounding, in whatever currency.", ge=0
+    )
 
 
 class FormulaRulesInForce(

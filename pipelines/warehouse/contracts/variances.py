@@ -31,8 +31,29 @@ _PRICE_MATCH = (
 )
 
 
+class StoresWithMenus(
+    Contract, table="audit.stores_with_menus", scope="all", key=("store_id",), span=("known_from", "")
+):
+    """One row per store of which a menu was observed: since when.
+
+    For machines: a step on the way to mart.price_variances, which is what to read.
+    Source: core.store_menus and core.menu_price_versions.
+    Trap: menus are those that the store's record names now.
+    """
+
+    store_id: Id = column("The store, as the service numbers it.")
+    known_from: Instant = column(
+        "When the first of its menus was first observed; null for an archive of unknown time, before all.",
+        nullable=True,
+    )
+
+
 class MenuOffers(
-    Contract, table="audit.menu_offers", scope="all", key=("menu_id", "product_id", "modifier_id", "offered_from")
+    Contract,
+    table="audit.menu_offers",
+    scope="all",
+    key=("menu_id", "product_id", "modifier_id", "offered_from"),
+    span=("offered_from", "offered_until"),
 ):
     """One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
 
@@ -56,7 +77,8 @@ class MenuOffers(
 class PriceVariances(Contract, table="mart.price_variances", scope="order", key=("order_id", "line_no", "modifier_no")):
     """One row per order line, and per modifier of one: its price beside the menus as observed when it was ordered.
 
-    Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus and audit.menu_offers.
+    Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
+    audit.menu_offers.
     Traps: menus are those that the store's record names now; times are those of observation, so a price that changed
     shortly before may still be compared with the old one. Which dispatch methods take delivery_price is not stated: see
     which one matches. A drift is shown only where all places agree.

@@ -1,0 +1,87 @@
+"""A price that a menu changes reaches the orders created since, and no others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.warehouse.making import Making
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.catalogue import Table
+
+MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
+
+
+@pytest.fixture
+def remade(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give a list in which each increment notes how many orders it compares with menus anew."""
+    counts: list[int] = []
+    plain = Making.make
+
+    def make(self: Making, table: Table, keys: str | None) -> None:
+        if table.name == "mart.price_variances" and keys is not None:
+            counts.extend(self.con.execute(f"select count(distinct order_id) from {keys}").fetchone() or ())
+        plain(self, table, keys)
+
+    monkeypatch.setattr(Making, "make", make)
+    return counts
+
+
+@pytest.fixture
+def sold(world: Any, makers: Any) -> Any:
+    """Give a world of one store with one menu, seen at noon of the 1st; six orders, one each from the 1st to the 6th."""
+    make_order, make_menu, make_store = makers
+    world.land("stores", [{"id": 1, "document": make_store(1)}])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    orders = [
+        make_order(day, store_id=1, created_at=f"2026-11-{day:02d}T{13 if day > 1 else 10}:00:00Z")
+        for day in range(1, 7)
+    ]
+    world.land("orders", [{"id": each["id"], "at": 150, "document": each} for each in orders])
+    assert world.build().full
+    assert world.rows(MATCHES) == [(1, "cannot_tell"), *((day, "price") for day in range(2, 7))]
+    return world
+
+
+def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list[int]) -> None:
+    """Neither the same menu seen again nor a price first seen after the last order makes an order anew."""
+    make_order, make_menu, _ = makers
+    sold.land("menus", [{"id": 1, "at": 100, "document": make_menu(1)}])
+    sold.land("menus", [{"id": 1, "at": 151, "document": make_menu(1, p100="9", p101="9")}])
+    assert not sold.build().full
+    assert remade == []
+    late = make_order(8, store_id=1, created_at="2026-11-08T13:00:00Z")
+    sold.land("orders", [{"id": 8, "at": 200, "document": late}])
+    assert not sold.build().full
+    assert remade == [1]
+    assert sold.rows(MATCHES)[-2:] == [(6, "price"), (8, "neither")]
+
+
+def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: list[int]) -> None:
+    """A price that was another one from the 2nd to the 4th touches the orders in between of products that had it."""
+    changed, back = makers[1](1, p100="9"), makers[1](1)
+    sold.land("menus", [{"id": 1, "at": 24, "document": changed}, {"id": 1, "at": 72, "document": back}])
+    assert not sold.build().full
+    assert remade == [1]  # the 2nd sells product 100, the 3rd sells 101
+    matches = [match for _, match in sold.rows(MATCHES)]
+    assert matches == ["cannot_tell", "neither", "price", "price", "price", "price"]
+    before = sold.contents()
+    assert sold.build(full=True).full
+    assert sold.contents() == before
+
+
+def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> None:
+    """A menu seen earlier than known touches the orders before; another menu of the store touches all of them."""
+    sold.land("menus", [{"id": 1, "at": -4, "document": makers[1](1)}])
+    assert not sold.build().full
+    assert remade == [1]
+    assert sold.rows(MATCHES)[0] == (1, "price")
+    sold.land("menus", [{"id": 2, "at": 1, "document": makers[1](2, p100="1", p101="1")}])
+    sold.land("stores", [{"id": 1, "at": 151, "document": makers[2](1, menu_ids=[2])}])
+    assert not sold.build().full
+    assert remade == [1, 6]
+    before = sold.contents()
+    assert sold.build(full=True).full
+    assert sold.contents() == before
