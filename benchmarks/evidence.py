@@ -1,6 +1,6 @@
 """Measure the formula evidence and the reconciliation against building the core tables, table by table.
 
-    python benchmarks/evidence.py [--orders 100000 1000000] [--folder FOLDER]
+    python benchmarks/evidence.py [--orders 100000 1000000] [--folder FOLDER] [--keep]
 
 One full build of raw Parquet made by seed (benchmarks/build.py), in this process: the seconds that each table takes,
 its contract included, are added up by what the table is for, on the clock and on the processors. Core is the typing of
@@ -31,7 +31,6 @@ from build import is_evidence, make_raw  # noqa: E402 - the other benchmark, bes
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import build, full, tables  # noqa: E402 - the same
 from pipelines.warehouse.making import Making  # noqa: E402 - the same
-
 
 Taken = tuple[float, float]  # seconds on the clock, on the processors
 SHOWN = 0.02  # of core's: what takes less is not listed
@@ -108,11 +107,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--keep", action="store_true", help="leave the folder")
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="ordermart-"))
     for orders in arguments.orders:
         measure(orders, folder / str(orders))
-        shutil.rmtree(folder / str(orders))
+        if not arguments.keep:
+            shutil.rmtree(folder / str(orders))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ The rule: a table of scope order is about the orders that any table of that scop
 documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
 for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
 touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
-table of intervals, only orders created while it says other than before: spans.py. A table by business day is about the days, old and new, of the orders whose rows changed in what it reads. Too many is
-allowed and costs time; too few would be wrong. Where a source changed, what reads it is made anew for all it holds.
+table of intervals, only orders created while it says other than before: spans.py. A table by business day is about
+the days, old and new, of the orders whose rows changed in what it reads. Too many is allowed and costs time; too few
+would be wrong. Where a source changed, what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """

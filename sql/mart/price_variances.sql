@@ -46,26 +46,40 @@ items as (
 ),
 
 -- a modifier without an id names nothing: not the product itself
-offers as (
+-- materialized: joined to offers by product before its menus are known, it would meet
+-- those of every store
+sought as materialized (
     select
         items.order_id,
         items.line_no,
         items.modifier_no,
-        cast(sum(offers.places) as bigint) as places,
-        list_distinct(flatten(list(offers.prices))) as prices,
-        list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
+        items.product_id,
+        items.modifier_id,
+        orders.created_at,
+        menus.menu_id,
     from items
     inner join orders on items.order_id = orders.order_id
     inner join core.store_menus as menus on orders.store_id = menus.store_id
-    inner join audit.menu_offers as offers
-        on menus.menu_id = offers.menu_id
-        and items.product_id = offers.product_id
-        and items.modifier_id is not distinct from offers.modifier_id
-        and (offers.offered_from is null or offers.offered_from <= orders.created_at)
-        and (offers.offered_until is null or offers.offered_until > orders.created_at)
     where orders.is_menu_known
         and (items.modifier_no is null or items.modifier_id is not null)
-    group by items.order_id, items.line_no, items.modifier_no
+),
+
+offers as (
+    select
+        sought.order_id,
+        sought.line_no,
+        sought.modifier_no,
+        cast(sum(offers.places) as bigint) as places,
+        list_distinct(flatten(list(offers.prices))) as prices,
+        list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
+    from sought
+    inner join audit.menu_offers as offers
+        on sought.menu_id = offers.menu_id
+        and sought.product_id = offers.product_id
+        and sought.modifier_id is not distinct from offers.modifier_id
+        and (offers.offered_from is null or offers.offered_from <= sought.created_at)
+        and (offers.offered_until is null or offers.offered_until > sought.created_at)
+    group by sought.order_id, sought.line_no, sought.modifier_no
 )
 
 select

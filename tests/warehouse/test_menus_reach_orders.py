@@ -31,7 +31,7 @@ def remade(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def sold(world: Any, makers: Any) -> Any:
-    """Give a world of one store with one menu, seen at noon of the 1st; six orders, one each from the 1st to the 6th."""
+    """Give a world of one store, its menu seen at noon of the 1st, and an order a day from the 1st to the 6th."""
     make_order, make_menu, make_store = makers
     world.land("stores", [{"id": 1, "document": make_store(1)}])
     world.land("menus", [{"id": 1, "document": make_menu(1)}])
