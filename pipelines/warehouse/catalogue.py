@@ -103,11 +103,6 @@ class Table:
         """The columns that tell its rows apart; () where nothing does."""
         return self.contract.grain().key
 
-    @property
-    def span(self) -> tuple[str, str] | None:
-        """The columns from which on and until when a row holds; None where rows are not of a time."""
-        return self.contract.grain().span
-
 
 @dataclass(frozen=True)
 class Check:

@@ -170,7 +170,7 @@ def columns_read(staged: Staged, name: str, item: Table | Check) -> list[str]:
     names = [column.name for column in table.columns]
     if name in item.reads.stars:
         return names
-    kept = {*item.reads.names, *table.key, *(table.span or ()), key_of(table)}
+    kept = {*item.reads.names, *table.key, *(table.contract.grain().span or ()), key_of(table)}
     return [each for each in names if each in kept]
 
 
