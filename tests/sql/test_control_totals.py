@@ -6,6 +6,8 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,6 +29,7 @@ def order(order_id: int, store_id: int, price: str | None, sale_class: str = "co
     return key | {"sale_class": sale_class, "total_price": price}
 
 
+@pytest.mark.duckdb2
 def test_equal_and_different(run_table: Run) -> None:
     """What agrees in orders and money is equal; a cent or an order off is different, by exactly that."""
     rows = run_table(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,7 @@ def order(order_id: int, store_id: int | None = 7) -> dict[str, Any]:
     return {"order_id": order_id, "store_id": store_id, "business_date": DAY}
 
 
+@pytest.mark.duckdb2
 def test_each_id_stands_once(run_table: Run) -> None:
     """Known ids stand under their store and day, by what came last; ids never known under neither."""
     rows = run_table(

@@ -76,6 +76,7 @@ def test_replaced_statuses_stay_known(run_table: Run) -> None:
     ]
 
 
+@pytest.mark.duckdb2
 def test_a_value_is_as_old_as_the_version_that_brought_it(run_table: Run) -> None:
     """A platform, action or type that only an update has is first seen in it; those before stay, for no order."""
     first = {"order_id": 1, "version_no": 1, "lines_version_no": 1, "first_seen_at": "2026-11-20T01:00:00Z"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -47,6 +49,7 @@ def test_a_restatement_counts_under_the_seal_in_force(run_table: Run) -> None:
         assert row["is_seal_in_force"] is in_force
 
 
+@pytest.mark.duckdb2
 def test_a_restatement_is_shown_as_recorded(run_table: Run) -> None:
     """Its amounts and its period are those of the ledger."""
     rows = run_table("mart.restatements", {"raw.restated": [ROW, ROW | {"number": 2, "posted_period": "2026-11"}]})

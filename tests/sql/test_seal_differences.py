@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,6 +41,7 @@ def test_nothing_differs(run_table: Run) -> None:
     assert differences(run_table, sealed=[SEALED], now=[]) == []
 
 
+@pytest.mark.duckdb2
 def test_a_part_that_changed(run_table: Run) -> None:
     """A part that changed, or is stated no more, is a row; the others are none."""
     assert differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"tip": "1.0001"}]) == [

@@ -27,6 +27,7 @@ RESTATED = {
 }
 
 
+@pytest.mark.duckdb2
 def test_a_sealed_day(run_table: Run) -> None:
     """What was sealed, posted, is open and is there now stand side by side; a reopened seal's rows do not."""
     rows = run_table(

@@ -91,6 +91,7 @@ def test_as_of_is_a_replay_many(world_of: Any, makers: Any, seen: list[dict[str,
     _prove(world_of, makers, seen, until)
 
 
+@pytest.mark.duckdb2
 def test_a_release_has_the_macros(world: Any, make_order: Any) -> None:
     """The released file has every macro, with a comment that says what it gives."""
     world.land("orders", [{"id": 1, "document": make_order(1)}])

@@ -57,6 +57,7 @@ def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None
     assert world.contents() == before
 
 
+@pytest.mark.duckdb2
 def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
     """A, B, A is three versions, and a fourth observation, of A, goes on with the third."""
     there, back = make_order(1), make_order(1, total_price="99")
@@ -71,6 +72,7 @@ def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
     ]
 
 
+@pytest.mark.duckdb2
 def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
     """An observation that comes late takes its place among the versions, and all of that order is made anew."""
     world.land("orders", [{"id": 1, "document": make_order(1, status="done"), "at": 5}])
