@@ -32,6 +32,9 @@ orders_now as not materialized (
         orders.*,
         if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
     from mart.order_reconciliation as orders
+    -- where no day is sealed, no order is read
+    semi join raw.day_seals as sealed_days
+        on orders.business_date = sealed_days.business_date
     left join own
         on orders.business_date = own.business_date
         and orders.store_id = own.store_id

@@ -38,35 +38,34 @@ sealed as (
         orders.business_date, orders.store_id, orders.sale_class, orders.currency
 ),
 
-current_orders as (
+-- days as they are now, added up already: no order is read again
+current_days as (
     select
-        orders.business_date,
-        orders.store_id,
-        orders.sale_class,
-        orders.currency,
-        count(*) as orders,
-        sum(orders.subtotal_price) as subtotal_price,
-        sum(orders.delivery_price) as delivery_price,
-        sum(orders.tip) as tip,
-        sum(orders.discount) as discount,
-        sum(orders.loyalty_discount) as loyalty_discount,
-        sum(orders.total_price) as total_price,
-        sum(orders.line_amount) as line_amount,
+        days.business_date,
+        days.store_id,
+        days.sale_class,
+        days.currency,
+        days.orders,
+        days.subtotal_price,
+        days.delivery_price,
+        days.tip,
+        days.discount,
+        days.loyalty_discount,
+        days.total_price,
+        days.line_amount,
         'now' as side,
-    from mart.order_reconciliation as orders
+    from mart.reconciliation_daily as days
     left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
+        on days.business_date = own.business_date
+        and days.store_id = own.store_id
+    left join every_store on days.business_date = every_store.business_date
     where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
-    group by
-        orders.business_date, orders.store_id, orders.sale_class, orders.currency
 ),
 
 wide as (
     from sealed
     union all
-    from current_orders
+    from current_days
 ),
 
 -- absence of a part adds nothing to a sum

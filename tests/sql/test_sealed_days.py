@@ -35,7 +35,7 @@ def test_a_sealed_day(run_table: Run) -> None:
         {
             "raw.day_seals": SEALS,
             "raw.sealed_orders": [SEALED, SEALED | {"seal_no": 9, "order_id": 2}],
-            "mart.order_reconciliation": [{"order_id": 1, **PLACE, "total_price": "13"}],
+            "mart.reconciliation_daily": [{**PLACE, "orders": 1, "total_price": "13"}],
             "mart.restatements": [
                 RESTATED | {"difference": "1", "posted_period": "2026-11"},
                 RESTATED | {"difference": "2"},

@@ -105,7 +105,7 @@ class SealedDays(
 ):
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
-    Source: the sealed orders of the ledger, mart.restatements and mart.order_reconciliation.
+    Source: the sealed orders of the ledger, mart.restatements and mart.reconciliation_daily.
     Traps: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
     another, nor stores of two currencies.
     """
