@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pipelines.finance.records import records
+from pipelines.finance.released import released
 from pipelines.landing.shape import MENU, ORDER, Field, Keyed, Many, One, Shape
 from pipelines.report.operations import operations, security, topics
-from pipelines.report.reading import open_release, rows
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -53,11 +54,14 @@ class Observed:
 
 
 def openapi(settings: Settings) -> str:
-    """Return the document as JSON text; raise NoReleaseError before the first release."""
-    with open_release(settings) as db:
-        observed = Observed(rows(db, "from audit.field_profile"), rows(db, "from audit.vocabulary order by value"))
-        behaviour = rows(db, "from audit.service_behaviour order by all")
-        totals = rows(db, "select kind, max(documents) as documents from audit.field_profile group by kind")
+    """Return the document as JSON text; raise FinanceError before the first release."""
+    with released(settings) as release:
+        observed = Observed(
+            records(release.con, "from audit.field_profile"),
+            records(release.con, "from audit.vocabulary order by value"),
+        )
+        behaviour = records(release.con, "from audit.service_behaviour order by all")
+        totals = records(release.con, "select kind, max(documents) as documents from audit.field_profile group by kind")
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -84,9 +88,9 @@ def openapi(settings: Settings) -> str:
 
 
 def fields(settings: Settings) -> str:
-    """Return a line for each field that was observed; raise NoReleaseError before the first release."""
-    with open_release(settings) as db:
-        found = rows(db, "from audit.field_profile order by kind desc, path")
+    """Return a line for each field that was observed; raise FinanceError before the first release."""
+    with released(settings) as release:
+        found = records(release.con, "from audit.field_profile order by kind desc, path")
     lines = ["kind    field: types; in how many places; documents in which it is null or absent"]
     for row in found:
         mark = "" if row["is_documented"] else " (not documented)"

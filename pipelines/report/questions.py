@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.report.reading import open_release, rows
+from pipelines.finance.records import records
+from pipelines.finance.released import released
 from pipelines.settings.assumptions import assumptions
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ _WORDS = {
 def questions(settings: Settings, *, markdown: bool = False) -> str:
     """Return the open questions of the current release, as lines or as a Markdown letter.
 
-    Raise NoReleaseError before the first release.
+    Raise FinanceError before the first release.
     """
     assumed = {each.question: said for _, each, said in assumptions(settings)}
-    with open_release(settings) as db:
-        found = rows(db, "from audit.questions order by rank")
+    with released(settings) as release:
+        found = records(release.con, "from audit.questions order by rank")
         orders = db.execute("select count(*) from mart.orders").fetchone()
     for row in found:
         row["assumed"] = assumed.get(row["question"], row["assumed"])
