@@ -42,7 +42,7 @@ def questions(settings: Settings, *, markdown: bool = False) -> str:
     assumed = {each.question: said for _, each, said in assumptions(settings)}
     with released(settings) as release:
         found = records(release.con, "from audit.questions order by rank")
-        orders = db.execute("select count(*) from mart.orders").fetchone()
+        orders = release.con.execute("select count(*) from mart.orders").fetchone()
     for row in found:
         row["assumed"] = assumed.get(row["question"], row["assumed"])
     total = orders[0] if orders else 0

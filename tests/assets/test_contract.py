@@ -88,4 +88,4 @@ def test_without_a_release_both_say_what_to_do(place: Place) -> None:
     for command in ("questions", "contract"):
         done = place.command(command)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "`ordermart run` makes one" in done.stderr
+        assert "run `ordermart run` first" in done.stderr
