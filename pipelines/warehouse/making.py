@@ -16,7 +16,7 @@ from pipelines.warehouse.verdicts import (
     keeps_its_contract,
     violations_of,
 )
-from pipelines.warehouse.views import ENTITIES, Staged, between, key_of, made, show
+from pipelines.warehouse.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,7 +88,7 @@ class Making:
             null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
             self.con.execute(
                 f"delete from warehouse.{name} where {plain} or {null}"
-                if key == "business_date"
+                if key in UNDATED
                 else f"delete from warehouse.{name} where {plain}"
             )
         self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')

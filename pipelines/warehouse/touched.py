@@ -5,8 +5,9 @@ documents stand for the orders whose document (or its state) changed, and raw ch
 for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
 touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
 table of intervals, only orders created while it says other than before: spans.py. A table by business day is about
-the days, old and new, of the orders whose rows changed in what it reads. Too many is allowed and costs time; too few
-would be wrong. Where a source changed, what reads it is made anew for all it holds.
+the days, old and new, of the orders whose rows changed in what it reads; one by month adds up tables by day, and is
+about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed, what
+reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.spans import clock_of, orders_within
-from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, to_be
+from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, month_of_day, to_be
 
 if TYPE_CHECKING:
     from pipelines.warehouse.catalogue import Check, Table
@@ -33,6 +34,8 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
         return _entities(staged, item)
     if item.scope == "day":
         return _days(staged, item)
+    if item.scope == "month":
+        return _months(staged, item)
     return "touched.loads" if item.scope == "load" else None
 
 
@@ -151,6 +154,20 @@ def _days(staged: Staged, item: Table | Check) -> str:
         )
         staged.con.execute(f'create or replace table touched."orders of {item.name}" as {orders}')
     return keys
+
+
+def _months(staged: Staged, item: Table | Check) -> str:
+    """Return the months of the touched days; all months where anything else that is read changed."""
+    daily = [name for name in item.depends_on if not name.startswith("raw.") and staged.catalogue[name].scope == "day"]
+    month = f"select {month_of_day('business_date')} as business_month"
+    selects = [f"{month} from {staged.sets[name]}" for name in daily if name in staged.sets]
+    others = [name for name in item.depends_on if name in staged.sets and name not in daily]
+    if staged.sources.intersection(item.depends_on) or any(
+        _any(staged, changed_rows(staged, name, item)) for name in others
+    ):
+        selects += [f"{month} from ({to_be(staged, name)})" for name in daily]
+        selects.append(f"select business_month from warehouse.{item.name}")
+    return _keep(staged, item, " union ".join(selects) or "select null::date as business_month limit 0")
 
 
 def _has_day(staged: Staged, name: str) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STATES = "raw.states_to_be"
 ENTITIES = ("order", "menu", "store")
+UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
 
 
 @dataclass
@@ -70,6 +71,11 @@ def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
     first, last, has_null = row or (None, None, True)
     dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
     return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
+
+
+def month_of_day(day: str) -> str:
+    """Return the expression of the first day of the month in which a business day lies."""
+    return f"cast(date_trunc('month', {day}) as date)"
 
 
 def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
@@ -185,7 +191,7 @@ def _columns(staged: Staged, name: str) -> str:
 
 def _in(staged: Staged, name: str, keys: str) -> str:
     key = key_of(staged.catalogue[name])
-    same = "is not distinct from" if key == "business_date" else "="
+    same = "is not distinct from" if key in UNDATED else "="
     return f"exists (select 1 from {keys} as k where k.{key} {same} t.{key})"
 
 
@@ -197,6 +203,9 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
     if table.scope == item.scope:
         days = f"{days_between(staged.con, keys)} and " if item.scope == "day" else ""
         return f"{days}{_in(staged, name, keys)}"
+    if item.scope == "month" and table.scope == "day":
+        month = f"k.business_month is not distinct from {month_of_day('t.business_date')}"
+        return f"exists (select 1 from {keys} as k where {month})"
     if item.scope == "day" and table.scope == "order":
         if any(column.name == "business_date" for column in table.columns):
             same = "k.business_date is not distinct from t.business_date"

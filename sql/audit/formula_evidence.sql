@@ -181,20 +181,27 @@ counterexamples as (
 ),
 
 dated as (
-    select scope, scope_value, part, currency, has_currencies, residuals, largest,
-    from audit.formula_residuals
-
-    union all
-
     select
-        'month' as scope,
-        strftime(business_date, '%Y-%m') as scope_value,
+        scope,
+        scope_value,
         part,
         currency,
         has_currencies,
         residuals,
         largest,
-    from audit.formula_residuals
+    from audit.monthly_formula_residuals
+
+    union all
+
+    select
+        'month' as scope,
+        strftime(business_month, '%Y-%m') as scope_value,
+        part,
+        currency,
+        has_currencies,
+        residuals,
+        largest,
+    from audit.monthly_formula_residuals
     where scope = 'all'
 ),
 

@@ -34,6 +34,7 @@ CHAIN = (
     "audit.total_fits",
     "audit.formula_patterns",
     "audit.formula_residuals",
+    "audit.monthly_formula_residuals",
     "audit.formula_scopes",
     "audit.formula_comparisons",
     "audit.formula_evidence",

@@ -15,15 +15,16 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-Scope = Literal["order", "menu", "store", "day", "load", "check", "all"]
+Scope = Literal["order", "menu", "store", "day", "month", "load", "check", "all"]
 """What part of a table is computed anew when something changed: the rows of the touched orders (menus, stores,
-business days, loads, checks), or all of them."""
+business days, months of business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
     "menu": "menu_id",
     "store": "store_id",
     "day": "business_date",
+    "month": "business_month",
     "load": "load_id",
 }
 

@@ -105,6 +105,30 @@ class FormulaResiduals(
     largest: Amounts = column("The largest of those differences, without its sign; one for each form_no.")
 
 
+class MonthlyFormulaResiduals(
+    Contract,
+    table="audit.monthly_formula_residuals",
+    scope="month",
+    key=("business_month", "scope", "scope_value", "part"),
+):
+    """One row per month of business days, scope and part of the price: what each form leaves unexplained.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
+    days of the months it touched, not all days there are.
+    Source: audit.formula_residuals, with its traps.
+    """
+
+    business_month: Day = column("The first day of the month; null for orders without a business day.", nullable=True)
+    scope: Text = column(_SCOPE, isin=DAILY_SCOPES)
+    scope_value: Text = column(_SCOPE_VALUE, nullable=True)
+    part: Text = column(_PART, isin=PARTS)
+    orders: Count = column("How many orders.", ge=1)
+    currency: Text = column("What the amounts are in; one of several, null where nothing says.", nullable=True)
+    has_currencies: Flag = column("Whether the orders are in several currencies, or some of them in none.")
+    residuals: Amounts = column("Stated price less the form's, summed; one for each form_no.")
+    largest: Amounts = column("The largest of those differences, without its sign; one for each form_no.")
+
+
 class FormulaScopes(
     Contract, table="audit.formula_scopes", scope="all", key=("scope", "scope_value", "part", "tells", "fits")
 ):
@@ -160,9 +184,9 @@ class FormulaEvidence(
 ):
     """One row per scope and candidate rule worth reading: what bears it out, and the verdict.
 
-    Source: audit.formula_comparisons, audit.formula_residuals and [formula]. Here are all forms without rounding and
-    with the leader's, all roundings of the leader's form, the closest rival, and a rule fixed by hand; the leader has
-    been judged against the others too.
+    Source: audit.formula_comparisons, audit.monthly_formula_residuals and [formula]. Here are all forms without
+    rounding and with the leader's, all roundings of the leader's form, the closest rival, and a rule fixed by hand; the
+    leader has been judged against the others too.
     Traps: supported means that it holds here and that its rivals fail, not that the partner promised it. untold means
     that no order tells it from the leader: on these orders it gives the same amounts.
     """

@@ -1,0 +1,83 @@
+"""audit.monthly_formula_residuals: one row per month of business days, scope and part of the price."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def _day(day: str | None, value: str | None, residuals: list[str], largest: list[str], **others: Any) -> dict[str, Any]:
+    return {
+        "business_date": day,
+        "scope": "platform",
+        "scope_value": value,
+        "part": "total",
+        "orders": 2,
+        "currency": "EUR",
+        "has_currencies": False,
+        "residuals": residuals,
+        "largest": largest,
+        **others,
+    }
+
+
+@pytest.mark.duckdb2
+def test_days_add_up_to_months(run_table: Run) -> None:
+    """The days of a month add up form by form, in exact decimals; no day and no value are months and values too."""
+    rows = run_table(
+        "audit.monthly_formula_residuals",
+        {
+            "audit.formula_residuals": [
+                _day("2026-10-01", "web", ["0.10", "1"], ["0.10", "2"]),
+                _day("2026-10-31", "web", ["0.20", "-3"], ["0.20", "1"]),
+                _day("2026-11-01", "web", ["5", "6"], ["5", "6"]),
+                _day("2026-11-02", None, ["7", "8"], ["7", "8"]),
+                _day(None, "web", ["0", "9"], ["0", "9"]),
+            ],
+        },
+    )
+    told = [
+        (row["business_month"], row["scope_value"], row["orders"], row["residuals"], row["largest"])
+        for row in sorted(rows, key=lambda row: (str(row["business_month"]), str(row["scope_value"])))
+    ]
+
+    def amounts(*texts: str) -> list[Decimal]:
+        return [Decimal(text) for text in texts]
+
+    assert told == [
+        (dt.date(2026, 10, 1), "web", 4, amounts("0.3", "-2"), amounts("0.2", "2")),
+        (dt.date(2026, 11, 1), None, 2, amounts("7", "8"), amounts("7", "8")),
+        (dt.date(2026, 11, 1), "web", 2, amounts("5", "6"), amounts("5", "6")),
+        (None, "web", 2, amounts("0", "9"), amounts("0", "9")),
+    ]
+
+
+@pytest.mark.duckdb2
+def test_months_of_several_currencies(run_table: Run) -> None:
+    """A month has several currencies where one of its days has, where its days differ, or where one has none."""
+    given = {
+        "same": [{}, {}],
+        "one has": [{"has_currencies": True}, {}],
+        "differ": [{"currency": "BRL"}, {}],
+        "none": [{"currency": None}, {}],
+    }
+    rows = run_table(
+        "audit.monthly_formula_residuals",
+        {
+            "audit.formula_residuals": [
+                _day(f"2026-10-{no:02d}", value, ["1"], ["1"], **others)
+                for value, days in given.items()
+                for no, others in enumerate(days, 1)
+            ],
+        },
+    )
+    assert {row["scope_value"] for row in rows if row["has_currencies"]} == {"one has", "differ", "none"}
+    assert {row["currency"] for row in rows if not row["has_currencies"]} == {"EUR"}
