@@ -1,8 +1,17 @@
 -- One row per order that repeats an earlier one: same customer, store and lines.
 --
--- First orders of one customer in one store within the minutes, with as many lines and
--- units; of these few, lines are compared one by one, in any order.
+-- First orders of one customer in one store within the minutes, with as many lines; of
+-- these few, lines are compared one by one, in any order.
 with
+
+-- Most orders have no other like them: a hash tells, before anything is sorted.
+repeated as (
+    select hash(customer_key, store_id, lines) as likeness
+    from mart.orders
+    where customer_key is not null and store_id is not null and lines > 0
+    group by likeness
+    having count(*) > 1
+),
 
 orders as (
     select
@@ -14,20 +23,21 @@ orders as (
         orders.currency,
         orders.total_price,
         orders.lines,
-        orders.units,
         orders.created_at,
         settings.finance_duplicate_minutes * interval 1 minute as within,
         lag(orders.created_at) over customers as before_at,
         lead(orders.created_at) over customers as after_at,
     from mart.orders as orders
     cross join raw.settings as settings
+    semi join repeated
+        on hash(orders.customer_key, orders.store_id, orders.lines) = repeated.likeness
     where
         orders.customer_key is not null
         and orders.store_id is not null
         and orders.created_at is not null
         and orders.lines > 0
     window customers as (
-        partition by orders.customer_key, orders.store_id, orders.lines, orders.units
+        partition by orders.customer_key, orders.store_id, orders.lines
         order by orders.created_at, orders.order_id
     )
 ),
@@ -83,7 +93,6 @@ inner join close as earlier
     on later.customer_key = earlier.customer_key
     and later.store_id = earlier.store_id
     and later.lines = earlier.lines
-    and later.units is not distinct from earlier.units
     and (earlier.created_at, earlier.order_id) < (later.created_at, later.order_id)
     and later.created_at - earlier.created_at <= later.within
 inner join contents as later_contents on later.order_id = later_contents.order_id

@@ -5,20 +5,56 @@ orders as (
     select
         status,
         currency,
-        count(*) as orders,
-        count(*) filter (where is_gone) as gone_count,
-        count(*) filter (where total_price = 0) as zero_count,
-        count(*) filter (where total_price is null) as unstated_count,
-        sum(subtotal_price) as subtotal_price,
-        sum(total_price) as total_price,
-        min(created_at) as first_created_at,
-        max(created_at) as last_created_at,
-        -- whole hours, so that the middle one is one that was measured
-        quantile_disc(date_diff('hour', created_at, last_checked_at), 0.5)
-            as median_age_hours,
-        count(*) filter (where last_checked_at >= created_at + interval 7 day)
-            as week_old_count,
-    from mart.orders
+        any_value(sale_class) as sale_class,
+        cast(sum(orders) as bigint) as orders,
+        cast(sum(gone_count) as bigint) as gone_count,
+        cast(sum(zero_count) as bigint) as zero_count,
+        cast(sum(unstated_count) as bigint) as unstated_count,
+        cast(sum(subtotal_price) as decimal(38, 4)) as subtotal_price,
+        cast(sum(total_price) as decimal(38, 4)) as total_price,
+        min(first_created_at) as first_created_at,
+        max(last_created_at) as last_created_at,
+        cast(sum(week_old_count) as bigint) as week_old_count,
+    from audit.daily_statuses
+    group by status, currency
+),
+
+ages as (
+    select
+        status,
+        currency,
+        age_hours,
+        sum(orders) as orders,
+    from (
+        select
+            status,
+            currency,
+            unnest(ages) as age_hours,
+            unnest(orders_by_age) as orders,
+        from audit.daily_statuses
+    ) as aged
+    group by status, currency, age_hours
+),
+
+counted as (
+    select
+        status,
+        currency,
+        age_hours,
+        sum(orders) over (
+            partition by status, currency order by age_hours
+        ) as so_far,
+        sum(orders) over (partition by status, currency) as in_all,
+    from ages
+),
+
+medians as (
+    select
+        status,
+        currency,
+        min(age_hours) as median_age_hours,
+    from counted
+    where 2 * so_far >= in_all
     group by status, currency
 ),
 
@@ -34,11 +70,11 @@ left_behind as (
 ),
 
 classes as (
-    select distinct
+    select
         status,
-        sale_class,
-    from mart.orders
-    where sale_class <> 'gone'
+        any_value(sale_class) as sale_class, -- a status has one
+    from orders
+    group by status
 )
 
 select
@@ -58,7 +94,7 @@ select
     -- age
     orders.first_created_at,
     orders.last_created_at,
-    cast(orders.median_age_hours as bigint) as median_age_hours,
+    medians.median_age_hours,
     coalesce(orders.week_old_count, 0) as week_old_count,
     -- what became of orders in it
     coalesce(left_behind.moved_on_count, 0) as moved_on_count,
@@ -66,4 +102,7 @@ select
 from orders
 full join left_behind on orders.status is not distinct from left_behind.status
 left join classes on orders.status is not distinct from classes.status
+    and orders.orders is not null
+left join medians on orders.status is not distinct from medians.status
+    and orders.currency is not distinct from medians.currency
     and orders.orders is not null

@@ -15,44 +15,50 @@ if TYPE_CHECKING:
 MOST = "99999999999999.9999"
 
 
-def order(order_id: int, status: str | None, total: str | None, hours: int = 2, **others: Any) -> dict[str, Any]:
-    """Return a row of mart.orders that was last looked at so many hours after it was created."""
+def day(date: str, status: str | None, ages: dict[int, int], **others: Any) -> dict[str, Any]:
+    """Return a row of audit.daily_statuses whose orders are of these ages."""
     return {
-        "order_id": order_id,
+        "business_date": date,
         "status": status,
         "currency": "EUR",
         "sale_class": "unmapped",
-        "is_gone": False,
-        "total_price": total,
-        "created_at": "2026-10-01T00:00:00Z",
-        "last_checked_at": f"2026-10-{1 + hours // 24:02d}T{hours % 24:02d}:00:00Z",
+        "orders": sum(ages.values()),
+        "gone_count": 0,
+        "zero_count": 0,
+        "unstated_count": 0,
+        "ages": sorted(ages),
+        "orders_by_age": [ages[age] for age in sorted(ages)],
+        "week_old_count": 0,
         **others,
     }
 
 
 @pytest.mark.duckdb2
 def test_orders_money_and_age(run_table: Run) -> None:
-    """Orders, zero and unstated totals, exact money and age stand by status; currencies never add."""
+    """Days add up by status, money exact, the middle age one that was met; currencies never add."""
     rows = run_table(
         "audit.status_evidence",
         {
-            "mart.orders": [
-                order(1, "done", MOST, 24 * 7),
-                order(2, "done", "0.0001", 30),
-                order(3, "done", "0", 30),
-                order(4, "done", None, 1, sale_class="gone", is_gone=True),
-                order(5, "done", "5", currency="BRL"),
-                order(6, None, "1"),
+            "audit.daily_statuses": [
+                day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, gone_count=1),
+                day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_count=1),
+                day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
+                day("2026-10-03", "done", {9: 2, 8: 1}, currency="SEK"),
+                day("2026-10-03", "done", {9: 2, 8: 2}, currency="USD"),
+                day("2026-10-03", None, {}, orders=1, total_price="1"),
             ]
         },
     )
-    shown = ("status", "currency", "orders", "gone_count", "zero_count", "unstated_count", "total_price")
+    shown = ("status", "currency", "orders", "gone_count", "zero_count", "week_old_count", "total_price")
     assert [tuple(row[each] for each in shown) for row in rows] == [
         ("done", "BRL", 1, 0, 0, 0, 5),
         ("done", "EUR", 4, 1, 1, 1, Decimal(10) ** 14),
+        ("done", "SEK", 3, 0, 0, 0, None),
+        ("done", "USD", 4, 0, 0, 0, None),
         (None, "EUR", 1, 0, 0, 0, 1),
     ]
-    assert (rows[1]["median_age_hours"], rows[1]["week_old_count"], rows[1]["sale_class"]) == (30, 1, "unmapped")
+    assert [row["median_age_hours"] for row in rows] == [7, 30, 9, 8, None]
+    assert rows[1]["sale_class"] == "unmapped"
 
 
 def test_what_became_of_them(run_table: Run) -> None:
@@ -63,7 +69,8 @@ def test_what_became_of_them(run_table: Run) -> None:
         {"status_of": "delivery", "status_before": "new", "status": "lost", "times": 9},
     ]
     rows = run_table(
-        "audit.status_evidence", {"mart.orders": [order(1, "done", "1")], "audit.observed_transitions": seen}
+        "audit.status_evidence",
+        {"audit.daily_statuses": [day("2026-10-01", "done", {2: 1})], "audit.observed_transitions": seen},
     )
     assert [(row["status"], row["orders"], row["moved_on_count"], row["moved_on_to"]) for row in rows] == [
         ("done", 1, 0, []),

@@ -6,6 +6,7 @@ from pipelines.warehouse.contracts.contract import (
     Count,
     Day,
     Id,
+    Ids,
     Instant,
     Money,
     Text,
@@ -17,10 +18,39 @@ from pipelines.warehouse.contracts.marts import SALE_CLASSES
 _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
 
 
+class DailyStatuses(Contract, table="audit.daily_statuses", scope="day", key=("business_date", "status", "currency")):
+    """One row per business day, order status and currency: what orders with it look like, as last observed.
+
+    For machines: a step on the way to audit.status_evidence, which is what to read.
+    Source: mart.orders. Kept by day: a night counts touched days only.
+    """
+
+    business_date: Day = column("The business day of the orders; null for orders without that time.", nullable=True)
+    status: Text = column("The order's status, as sent; null where the service gave none.", nullable=True)
+    currency: Text = column(_CURRENCY, nullable=True)
+    sale_class: Text = column(
+        "How [sales] takes it: counted, excluded or unmapped; null where the service knows none of them any more.",
+        nullable=True,
+        isin=SALE_CLASSES,
+    )
+    orders: Count = column("How many orders have it.", ge=1)
+    gone_count: Count = column("How many of them the service no longer knows.", ge=0)
+    zero_count: Count = column("How many of them have a total of exactly zero.", ge=0)
+    unstated_count: Count = column("How many of them state no total.", ge=0)
+    subtotal_price: Amount = column("Sum of their subtotals, where stated.", nullable=True)
+    total_price: Amount = column("Sum of their totals, where stated.", nullable=True)
+    first_created_at: Instant = column("When the oldest of them was created.", nullable=True)
+    last_created_at: Instant = column("When the newest of them was created.", nullable=True)
+    ages: Ids = column("Each age met, in whole hours from creation to when the service was last asked, ascending.")
+    orders_by_age: Ids = column("How many orders are of each of those ages.")
+    week_old_count: Count = column("How many of them still had it a week after creation or later.", ge=0)
+
+
 class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=("status", "currency")):
     """One row per order status and currency: what orders with it look like, and what became of those that had it.
 
-    Source: mart.orders and audit.observed_transitions. Which statuses are sales [sales] says, not the interface.
+    Source: audit.daily_statuses and audit.observed_transitions. Which statuses are sales is said by [sales], not by the
+    interface.
     Traps: evidence, not an answer. moved_on_count and moved_on_to are about all currencies of the status: never add
     them over rows. A status that orders had and none has any more stands with 0 orders.
     """

@@ -1,0 +1,50 @@
+-- One row per business day, order status and currency: what orders with it look like.
+with
+
+orders as (
+    select
+        business_date,
+        status,
+        currency,
+        -- whole hours, so that the middle one is one that was measured
+        date_diff('hour', created_at, last_checked_at) as age_hours,
+        any_value(nullif(sale_class, 'gone')) as sale_class, -- a status has one
+        count(*) as orders,
+        count(*) filter (where is_gone) as gone_count,
+        count(*) filter (where total_price = 0) as zero_count,
+        count(*) filter (where total_price is null) as unstated_count,
+        sum(subtotal_price) as subtotal_price,
+        sum(total_price) as total_price,
+        min(created_at) as first_created_at,
+        max(created_at) as last_created_at,
+        count(*) filter (where last_checked_at >= created_at + interval 7 day)
+            as week_old_count,
+    from mart.orders
+    group by business_date, status, currency, age_hours
+)
+
+select
+    -- keys
+    business_date,
+    status,
+    currency,
+    -- how [sales] takes it
+    any_value(sale_class) as sale_class,
+    -- orders
+    cast(sum(orders) as bigint) as orders,
+    cast(sum(gone_count) as bigint) as gone_count,
+    cast(sum(zero_count) as bigint) as zero_count,
+    cast(sum(unstated_count) as bigint) as unstated_count,
+    -- money
+    cast(sum(subtotal_price) as decimal(38, 4)) as subtotal_price,
+    cast(sum(total_price) as decimal(38, 4)) as total_price,
+    -- age
+    min(first_created_at) as first_created_at,
+    max(last_created_at) as last_created_at,
+    coalesce(list(age_hours order by age_hours) filter (where age_hours is not null), [])
+        as ages,
+    coalesce(list(orders order by age_hours) filter (where age_hours is not null), [])
+        as orders_by_age,
+    cast(sum(week_old_count) as bigint) as week_old_count,
+from orders
+group by business_date, status, currency

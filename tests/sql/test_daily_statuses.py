@@ -1,0 +1,55 @@
+"""audit.daily_statuses: what orders of a business day look like, by status and currency."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def _order(order_id: int, day: str | None, total: str | None, hour: int, **others: Any) -> dict[str, Any]:
+    return {
+        "order_id": order_id,
+        "business_date": day,
+        "status": "done",
+        "currency": "EUR",
+        "sale_class": "counted",
+        "is_gone": False,
+        "subtotal_price": "0.1",
+        "total_price": total,
+        "created_at": "2026-10-01T00:00:00Z",
+        "last_checked_at": f"2026-10-{1 + hour // 24:02d}T{hour % 24:02d}:00:00Z",
+        **others,
+    }
+
+
+@pytest.mark.duckdb2
+def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
+    """Orders of a day count by status, money exact, each age with its orders; no day is a day of its own."""
+    rows = run_table(
+        "audit.daily_statuses",
+        {
+            "mart.orders": [
+                _order(1, "2026-10-01", "0.2", 200),
+                _order(2, "2026-10-01", "0", 5),
+                _order(3, "2026-10-01", None, 5, is_gone=True, sale_class="gone"),
+                _order(4, "2026-10-01", "9", 5, last_checked_at=None),
+                _order(5, None, "1", 1, is_gone=True, sale_class="gone"),
+            ]
+        },
+    )
+    shown = ("business_date", "sale_class", "orders", "gone_count", "zero_count", "unstated_count", "week_old_count")
+    assert [tuple(row[each] for each in shown) for row in rows] == [
+        (dt.date(2026, 10, 1), "counted", 4, 1, 1, 1, 1),
+        (None, None, 1, 1, 0, 0, 0),
+    ]
+    assert (rows[0]["subtotal_price"], rows[0]["total_price"]) == (Decimal("0.4"), Decimal("9.2"))
+    assert (rows[0]["ages"], rows[0]["orders_by_age"]) == ([5, 200], [2, 1])
+    assert (rows[1]["ages"], rows[1]["orders_by_age"]) == ([1], [1])
