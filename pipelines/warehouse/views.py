@@ -73,6 +73,12 @@ def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
     return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
 
 
+def months_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
+    """Return the condition that a business day lies from the first to the last of the months `keys`, or has no date."""
+    days = f"(select business_month as business_date from {keys} union all select last_day(business_month) from {keys})"
+    return days_between(con, days)
+
+
 def month_of_day(day: str) -> str:
     """Return the expression of the first day of the month in which a business day lies."""
     return f"cast(date_trunc('month', {day}) as date)"
@@ -205,7 +211,7 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
         return f"{days}{_in(staged, name, keys)}"
     if item.scope == "month" and table.scope == "day":
         month = f"k.business_month is not distinct from {month_of_day('t.business_date')}"
-        return f"exists (select 1 from {keys} as k where {month})"
+        return f"{months_between(staged.con, keys)} and exists (select 1 from {keys} as k where {month})"
     if item.scope == "day" and table.scope == "order":
         if any(column.name == "business_date" for column in table.columns):
             same = "k.business_date is not distinct from t.business_date"

@@ -254,3 +254,5 @@ select
     residuals,
     largest,
 from total_cells
+-- wide rows: where those of a month lie together, adding it up need not read the others
+order by business_date, part, scope, scope_value
