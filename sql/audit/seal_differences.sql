@@ -2,9 +2,7 @@
 --
 -- Booked is what was sealed plus what was restated since, under the seals in force. Whole
 -- days are compared first, by a fingerprint of their orders; only places that differ, or
--- were restated before, are looked at order by order. A hash of several columns keeps
--- what they share apart from what differs, so that equal changes of two orders would
--- cancel in an xor: it is hashed once more.
+-- were restated before, are looked at order by order.
 with
 
 every_store as (
@@ -32,9 +30,6 @@ orders_now as not materialized (
         orders.*,
         if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
     from mart.order_reconciliation as orders
-    -- where no day is sealed, no order is read
-    semi join raw.day_seals as sealed_days
-        on orders.business_date = sealed_days.business_date
     left join own
         on orders.business_date = own.business_date
         and orders.store_id = own.store_id
@@ -54,29 +49,24 @@ restated as (
         = if(own.business_date is null, every_store.seal_no, own.seal_no)
 ),
 
+days_now as (
+    select days.*
+    from audit.daily_prints as days
+    left join own
+        on days.business_date = own.business_date
+        and days.store_id = own.store_id
+    left join every_store on days.business_date = every_store.business_date
+    where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
+),
+
 prints as (
     select
         business_date,
         store_id,
         sale_class,
-        1 as side,
-        bit_xor(
-            hash(
-                hash(
-                    order_id,
-                    subtotal_price,
-                    delivery_price,
-                    tip,
-                    discount,
-                    loyalty_discount,
-                    total_price,
-                    line_amount
-                )
-            )
-        ) as print,
-        count(*) as orders,
-    from sealed_orders
-    group by business_date, store_id, sale_class
+        fingerprint,
+        orders,
+    from audit.sealed_sums
 
     union all
 
@@ -84,24 +74,9 @@ prints as (
         business_date,
         store_id,
         sale_class,
-        2 as side,
-        bit_xor(
-            hash(
-                hash(
-                    order_id,
-                    subtotal_price,
-                    delivery_price,
-                    tip,
-                    discount,
-                    loyalty_discount,
-                    total_price,
-                    line_amount
-                )
-            )
-        ) as print,
-        count(*) as orders,
-    from orders_now
-    group by business_date, store_id, sale_class
+        fingerprint,
+        orders,
+    from days_now
 ),
 
 places as (
@@ -111,7 +86,10 @@ places as (
         sale_class,
     from prints
     group by business_date, store_id, sale_class
-    having count(*) < 2 or min(print) <> max(print) or min(orders) <> max(orders)
+    having
+        count(*) < 2
+        or min(fingerprint) <> max(fingerprint)
+        or min(orders) <> max(orders)
 
     union
 

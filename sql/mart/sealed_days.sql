@@ -13,29 +13,20 @@ own as (
 
 sealed as (
     select
-        orders.business_date,
-        orders.store_id,
-        orders.sale_class,
-        orders.currency,
-        count(*) as orders,
-        sum(orders.subtotal_price) as subtotal_price,
-        sum(orders.delivery_price) as delivery_price,
-        sum(orders.tip) as tip,
-        sum(orders.discount) as discount,
-        sum(orders.loyalty_discount) as loyalty_discount,
-        sum(orders.total_price) as total_price,
-        sum(orders.line_amount) as line_amount,
+        business_date,
+        store_id,
+        sale_class,
+        currency,
+        orders,
+        subtotal_price,
+        delivery_price,
+        tip,
+        discount,
+        loyalty_discount,
+        total_price,
+        line_amount,
         'sealed' as side,
-    from raw.sealed_orders as orders
-    left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
-    where
-        orders.seal_no
-        = if(own.business_date is null, every_store.seal_no, own.seal_no)
-    group by
-        orders.business_date, orders.store_id, orders.sale_class, orders.currency
+    from audit.sealed_sums
 ),
 
 -- days as they are now, added up already: no order is read again

@@ -23,13 +23,13 @@ RESTATED = {"seal_no": 1, "order_id": 1, **PLACE, "part": "tip"}
 
 def differences(run_table: Run, **given: Any) -> list[tuple[Any, ...]]:
     """Return order, class, part, sealed, restated, now and difference of each row."""
-    names = {
-        "seals": "raw.day_seals",
-        "sealed": "raw.sealed_orders",
-        "restated": "raw.restated",
-        "now": "mart.order_reconciliation",
+    seals = {"raw.day_seals": given.get("seals", []), "raw.sealed_orders": given["sealed"]}
+    now = {"mart.order_reconciliation": given["now"]}
+    days = {
+        "audit.sealed_sums": run_table("audit.sealed_sums", seals),
+        "audit.daily_prints": run_table("audit.daily_prints", now),
     }
-    rows = run_table("audit.seal_differences", {names[name]: rows for name, rows in given.items()})
+    rows = run_table("audit.seal_differences", {**seals, **now, **days, "raw.restated": given.get("restated", [])})
     columns = ("order_id", "sale_class", "part", "sealed", "restated_before", "now", "difference")
     return [tuple(row[column] for column in columns) for row in rows]
 

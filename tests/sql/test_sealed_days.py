@@ -34,7 +34,10 @@ def test_a_sealed_day(run_table: Run) -> None:
         "mart.sealed_days",
         {
             "raw.day_seals": SEALS,
-            "raw.sealed_orders": [SEALED, SEALED | {"seal_no": 9, "order_id": 2}],
+            "audit.sealed_sums": run_table(
+                "audit.sealed_sums",
+                {"raw.day_seals": SEALS, "raw.sealed_orders": [SEALED, SEALED | {"seal_no": 9, "order_id": 2}]},
+            ),
             "mart.reconciliation_daily": [{**PLACE, "orders": 1, "total_price": "13"}],
             "mart.restatements": [
                 RESTATED | {"difference": "1", "posted_period": "2026-11"},

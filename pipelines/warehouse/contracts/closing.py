@@ -36,6 +36,42 @@ _CURRENCY = "What the amounts are in, from the store's record; null where it nam
 _SEAL = "The number of the act in the ledger that sealed the day."
 
 
+class DailyPrints(Contract, table="audit.daily_prints", scope="day", key=("store_id", "business_date", "sale_class")):
+    """One row per store, business day and sale class: how many orders it has, and their fingerprint.
+
+    For machines: a step on the way to audit.seal_differences, which is what to read.
+    Source: mart.order_reconciliation.
+    """
+
+    store_id: Id = column(_STORE, nullable=True)
+    business_date: Day = column("The business day; null where an order has none.", nullable=True)
+    sale_class: Text = column(_CLASS, isin=SALE_CLASSES)
+    orders: Count = column("How many orders.", ge=1)
+    fingerprint: Text = column("An xor of hashes of its orders and their amounts: equal where they are.")
+
+
+class SealedSums(Contract, table="audit.sealed_sums", scope="all", key=("store_id", "business_date", "sale_class")):
+    """One row per store, sealed business day and sale class: what the seal in force holds, added up.
+
+    For machines: a step on the way to mart.sealed_days, which is what to read.
+    Source: raw.sealed_orders under raw.day_seals, out of the ledger: made anew only when a day is sealed or reopened.
+    """
+
+    store_id: Id = column(_STORE, nullable=True)
+    business_date: Day = column(_DAY)
+    sale_class: Text = column(_CLASS, isin=SALE_CLASSES)
+    orders: Count = column("How many orders were sealed.", ge=1)
+    fingerprint: Text = column("An xor of hashes of its orders and their amounts, as in audit.daily_prints.")
+    currency: Text = column(_CURRENCY, nullable=True)
+    subtotal_price: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    delivery_price: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    tip: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    discount: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    loyalty_discount: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    total_price: Amount = column("Sum over its orders; null where none states it.", nullable=True)
+    line_amount: Amount = column("Sum over its orders; null where none has one.", nullable=True)
+
+
 class SealDifferences(
     Contract,
     table="audit.seal_differences",
@@ -105,7 +141,7 @@ class SealedDays(
 ):
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
-    Source: the sealed orders of the ledger, mart.restatements and mart.reconciliation_daily.
+    Source: the sealed orders of the ledger by audit.sealed_sums, mart.restatements and mart.reconciliation_daily.
     Traps: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
     another, nor stores of two currencies.
     """
