@@ -5,6 +5,7 @@ from pipelines.warehouse.contracts.contract import (
     Contract,
     Count,
     Day,
+    Flag,
     Id,
     Ids,
     Instant,
@@ -78,6 +79,30 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
     week_old_count: Count = column("How many of them still had it a week after creation or later.", ge=0)
     moved_on_count: Count = column("How often an order with it was later seen with another status.", ge=0)
     moved_on_to: Texts = column("To which statuses, and how often each, the most frequent first.")
+
+
+class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", key=("statuses",)):
+    """One row per set of statuses that could be the sales: how many store-days it ties with control totals.
+
+    Source: mart.orders and the control totals of sales (class counted) that stand in the ledger. A set is proposed when
+    it ties all but the tolerated share of the store-days that tell it from each rival, of which there must be enough:
+    [formula] tolerated_noise and min_orders, here of store-days. [sales] decides; nothing takes a proposal over.
+    Traps: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left out.
+    Without control totals there is no row; of more than 10 statuses sets are not compared, and one row says so.
+    """
+
+    statuses: Texts = column("The statuses of the set, of those met on such store-days; '(none)' where none was sent.")
+    is_counted: Flag = column("Whether [sales] counts exactly these, of the statuses met on such store-days.")
+    verdict: Text = column(
+        "proposed: its rivals fail; one set at most. refuted: it fails against the best set. untold: on no store-day "
+        "does it come to other figures than that. undecided: else.",
+        isin=("proposed", "refuted", "untold", "undecided"),
+    )
+    reason: Text = column("Why, in one sentence, for the best set; null for the others.", nullable=True)
+    days: Count = column("How many store-days can be compared.", ge=0)
+    days_tied: Count = column("How many of them it ties.", ge=0)
+    telling_days: Count = column("How many tell it from the best set: it comes to other figures there.", ge=0)
+    telling_days_tied: Count = column("How many of those it ties.", ge=0)
 
 
 class PossibleDuplicateOrders(Contract, table="audit.possible_duplicate_orders", scope="all", key=("order_id",)):
