@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
+_KNOWN = "touched.known_states"
 _IDENTITY = "versions, sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
 
 
@@ -40,14 +41,15 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
         kind: present([f for f in files.documents if set(f.load_ids) & set(new[kind])]) for kind, files in raw.items()
     }
     create_notes(con, fresh, loads)
-    late = create_late(con, "raw.observations", "warehouse.build.states", "touched.late")
+    _find_known(con)
+    late = create_late(con, "raw.observations", _KNOWN, "touched.late")
     not_late = (
         "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
     )
     create_states(con, "raw.fresh_states")
     create_states(con, "touched.nothing")
     later = f"(select * from raw.observations as t where {not_late})"
-    fold(con, later, "warehouse.build.states", "raw.fresh_states")
+    fold(con, later, _KNOWN, "raw.fresh_states")
     if late:
         _fold_anew(con, raw)
     find_new_runs(con, later, "touched.late_observations" if late else None)
@@ -118,6 +120,19 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
             making.look(item, keys)
 
 
+def _find_known(con: duckdb.DuckDBPyConnection) -> None:
+    """Keep the stored states of the ids in raw.observations at hand: all states are looked through only once."""
+    selects = [
+        f"""
+        select t.* from warehouse.build.states as t
+        where t.kind = '{kind}' and {between(con, f"(from raw.observations where kind = '{kind}')", "t.id", "id")}
+            and exists (select 1 from raw.observations as o where o.kind = t.kind and o.id = t.id)
+        """
+        for kind in inputs.ENTITY
+    ]
+    con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
+
+
 def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
     """Fold all observations of the ids in touched.late, of every load there is."""
     paths = [f.path for files in raw.values() for f in files.observations]
@@ -133,7 +148,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         f"""
         create or replace table raw.changed_states as
         select fresh.* from raw.fresh_states as fresh
-        left join warehouse.build.states as stored on fresh.kind = stored.kind and fresh.id = stored.id
+        left join {_KNOWN} as stored on fresh.kind = stored.kind and fresh.id = stored.id
         where fresh.sha256 is not null
             and row({_of("fresh")}) is distinct from row({_of("stored")})
         """
