@@ -1,7 +1,8 @@
 -- One row per business day, scope and part of the price: what each form leaves over.
 --
 -- Exact amounts before any rounding, in lists with one for each form_no of
--- audit.formula_rules.
+-- audit.formula_rules; where every priced modifier is added, forms that differ by other
+-- actions alone leave the same over, and only the first five of every 13 are kept.
 with
 
 sums as (
@@ -21,6 +22,7 @@ sums as (
         add_per_unit - other_per_unit as less_per_unit,
         add_own - other_own as less_own,
         add_once - other_once as less_once,
+        has_other,
     from audit.order_sums
     where is_whole
 ),
@@ -75,6 +77,7 @@ subtotal_cells as (
             else 'all'
         end as scope_value,
         'subtotal' as part,
+        bool_or(has_other) as has_other,
         count(*) as orders,
         min(currency) as currency,
         min(currency) <> max(currency) as has_currencies,
@@ -235,10 +238,17 @@ select
     flatten(
         list_transform(
             off_sums,
-            lambda off: list_transform(modifier_sums, lambda modifiers: off - modifiers)
+            lambda off: list_transform(
+                if(has_other, modifier_sums, modifier_sums[:5]),
+                lambda modifiers: off - modifiers
+            )
         )
     ) as residuals,
-    largest,
+    if(
+        has_other,
+        largest,
+        list_filter(largest, lambda each, place: (place - 1) % 13 < 5)
+    ) as largest,
 from subtotal_cells
 
 union all

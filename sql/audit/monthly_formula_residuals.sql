@@ -34,10 +34,47 @@ spread as (
         scope,
         scope_value,
         part,
-        generate_subscripts(residuals, 1) as form_no,
+        len(residuals) as kept,
+        generate_subscripts(residuals, 1) as place,
         unnest(residuals) as residual,
         unnest(largest) as largest,
     from days
+),
+
+placed as (
+    select
+        business_month,
+        scope,
+        scope_value,
+        part,
+        kept,
+        place,
+        sum(residual) as residual,
+        max(largest) as largest,
+    from spread
+    group by business_month, scope, scope_value, part, kept, place
+),
+
+-- of 20 each stands for the forms that differ by other actions alone, every fourth
+named as (
+    select
+        business_month,
+        scope,
+        scope_value,
+        part,
+        unnest(
+            case
+                when kept <> 20 then [place]
+                when place % 5 = 1 then [place // 5 * 13 + 1]
+                else list_transform(
+                    [0, 4, 8],
+                    lambda further: (place - 1) // 5 * 13 + 1 + (place - 1) % 5 + further
+                )
+            end
+        ) as form_no,
+        residual,
+        largest,
+    from placed
 ),
 
 added as (
@@ -49,7 +86,7 @@ added as (
         form_no,
         cast(sum(residual) as decimal(38, 4)) as residual,
         max(largest) as largest,
-    from spread
+    from named
     group by business_month, scope, scope_value, part, form_no
 ),
 

@@ -101,8 +101,11 @@ class FormulaResiduals(
     orders: Count = column("How many orders.", ge=1)
     currency: Text = column("What the amounts are in; one of several, null where nothing says.", nullable=True)
     has_currencies: Flag = column("Whether the orders are in several currencies, or some of them in none.")
-    residuals: Amounts = column("Stated price less the form's, summed; one for each form_no.")
-    largest: Amounts = column("The largest of those differences, without its sign; one for each form_no.")
+    residuals: Amounts = column(
+        "Stated price less the form's, summed; one for each form_no. Where every priced modifier is added, 20 instead "
+        "of 52: of every 13 the first five, each of which then stands for all that differ by other actions alone."
+    )
+    largest: Amounts = column("The largest of those differences, without its sign; as many, in the same order.")
 
 
 class MonthlyFormulaResiduals(
