@@ -37,9 +37,12 @@ SHOWN = 0.02  # of core's: what takes less is not listed
 
 # What finance looks at besides: sold beside menus, statuses, suspicions.
 BESIDES = (
+    "audit.daily_statuses",
     "audit.menu_offers",
+    "audit.monthly_formula_residuals",
     "audit.possible_duplicate_orders",
     "audit.sales_set_evidence",
+    "audit.stores_with_menus",
     "audit.status_evidence",
     "mart.price_matches_daily",
     "mart.price_variances",
