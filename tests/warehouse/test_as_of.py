@@ -84,7 +84,7 @@ def test_as_of_is_a_replay(world_of: Any, makers: Any, seen: list[dict[str, Any]
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(SEEN, min_size=1, max_size=12), st.integers(0, 9))
 def test_as_of_is_a_replay_many(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -> None:
     """The same, for long."""

@@ -154,7 +154,7 @@ def test_a_few_histories(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(LOADS, st.permutations(range(7)), st.sets(st.integers(0, 6), max_size=4))
 def test_many_histories(
     world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]
