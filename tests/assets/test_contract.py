@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tests.assets.conftest import Place
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def document(published: Place, tmp_path_factory: pytest.TempPathFactory) -> Any:

@@ -52,6 +52,7 @@ def test_the_young_are_asked_for_again_when_their_pace_says_so(place: Place) -> 
         assert len(work.due("orders", now=later)) > 20
 
 
+@pytest.mark.slow
 def test_the_plan_says_what_versions_taught(place: Place) -> None:
     """How long orders keep changing is learned from their versions, and said beside the plan."""
     ids = _landed(place, 5)
@@ -94,6 +95,7 @@ def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> N
     assert not set(asked) & {row for row in ids if row not in asked}
 
 
+@pytest.mark.slow
 def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     """Old orders that changed are counted, but for one that a webhook named; the probe is told too."""
     ids = _landed(place, 30)

@@ -37,6 +37,7 @@ def handed_over(request: pytest.FixtureRequest, place_of: Any, tmp_path: Path) -
     return place, json.loads((folder / "expected.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_naughty_strings(place_of: Any, tmp_path: Path) -> None:
     """515 strings that break parsers come out of the release byte for byte, out of orders and out of a menu."""
     file = SHARED / "bad-input" / "blns.json"

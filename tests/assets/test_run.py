@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
+import pytest
 
 from pipelines.assets.home import dagster_home
 from pipelines.assets.lock import run_lock
@@ -66,6 +67,7 @@ def test_what_is_refused_is_what_was_planted(published: Place) -> None:
     assert listed == _refused(published)
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing(place: Place) -> None:
     """The same answers again publish nothing new; known refusals are 3 only with --strict."""
     first = place.command("run", "--order-ids", str(place.ids))
@@ -80,6 +82,7 @@ def test_a_second_run_changes_nothing(place: Place) -> None:
     assert place.command("run", "--strict").returncode == 3
 
 
+@pytest.mark.slow
 def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
     """When nothing answers the run ends with 1, says so in a sentence, and the last release stands."""
     assert place.command("run", "--order-id-range", "244091-244110").returncode in (0, 3)
@@ -95,6 +98,7 @@ def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
     assert (place.data / "published" / "current").resolve() == before
 
 
+@pytest.mark.slow
 def test_another_base_url_is_refused(place: Place) -> None:
     """Data of two services never mix: the folder remembers its own."""
     assert place.command("run", "--order-id-range", "244091-244095").returncode in (0, 3)

@@ -90,6 +90,7 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
     assert verify(books.ledger).entries == 6
 
 
+@pytest.mark.slow
 def test_a_rebuild_gives_the_same(october: Any, hours: tuple[int, int]) -> None:
     """From raw and ledger alone, restatements come back row for row, with the times at which they were found."""
     books = october

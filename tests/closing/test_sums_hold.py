@@ -82,6 +82,7 @@ def take(books: Any, number: int, what: str, values: Any) -> None:
             getattr(books, what)(*values)
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEP, min_size=2, max_size=4))
 def test_a_few_histories(books_of: Callable[[Path], Any], steps: list[tuple[str, Any]]) -> None:

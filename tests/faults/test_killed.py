@@ -55,6 +55,7 @@ def kill_after(place: Place, process: subprocess.Popen[bytes] | subprocess.Popen
     process.wait()
 
 
+@pytest.mark.slow
 def test_only_what_was_under_way_is_asked_for_again(serve: Callable[..., Place]) -> None:
     """Killed three times in the middle of loads, a pull asks again for no more than its requests under way."""
     place = serve(orders=2600, stores=4, days=5, trouble={"latency_seconds": 0.02})

@@ -68,7 +68,8 @@ def named_by_webhooks(place: Place) -> None:
         receiver.terminate()
 
 
-@pytest.mark.parametrize("dialect", [pytest.param("link", marks=pytest.mark.slow), "cursor"])
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["link", "cursor"])
 def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) -> None:
     """The tables have the same rows, the orders the same money and the stores the same names, from either service.
 

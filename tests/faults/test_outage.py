@@ -64,6 +64,7 @@ def fails(place: Place, **trouble: Any) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_a_bad_week(serve: Callable[..., Place]) -> None:
     """A night without service ends with 1 and the last release; one with a poison order with 3 and all the others."""
     place = published(serve)

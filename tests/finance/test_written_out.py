@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pytest
 
 from pipelines.report.arithmetic import line_rule, total_rule
 from pipelines.warehouse import catalogue
@@ -13,6 +14,7 @@ from pipelines.warehouse import catalogue
 PARTS = {"subtotal_price": "subtotal", "delivery_price": "delivery", "tip": "tip", "discount": "discount"}
 
 
+@pytest.mark.slow
 def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world: Any) -> None:
     """Under each rule of the catalogue the lines and parts written out add up to what the rule's name says."""
     orders = make_orders(5, 12, 3)

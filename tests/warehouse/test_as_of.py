@@ -75,6 +75,7 @@ def _prove(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -
                 assert sorted(found, key=repr) == sorted(replay.rows(f"select {columns} from {table}"), key=repr)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(SEEN, min_size=1, max_size=12), st.integers(0, 9))
 def test_as_of_is_a_replay(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -> None:

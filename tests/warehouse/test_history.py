@@ -57,6 +57,7 @@ def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None
     assert world.contents() == before
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
     """A, B, A is three versions, and a fourth observation, of A, goes on with the third."""

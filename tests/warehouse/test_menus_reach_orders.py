@@ -72,6 +72,7 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
     assert sold.contents() == before
 
 
+@pytest.mark.slow
 def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> None:
     """A menu seen earlier than known touches the orders before; another menu of the store touches all of them."""
     sold.land("menus", [{"id": 1, "at": -4, "document": makers[1](1)}])

@@ -6,12 +6,14 @@ import datetime as dt
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from pipelines.landing import merge_days, raw_files
 
 ADDED = ["ms", "bytes", "tries", "is_backfill"]
 
 
+@pytest.mark.slow
 def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) -> None:
     """Alone, beside newer files and merged with them, such a file gives its verdicts; what it lacks is null."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])

@@ -174,6 +174,7 @@ def test_old_releases_go(landed: Any, make_order: Any) -> None:
     assert current(landed).name == published[-1]
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> None:
     """The flat rows differ from what the gate counted: the build says where, and warehouse and release stand."""
     publish(landed.settings, landed.build())

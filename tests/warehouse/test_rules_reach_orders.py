@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -20,6 +22,7 @@ def telling(make_order: Any, order_id: int, subtotal: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_a_rule_comes_and_goes(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
     """Lines of old orders get amounts when a third order bears a rule out, and lose them when it is refuted."""
     world = world_of(tmp_path, ORDERMART_FORMULA__MIN_ORDERS="3")
