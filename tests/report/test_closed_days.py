@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from conftest import Workbook, World
 
+pytestmark = pytest.mark.slow  # whole builds, seals and changes
+
 
 def told(world: World, order_id: int) -> str:
     """Return a receipt as one text, its lines joined."""

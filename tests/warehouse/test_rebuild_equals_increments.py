@@ -143,7 +143,7 @@ def _order(
     return document
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(LOADS, st.permutations(range(7)), st.sets(st.integers(0, 6), max_size=4))
 def test_a_few_histories(
     world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]
