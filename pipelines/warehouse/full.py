@@ -173,14 +173,19 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:
     """Return a relation of every part of every table: order tables by month, the others whole."""
-    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
-    for table in catalogue.tables():
-        months = (
-            f"select distinct {month_of('created_at')} as month from warehouse.core.orders"
-            if table.scope == "order"
-            else f"select '{WHOLE}' as month"
-        )
-        con.execute(f"insert into touched.parts select '{table.name}', month from ({months})")
+    monthly = [table.name for table in catalogue.tables() if table.scope == "order"]
+    whole = [table.name for table in catalogue.tables() if table.scope != "order"]
+    con.execute(
+        f"""
+        create or replace table touched.parts as
+        select tables.table_name, months.month
+        from (select unnest(?::varchar[]) as table_name) as tables
+        cross join (select distinct {month_of("created_at")} as month from warehouse.core.orders) as months
+        union all
+        select unnest(?::varchar[]) as table_name, '{WHOLE}' as month
+        """,
+        [monthly, whole],
+    )
     return "touched.parts"
 
 
