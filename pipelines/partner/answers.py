@@ -73,6 +73,7 @@ class Trouble:
 
     `transient`: trying again may help. `service`: the service is at fault as a whole (it is
     slow, overloaded or gone), so that pace and breaker should know. `overload`: it says so.
+    `body`: of an answer that is whole and not JSON.
     """
 
     code: str
@@ -85,3 +86,8 @@ class Trouble:
     overload: bool = False
     retry_after: float | None = None
     body: builtins.bytes | None = field(default=None, repr=False)
+
+    @property
+    def tells_of_service(self) -> bool:
+        """Whether the service as a whole may be at fault."""
+        return self.service or self.overload or self.body is not None

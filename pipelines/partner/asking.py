@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -18,6 +18,7 @@ from pipelines.partner.breaker import Breaker
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, Seen, exchange
 from pipelines.partner.pace import Pace
+from pipelines.partner.pages import Pages, Told
 from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request
 
@@ -63,6 +64,7 @@ class Asking:
         self._breaker = Breaker(clock, partner.outage_seconds)
         self._tokens = Tokens(partner, clock, self._ask_for_token, self._behaviour)
         self._known_good: dict[str, str] = {}
+        self._pages = Pages()
 
     async def ask(self, group: str, url: str, *, limit: int) -> Asked:
         """Return the answer for `url`, or the trouble left when trying again is of no use.
@@ -96,7 +98,11 @@ class Asking:
             broken = outcome.body
             if self._is_over(outcome, tries, seconds) or not self._budget.take():
                 return Asked(outcome, tries)
-            await self._clock.sleep(self._pause(outcome, tries))
+            pause = self._pause(outcome, tries)
+            if self._breaker.is_outlasted_by(pause):
+                await self._last_word(group, url, outcome, limit)
+                return Asked(outcome, tries)
+            await self._clock.sleep(pause)
 
     async def _try(self, group: str, url: str, token: Token, limit: int) -> Answer | Trouble | None:
         """Send one request; None where the service had to be probed first, and failed."""
@@ -105,15 +111,27 @@ class Asking:
             if probe and self._known_good.get(group, url) != url:
                 known = self._known_good[group]
                 sent = await self._send(self._request(known, token), limit, known, group, probe=True)
-                if isinstance(sent, Trouble) and (sent.service or sent.overload):
+                if isinstance(sent, Trouble) and sent.tells_of_service:
                     return None
                 probe = False
             outcome = await self._send(self._request(url, token), limit, url, group, probe=probe)
             if isinstance(outcome, Answer):
                 self._pace.went_well()
-            elif outcome.overload:
+            elif outcome.overload or outcome.service:
                 self._pace.too_much(ticket)
             return outcome
+
+    async def _last_word(self, group: str, url: str, trouble: Trouble, limit: int) -> None:
+        """Raise ServiceDown unless something else is answered: nothing was for long, and `url` is told to wait."""
+        known = self._known_good.get(group, url)
+        if known != url:
+            token = await self._tokens.current()
+            sent = await self._send(self._request(known, token), limit, known, group, probe=False)
+            if isinstance(sent, Answer) or not sent.tells_of_service:
+                return
+        raise ServiceDown(
+            f"nothing was answered, and the service has no time left to wait on: {trouble.reason} ({trouble.code})"
+        )
 
     async def _send(
         self,
@@ -126,11 +144,10 @@ class Asking:
         within: float = math.inf,
     ) -> Answer | Trouble:
         breaker = self._breaker
-        if probe:
-            within = min(within, breaker.seconds_left())
+        within = min(within, breaker.seconds_left())
         timeout = min(self._partner.timeout_seconds, max(_LEAST_SECONDS, within))
         request.extensions["timeout"] = {"connect": self._partner.connect_timeout_seconds}
-        began = self._clock.monotonic()
+        began = breaker.sent()
         told = False
         try:
             outcome = await exchange(
@@ -144,19 +161,26 @@ class Asking:
             told = True
             self._count(operation, outcome)
         finally:
+            breaker.ended()
             if probe and not told:
                 breaker.abandoned()
-        if isinstance(outcome, Trouble) and (outcome.service or outcome.overload):
+        tells: Told | None = None
+        if isinstance(outcome, Trouble) and outcome.body is not None:
+            tells = self._pages.tell(subject, outcome.body)
+            if tells is Told.A_PAGE:
+                why = "different ids get the same body, which is not JSON"
+                outcome = replace(outcome, body=None, service=True, reason=why)
+        if isinstance(outcome, Trouble) and outcome.tells_of_service and tells is not Told.ITS_OWN:
             breaker.failed(
                 subject,
                 began,
                 f"{outcome.reason} ({outcome.code})",
                 probe=probe,
-                refusal=not outcome.service,
+                doubtful=tells is Told.NOTHING_YET,
                 wait=self._asked_to_wait(outcome),
             )
         else:
-            breaker.worked()
+            breaker.worked(began)
         return outcome
 
     def _count(self, operation: str, outcome: Answer | Trouble) -> None:
@@ -192,8 +216,8 @@ class Asking:
         raise ServiceDown(f"no token after {tries} tries of {path}: {why}; is [partner] base_url right?")
 
     def _is_over(self, trouble: Trouble, tries: int, seconds: float) -> bool:
-        # Tries that hang use up patience; waiting between them does not.
-        hangs = seconds + self._partner.timeout_seconds > self._partner.outage_seconds
+        # Tries that hang use up patience; waiting between them does not, nor do those of a service that is away.
+        hangs = seconds + self._partner.timeout_seconds > self._partner.outage_seconds and not self._breaker.is_open
         return not trouble.transient or tries >= self._partner.max_tries or (tries > 1 and hangs)
 
     def _pause(self, trouble: Trouble, tries: int, *, longest: float = LONGEST_SECONDS) -> float:

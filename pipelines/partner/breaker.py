@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 # Sustained: so many failures without one success between, of so many different things asked.
 FAILURES = 10
 SUBJECTS = 3
-# Being told to slow down is failure only when nothing gets through for so long.
-HARDENS_SECONDS = 2.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 20.0
+# What an outage is asked in all. Where many were under way when it began, few probes are left: those lie further apart.
+MOST_REQUESTS, LEAST_PROBES = 35, 2
 
 
 class Breaker:
@@ -37,7 +37,8 @@ class Breaker:
         self._clock = clock
         self._patience = patience
         self._since: float | None = None  # when the first request of the failing streak was sent
-        self._failures = self._refusals = 0
+        self._failures = self._doubtful = self._probes = 0
+        self._under_way = 0
         self._subjects: set[Hashable] = set()
         self._open = self._probing = False
         self._pause = FIRST_PAUSE_SECONDS
@@ -58,10 +59,19 @@ class Breaker:
             if self._probing:
                 await self._changed.wait()
             elif self._clock.monotonic() < self._probe_at:
-                await self._clock.sleep(self._probe_at - self._clock.monotonic())
+                await self._until(self._probe_at)
             else:
                 self._probing = True
                 return True
+
+    def sent(self) -> float:
+        """Note that a request is sent; return when."""
+        self._under_way += 1
+        return self._clock.monotonic()
+
+    def ended(self) -> None:
+        """Note that a request is no longer under way, before how it went."""
+        self._under_way -= 1
 
     def seconds_left(self) -> float:
         """Return how long the failing service still has before it is given up."""
@@ -69,12 +79,26 @@ class Breaker:
             return self._patience
         return self._since + self._patience - self._clock.monotonic()
 
-    def worked(self) -> None:
-        """Note that the service answered."""
+    @property
+    def is_open(self) -> bool:
+        """Whether asking has stopped until a probe gets through."""
+        return self._open
+
+    def is_outlasted_by(self, pause: float) -> bool:
+        """Say whether a service asked for too few things to call it failing has no time left after `pause`."""
+        return not self._open and self._since is not None and pause >= self.seconds_left()
+
+    def worked(self, began: float) -> None:
+        """Note that the service answered a request sent at `began`.
+
+        What was sent before the failing began says nothing: a service that goes away may first finish what it has.
+        """
+        if self._since is not None and began < self._since:
+            return
         if self._open:
             log.warning("the partner service answers again")
         self._since = None
-        self._failures = self._refusals = 0
+        self._failures = self._doubtful = self._probes = 0
         self._subjects.clear()
         self._open = False
         self._pause = FIRST_PAUSE_SECONDS
@@ -91,43 +115,78 @@ class Breaker:
         why: str,
         *,
         probe: bool = False,
-        refusal: bool = False,
+        doubtful: bool = False,
         wait: float = 0.0,
     ) -> None:
         """Note that the request for `subject`, sent at `began`, failed because of `why`.
 
-        `refusal`: the service lives and asks for fewer requests; `wait` is how long it said.
+        `doubtful`: it may be the subject's own fault, and counts only beside others that are not; `wait` is how long
+        the service said to wait.
         """
         now = self._clock.monotonic()
         self._since = began if self._since is None else min(self._since, began)
         self._failures += 1
-        self._refusals += refusal
+        self._doubtful += doubtful
         self._subjects.add(subject)
-        if probe:
-            self._pause = min(self._pause * 2.0, LONGEST_PAUSE_SECONDS)
-            self._rest(now, max(self._pause, wait), why)
-        elif not self._open and self._sustained(now):
+        if self._open:
+            if probe:
+                self._probes += 1
+                self._pause = min(self._pause * 2.0, LONGEST_PAUSE_SECONDS)
+                self._rest(now, wait, why)
+        elif self._sustained():
             log.warning("the partner service keeps failing: %s; asking stops until a probe gets through", why)
             self._open = True
-            self._rest(now, max(self._pause, wait), why)
+            self._rest(now, wait, why)
 
-    def _sustained(self, now: float) -> bool:
-        if len(self._subjects) < SUBJECTS or self._since is None:
+    def _sustained(self) -> bool:
+        if len(self._subjects) < SUBJECTS or self._failures == self._doubtful:
             return False
-        if self._failures - self._refusals >= FAILURES:
-            return True
-        return self._failures >= FAILURES and now - self._since >= HARDENS_SECONDS
+        return self._failures >= FAILURES or self.seconds_left() <= 0.0
 
-    def _rest(self, now: float, pause: float, why: str) -> None:
+    def _rest(self, now: float, wait: float, why: str) -> None:
+        left = self.seconds_left()
+        pause = max(self._pause, wait, self._spread(left))
         self._probe_at = now + pause
-        if self._since is not None and self._probe_at >= self._since + self._patience:
+        if pause >= left:
             self._given_up = (
-                f"the service has failed for {now - self._since:.0f} s and {self._failures} requests: {why}; "
+                f"the service has failed for {self._patience - left:.0f} s and {self._failures} requests: {why}; "
                 "what was landed stays, the next run takes up the rest"
             )
         self._tell()
+
+    def _spread(self, left: float) -> float:
+        """Return the pause with which the probes that may still be sent last for the time left; 0: they will do."""
+        if not self._probes:
+            return 0.0  # the first one is worth it: most outages are short
+        others = self._failures - self._probes + self._under_way
+        probes = max(LEAST_PROBES, MOST_REQUESTS - others) - self._probes
+        if probes >= _pauses(self._pause, left):
+            return 0.0
+        return left / (probes + 0.25)  # the last one falls near the end
+
+    async def _until(self, when: float) -> None:
+        """Wait until `when`, or until something changes."""
+        waits = [
+            asyncio.ensure_future(self._clock.sleep(when - self._clock.monotonic())),
+            asyncio.ensure_future(self._changed.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     def _tell(self) -> None:
         self._probing = False
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _pauses(pause: float, left: float) -> int:
+    """Return how many pauses, each twice the one before, begin and end within the time left."""
+    count = 0
+    while pause < left:
+        left -= pause
+        pause = min(pause * 2.0, LONGEST_PAUSE_SECONDS)
+        count += 1
+    return count

@@ -118,7 +118,7 @@ async def _send(
                 status=status,
                 ms=ms,
                 bytes=len(body),
-                service=False,
+                service=not framed,
                 # Without framing nobody can tell a lost connection from the body's end.
                 body=body if framed else None,
             )

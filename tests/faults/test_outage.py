@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,22 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 35
 
 
-@pytest.mark.parametrize("rates", [{"rate_503": 1}, {"rate_reset": 1}, {"rate_reset": 0.5, "rate_500": 0.5}])
+MISHAPS = ("429", "500", "503", "reset", "truncated", "content_type", "slow", "drip")
+ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds": 60}
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        {"rate_503": 1},
+        {"rate_429": 1},
+        {"rate_429": 1, "retry_after": 2},
+        {"rate_reset": 1},
+        {"rate_reset": 0.5, "rate_500": 0.5},
+        {"rate_429": 0.5, "rate_truncated": 0.25, "rate_content_type": 0.25},
+        ALL_OF_THEM,
+    ],
+)
 def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """While every order fails, a pull of hundreds asks for few of them and ends; what was not answered stays due."""
     place = serve(orders=300, stores=2, days=3, trouble={"only": ["orders"], **rates})
@@ -28,6 +44,28 @@ def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates:
     assert sum(place.tries().values()) <= MOST_REQUESTS
     place.sandbox.suffer()
     assert place.pull().counts["accepted"] == 300
+
+
+@pytest.mark.parametrize("rates", [{"rate_429": 1}, pytest.param(ALL_OF_THEM, marks=pytest.mark.slow)])
+def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
+    """When orders begin to fail while 32 are under way, at most 35 are asked for from then on; the rest stays due."""
+    place = serve(orders=2_500, stores=2, days=3, trouble={"latency_seconds": 0.4})
+    place.set(outage_seconds=4, timeout_seconds=2, max_in_flight=32)
+    place.ask(place.ids)
+    with ThreadPoolExecutor(1) as pool:
+        pulling = pool.submit(place.pull)
+        deadline = time.monotonic() + 30
+        while place.sandbox.served()["in_flight"] < 32:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        place.sandbox.suffer(only=["orders"], **rates)
+        place.sandbox.forget()
+        with pytest.raises(ServiceDown):
+            pulling.result()
+    assert place.sandbox.served()["requests"] <= MOST_REQUESTS
+    landed = len(place.verdicts())
+    assert 0 < landed < 2_500
+    assert place.dead_letters() == []
 
 
 def test_a_service_without_a_token_is_asked_little(serve: Callable[..., Place]) -> None:
