@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.touched import is_stale, touched
 from pipelines.warehouse.versions import create_new_versions, find_new_runs
-from pipelines.warehouse.views import STATES, between
+from pipelines.warehouse.views import ENTITIES, STATES, between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ne
     fold(con, later, _KNOWN, "raw.fresh_states")
     if late:
         _fold_anew(con, raw)
-    find_new_runs(con, later, "touched.late_observations" if late else None)
+    find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
     _note_touched(con, loads)
     counts = con.execute(
         """
@@ -210,7 +211,7 @@ def _replace_findings(making: Making) -> None:
     con = making.con
     for name, keys in making.looked.items():
         check = catalogue.check(name)
-        key = {"order": "order_id", "menu": "menu_id", "store": "store_id"}.get(check.scope)
+        key = SCOPE_KEYS[check.scope] if check.scope in ENTITIES else None
         where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
         con.execute(f"delete from warehouse.{FINDINGS} where check_name = '{name}' and {where}")
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)

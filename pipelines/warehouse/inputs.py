@@ -86,7 +86,12 @@ OBSERVATION = {
     "tries": "BIGINT",
     "is_backfill": "BOOLEAN",
 }
-_CHECKS = {"last_checked_at": "TIMESTAMP WITH TIME ZONE", "last_verdict": "VARCHAR", "misses": "BIGINT"}
+_CHECKS = {
+    "last_checked_at": "TIMESTAMP WITH TIME ZONE",
+    "last_verdict": "VARCHAR",
+    "misses": "BIGINT",
+    "last_source": "VARCHAR",
+}
 
 
 def _versions(kind: str) -> dict[str, str]:
@@ -148,7 +153,6 @@ RAW: dict[str, dict[str, str]] = {
         "last_good_at": "TIMESTAMP WITH TIME ZONE",
         **_LINEAGE,
         **_CHECKS,
-        "last_source": "VARCHAR",
     },
     "raw.observations": OBSERVATION,
     "raw.refusals": OBSERVATION,

@@ -4,10 +4,11 @@ The rule: a table of scope order is about the orders that any table of that scop
 documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
 for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
 touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
-table of intervals, only orders created while it says other than before: spans.py. A table by business day is about
-the days, old and new, of the orders whose rows changed in what it reads; one by month adds up tables by day, and is
-about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed, what
-reads it is made anew for all it holds.
+table of intervals, only orders created while it says other than before: spans.py. One that compares orders with each
+other is about those that are alike, too: alike.py. A table by business day is about the days, old and new, of the
+orders whose rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up
+tables by day, and is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where
+a source changed, what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
+from pipelines.warehouse.alike import orders_alike
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.spans import clock_of, orders_within
 from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, month_of_day, to_be
@@ -26,12 +28,15 @@ if TYPE_CHECKING:
     from pipelines.warehouse.views import Staged
 
 KINDS = {"order": "orders", "menu": "menus", "store": "stores"}
+CHECKS = "raw.order_checks"
 
 
 def touched(staged: Staged, item: Table | Check) -> str | None:
     """Return the relation of keys that `item` is about in this increment; None: of no key, but everything."""
     if item.scope in KINDS:
         return _entities(staged, item)
+    if item.scope == "alike":
+        return orders_alike(staged, item)
     if item.scope == "day":
         return _days(staged, item)
     if item.scope == "month":
@@ -134,15 +139,19 @@ def _days(staged: Staged, item: Table | Check) -> str:
             rows = changed_rows(staged, name, item)
             staged.con.execute(f"create or replace table {changed} as select distinct order_id from {rows}")
             where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
-            for day in dated:
-                sides = [f"warehouse.{day}"] + ([f'fresh."{day}"'] if day in staged.sets else [])
-                selects += [f"select business_date from {side} where {where}" for side in sides]
+            selects += [
+                f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)
+            ]
         else:
             everything = everything or _any(staged, changed_rows(staged, name, item))
+    if CHECKS in item.depends_on:
+        asked = "touched.checked_orders"
+        where = f"{between(staged.con, asked, 'order_id', 'order_id')} and order_id in (from {asked})"
+        selects += [f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)]
     if everything:
         selects += [f"select business_date from ({to_be(staged, day)})" for day in dated]
     keys = _keep(staged, item, " union ".join(selects) or "select null::date as business_date limit 0")
-    if any(_order_without_day(staged, name) for name in item.depends_on):
+    if CHECKS in item.depends_on or any(_order_without_day(staged, name) for name in item.depends_on):
         orders = " union ".join(
             f"""
             select t.order_id from ({to_be(staged, day)}) as t
@@ -168,6 +177,11 @@ def _months(staged: Staged, item: Table | Check) -> str:
         selects += [f"{month} from ({to_be(staged, name)})" for name in daily]
         selects.append(f"select business_month from warehouse.{item.name}")
     return _keep(staged, item, " union ".join(selects) or "select null::date as business_month limit 0")
+
+
+def _sides(staged: Staged, name: str) -> list[str]:
+    """Return the relations of a table's rows as they were and, where there are some, as they are now."""
+    return [f"warehouse.{name}"] + ([f'fresh."{name}"'] if name in staged.sets else [])
 
 
 def _has_day(staged: Staged, name: str) -> bool:

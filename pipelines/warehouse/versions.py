@@ -35,10 +35,13 @@ def find_all_runs(con: duckdb.DuckDBPyConnection) -> None:
         fold_runs(con, "raw.observations", "touched.nothing", only, RUNS)
 
 
-def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, late: str | None) -> None:
-    """Note the runs that `observations` begin or continue, and those of `late` ids whole; and which ids they are."""
+def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str, late: str | None) -> None:
+    """Note the runs that `observations` begin or continue, and those of `late` ids whole; and which ids they are.
+
+    `known` are the stored states of those ids.
+    """
     create_runs(con, RUNS)
-    fold_runs(con, observations, "warehouse.build.states", "raw.fresh_states", RUNS)
+    fold_runs(con, observations, known, "raw.fresh_states", RUNS)
     if late:
         fold_runs(con, late, "touched.nothing", "touched.late", RUNS)
     for kind, entity in inputs.ENTITY.items():

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue import Check, Table
 
 STATES = "raw.states_to_be"
-ENTITIES = ("order", "menu", "store")
+ORDERS = ("order", "alike")  # whose rows are about an order each
+ENTITIES = (*ORDERS, "menu", "store")
 UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
 
 
@@ -47,7 +48,8 @@ def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
     """Make the views that `item` reads; `keys` is the relation of the keys it is about, None for everything."""
     for name in item.depends_on:
         if name.startswith("raw."):
-            _show_raw(staged, name, keys)
+            orders = f'touched."orders of {item.name}"' if item.scope == "day" and keys is not None else keys
+            _show_raw(staged, name, keys if staged.full else orders)
         elif name == item.name:
             staged.con.execute(f"create or replace view {name} as {_as_it_was(staged, name, keys)}")
         else:
@@ -91,7 +93,7 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
     where = _restriction(staged, item, name, keys)
     if keys is None or staged.full or table.scope not in ENTITIES:
         return to_be(staged, name, where)
-    if table.scope == item.scope:
+    if table.scope == item.scope or {table.scope, item.scope} <= {*ORDERS}:
         return _of_keys(staged, name, keys, key)
     if item.scope == "day" and "business_date" not in where:
         return _of_keys(staged, name, f'touched."orders of {item.name}"', key)
@@ -232,7 +234,7 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
         staged.con.execute(
             f"""
             create or replace view {name} as
-            select t.id as {entity}, t.last_checked_at, t.last_verdict, t.misses
+            select t.id as {entity}, t.last_checked_at, t.last_verdict, t.misses, t.last_source
             from {STATES} as t
             where t.kind = '{kind}' and t.sha256 is not null and {only}
             """

@@ -1,52 +1,115 @@
 -- One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
+--
+-- Orders are counted by day before, in audit.daily_checks; here only what stands on no
+-- order, and what webhooks named, is looked up by id.
 with
 
 hints as (
-    select id as order_id, max(received_at) as last_hinted_at,
+    select
+        id as order_id,
+        max(received_at) as last_hinted_at,
     from raw.hints
     where kind = 'orders'
     group by id
 ),
 
-states as (
-    select id as order_id, last_verdict, last_source, last_checked_at,
-    from raw.states
-    where kind = 'orders'
-),
-
-orders as (
-    select order_id, store_id, business_date from mart.orders
-),
-
-announced_or_observed as (
+-- asked for, and nothing was ever accepted: no document says the store or the day
+strangers as (
     select
-        coalesce(states.order_id, hints.order_id) as order_id,
+        id as order_id,
+        last_verdict,
+        last_checked_at,
+    from raw.states
+    where kind = 'orders' and _payload_sha256 is null
+),
+
+hinted as (
+    select
+        orders.store_id,
+        orders.business_date,
+        orders.order_id is null and strangers.order_id is null as is_new,
         hints.last_hinted_at,
-        states.last_verdict,
-        states.last_source,
-        states.last_checked_at,
-    from states
-    full join hints on states.order_id = hints.order_id
+        coalesce(orders.last_checked_at, strangers.last_checked_at) as last_checked_at,
+    from hints
+    left join mart.orders as orders on hints.order_id = orders.order_id
+    left join strangers on hints.order_id = strangers.order_id
+),
+
+counted as (
+    select
+        store_id,
+        business_date,
+        known as ids,
+        0 as hinted,
+        known,
+        fetched,
+        unchanged,
+        from_archive,
+        missing,
+        failed,
+        quarantined,
+        0 as never_asked,
+        0 as stale,
+    from audit.daily_checks
+
+    union all
+
+    select
+        null as store_id,
+        null as business_date,
+        count(*) as ids,
+        0 as hinted,
+        0 as known,
+        0 as fetched,
+        0 as unchanged,
+        0 as from_archive,
+        count(*) filter (where last_verdict = 'missing') as missing,
+        count(*) filter (where last_verdict = 'failed') as failed,
+        count(*) filter (where last_verdict = 'quarantined') as quarantined,
+        0 as never_asked,
+        0 as stale,
+    from strangers
+    having count(*) > 0
+
+    union all
+
+    select
+        store_id,
+        business_date,
+        count(*) filter (where is_new) as ids,
+        count(*) as hinted,
+        0 as known,
+        0 as fetched,
+        0 as unchanged,
+        0 as from_archive,
+        0 as missing,
+        0 as failed,
+        0 as quarantined,
+        count(*) filter (where is_new) as never_asked,
+        count(*) filter (
+            where last_hinted_at > coalesce(last_checked_at, '-infinity'::timestamptz)
+        ) as stale,
+    from hinted
+    group by store_id, business_date
 ),
 
 ids as (
     select
-        orders.store_id,
-        orders.business_date,
-        count(*) as ids,
-        count(last_hinted_at) as hinted,
-        count(orders.order_id) as known,
-        count(*) filter (where last_verdict in ('accepted', 'unchanged') and last_source = 'live') as fetched,
-        count(*) filter (where last_verdict = 'unchanged' and last_source = 'live') as unchanged,
-        count(*) filter (where last_verdict in ('accepted', 'unchanged') and last_source = 'archive') as from_archive,
-        count(*) filter (where last_verdict = 'missing') as missing,
-        count(*) filter (where last_verdict = 'failed') as failed,
-        count(*) filter (where last_verdict = 'quarantined') as quarantined,
-        count(*) filter (where last_verdict is null) as never_asked,
-        count(*) filter (where last_hinted_at > coalesce(last_checked_at, '-infinity'::timestamptz)) as stale,
-    from announced_or_observed
-    left join orders on announced_or_observed.order_id = orders.order_id
-    group by orders.store_id, orders.business_date
+        store_id,
+        business_date,
+        cast(sum(ids) as bigint) as ids,
+        cast(sum(hinted) as bigint) as hinted,
+        cast(sum(known) as bigint) as known,
+        cast(sum(fetched) as bigint) as fetched,
+        cast(sum(unchanged) as bigint) as unchanged,
+        cast(sum(from_archive) as bigint) as from_archive,
+        cast(sum(missing) as bigint) as missing,
+        cast(sum(failed) as bigint) as failed,
+        cast(sum(quarantined) as bigint) as quarantined,
+        cast(sum(never_asked) as bigint) as never_asked,
+        cast(sum(stale) as bigint) as stale,
+    from counted
+    group by store_id, business_date
 ),
 
 -- the total that counts most sale classes says most about completeness

@@ -16,10 +16,11 @@ DAY = dt.date(2026, 10, 31)
 COUNTS = ("ids", "hinted", "known", "fetched", "unchanged", "missing", "failed", "quarantined", "never_asked", "stale")
 
 
-def state(id_: int, verdict: str, source: str = "live", hour: int | None = 3) -> dict[str, Any]:
-    """Return a row of raw.states of an order, last answered at that hour."""
+def state(id_: int, verdict: str, hour: int | None = 3, *, held: bool = False) -> dict[str, Any]:
+    """Return a row of raw.states of an order, last answered at that hour, of which there is a document or not."""
     at = None if hour is None else f"2026-11-01T{hour:02}:00:00Z"
-    return {"kind": "orders", "id": id_, "last_verdict": verdict, "last_source": source, "last_checked_at": at}
+    sha256 = "a" * 64 if held else None
+    return {"kind": "orders", "id": id_, "last_verdict": verdict, "last_checked_at": at, "_payload_sha256": sha256}
 
 
 def hint(id_: int, hour: int, kind: str = "orders") -> dict[str, Any]:
@@ -27,9 +28,16 @@ def hint(id_: int, hour: int, kind: str = "orders") -> dict[str, Any]:
     return {"seq": id_, "kind": kind, "id": id_, "received_at": f"2026-11-01T{hour:02}:30:00Z"}
 
 
-def order(order_id: int, store_id: int | None = 7) -> dict[str, Any]:
-    """Return a row of mart.orders."""
-    return {"order_id": order_id, "store_id": store_id, "business_date": DAY}
+def order(order_id: int) -> dict[str, Any]:
+    """Return a row of mart.orders, last asked for at three."""
+    at = "2026-11-01T03:00:00Z"
+    return {"order_id": order_id, "store_id": 7, "business_date": DAY, "last_checked_at": at}
+
+
+def checks(store_id: int | None, **counts: int) -> dict[str, Any]:
+    """Return a row of audit.daily_checks of that day."""
+    zero = dict.fromkeys(("known", "fetched", "unchanged", "from_archive", "missing", "failed", "quarantined"), 0)
+    return {"store_id": store_id, "business_date": DAY, **zero, **counts}
 
 
 @pytest.mark.duckdb2
@@ -38,17 +46,16 @@ def test_each_id_stands_once(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
+            "audit.daily_checks": [checks(7, known=4, fetched=2, unchanged=1, from_archive=1, missing=1)],
             "raw.states": [
-                state(1, "accepted"),
-                state(2, "unchanged"),
-                state(3, "missing"),
+                state(1, "accepted", held=True),
+                state(2, "unchanged", held=True),
                 state(4, "quarantined"),
                 state(5, "failed", hour=None),
-                state(6, "accepted", "archive"),
                 {**state(1, "missing"), "kind": "menus"},
             ],
             "raw.hints": [hint(1, 2), hint(2, 2), hint(2, 4), hint(5, 2), hint(9, 2), hint(1, 5, "menus")],
-            "mart.orders": [order(each) for each in (1, 2, 3, 6)],
+            "mart.orders": [order(1), order(2)],
         },
     )
     assert [(row["store_id"], *(row[name] for name in COUNTS)) for row in rows] == [
@@ -65,8 +72,7 @@ def test_a_control_total_is_a_denominator(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
-            "raw.states": [state(1, "accepted"), state(2, "accepted")],
-            "mart.orders": [order(1), order(2)],
+            "audit.daily_checks": [checks(7, known=2, fetched=2)],
             "audit.control_totals": [
                 {**total, "store_id": 7, "sale_classes": "counted", "orders_stated": 1, "orders_held": 1},
                 {**total, "store_id": 7, "sale_classes": "counted+gone", "orders_stated": 4, "orders_held": 2},

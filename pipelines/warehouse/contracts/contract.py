@@ -15,12 +15,13 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-Scope = Literal["order", "menu", "store", "day", "month", "load", "check", "all"]
-"""What part of a table is computed anew when something changed: the rows of the touched orders (menus, stores,
-business days, months of business days, loads, checks), or all of them."""
+Scope = Literal["order", "alike", "menu", "store", "day", "month", "load", "check", "all"]
+"""What part of a table is computed anew when something changed: the rows of the touched orders (orders alike, menus,
+stores, business days, months of business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
+    "alike": "order_id",
     "menu": "menu_id",
     "store": "store_id",
     "day": "business_date",
@@ -87,12 +88,16 @@ class Grain:
 
     `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
     held when the order was created. Null is without end; "" where rows hold for good.
+
+    `alike` is for a table of scope alike, whose rows compare orders with each other: it names the columns, all of one
+    table that it reads, which orders share that are compared. An order without one of them is compared with none.
     """
 
     table: str
     scope: Scope
     key: tuple[str, ...]
     span: tuple[str, str] | None = None
+    alike: tuple[str, ...] = ()
 
 
 class Contract(pandera.DataFrameModel):
@@ -115,10 +120,11 @@ class Contract(pandera.DataFrameModel):
         scope: Scope,
         key: tuple[str, ...],
         span: tuple[str, str] | None = None,
+        alike: tuple[str, ...] = (),
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
-        cls._grain = Grain(table, scope, key, span)
+        cls._grain = Grain(table, scope, key, span, alike)
 
     @classmethod
     def grain(cls) -> Grain:

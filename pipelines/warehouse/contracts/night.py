@@ -74,11 +74,30 @@ class ControlTotals(
     imported_at: Instant = column("When it was imported.")
 
 
+class DailyChecks(Contract, table="audit.daily_checks", scope="day", key=("store_id", "business_date")):
+    """One row per store and business day: how the last asking for each of its orders ended.
+
+    For machines: a step on the way to audit.coverage, which is what to read.
+    Source: raw.order_checks, and mart.orders for store and day. Kept by day: a night counts touched days only.
+    """
+
+    store_id: Id = column("The store, as the service numbers it; null where the order does not say it.", nullable=True)
+    business_date: Day = column("The business day of the orders; null for orders without that time.", nullable=True)
+    known: Count = column("How many orders we hold, in whatever state.", ge=1)
+    fetched: Count = column("How many the service answered with a document when last asked.", ge=0)
+    unchanged: Count = column("How many of those fetched were as they had been.", ge=0)
+    from_archive: Count = column("How many were last seen in a file, not asked for since.", ge=0)
+    missing: Count = column("How many were not found (404) when last asked for.", ge=0)
+    failed: Count = column("How many gave no answer when last asked for.", ge=0)
+    quarantined: Count = column("How many were refused by the gate when last seen.", ge=0)
+
+
 class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "business_date")):
     """One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
 
-    Source: raw.states, what webhooks named as far as it is remembered ([webhooks] keep_days), mart.orders for store and
-    day, and audit.control_totals. ids = fetched + from_archive + missing + failed + quarantined + never_asked.
+    Source: audit.daily_checks, raw.states for ids without an order, what webhooks named as far as it is remembered
+    ([webhooks] keep_days), and audit.control_totals. ids = fetched + from_archive + missing + failed + quarantined +
+    never_asked.
     Traps: an id of which no document was ever accepted has no store and no day: it stands in the row where both are
     null, beside known orders that state neither. The interface cannot list orders, so nothing here says how many there
     are: completeness is known only where a control total was imported.

@@ -105,7 +105,13 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
     telling_days_tied: Count = column("How many of those it ties.", ge=0)
 
 
-class PossibleDuplicateOrders(Contract, table="audit.possible_duplicate_orders", scope="all", key=("order_id",)):
+class PossibleDuplicateOrders(
+    Contract,
+    table="audit.possible_duplicate_orders",
+    scope="alike",
+    key=("order_id",),
+    alike=("customer_key", "store_id", "lines"),
+):
     """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 
     Source: mart.orders, core.order_lines and core.order_line_modifiers; the minutes are [finance] duplicate_minutes.
