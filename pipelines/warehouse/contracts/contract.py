@@ -83,21 +83,33 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Alike:
+    """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
+
+    All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
+    column of raw.settings that says what is close.
+    """
+
+    columns: tuple[str, ...]
+    clock: str
+    minutes: str
+
+
+@dataclass(frozen=True)
 class Grain:
     """What a row of the table is: `key` names the columns that tell rows apart, () where nothing does.
 
     `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
     held when the order was created. Null is without end; "" where rows hold for good.
 
-    `alike` is for a table of scope alike, whose rows compare orders with each other: it names the columns, all of one
-    table that it reads, which orders share that are compared. An order without one of them is compared with none.
+    `alike` is for a table of scope alike, whose rows compare orders with each other.
     """
 
     table: str
     scope: Scope
     key: tuple[str, ...]
     span: tuple[str, str] | None = None
-    alike: tuple[str, ...] = ()
+    alike: Alike | None = None
 
 
 class Contract(pandera.DataFrameModel):
@@ -120,7 +132,7 @@ class Contract(pandera.DataFrameModel):
         scope: Scope,
         key: tuple[str, ...],
         span: tuple[str, str] | None = None,
-        alike: tuple[str, ...] = (),
+        alike: Alike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]

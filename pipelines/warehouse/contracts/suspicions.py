@@ -1,6 +1,7 @@
 """Contracts of what finance should look at: what statuses look like, and orders that may be one order twice."""
 
 from pipelines.warehouse.contracts.contract import (
+    Alike,
     Amount,
     Contract,
     Count,
@@ -110,7 +111,7 @@ class PossibleDuplicateOrders(
     table="audit.possible_duplicate_orders",
     scope="alike",
     key=("order_id",),
-    alike=("customer_key", "store_id", "lines"),
+    alike=Alike(("customer_key", "store_id", "lines"), clock="created_at", minutes="finance_duplicate_minutes"),
 ):
     """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 
