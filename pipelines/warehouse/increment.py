@@ -170,7 +170,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
         select {columns} from raw.fresh_states as t
         union all
         select {columns} from warehouse.build.states as t
-        where not exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
+        anti join raw.fresh_states as fresh on fresh.kind = t.kind and fresh.id = t.id
         """
     )
     refusals = ", ".join(inputs.OBSERVATION)

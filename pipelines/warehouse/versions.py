@@ -36,10 +36,7 @@ def find_all_runs(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str, late: str | None) -> None:
-    """Note the runs that `observations` begin or continue, and those of `late` ids whole; and which ids they are.
-
-    `known` are the stored states of those ids.
-    """
+    """Note the runs of `observations`, whose ids' stored states are `known`, and those of `late` ids whole; and ids."""
     create_runs(con, RUNS)
     fold_runs(con, observations, known, "raw.fresh_states", RUNS)
     if late:

@@ -127,15 +127,16 @@ def to_be(staged: Staged, name: str, where: str = "true") -> str:
     """Return the select of a table's rows as they will be; `where` is about its alias `t`."""
     columns = _columns(staged, name)
     fresh = f'select {columns} from fresh."{name}" as t where {where}'
-    stored = f"select {columns} from warehouse.{name} as t where {where}"
+    stored = f"select {columns} from warehouse.{name} as t"
     if staged.full:
-        return f"{stored} and {made(staged, name)}"
+        return f"{stored} where {where} and {made(staged, name)}"
     if name not in staged.sets:
-        return stored
+        return f"{stored} where {where}"
     keys = staged.sets[name]
     if keys is None:
         return fresh
-    return f"{fresh} union all {stored} and not {_in(staged, name, keys)}"
+    # a join, because DuckDB plans "not exists" among many others as one that first keeps all rows of the table
+    return f"{fresh} union all {stored} anti join {keys} as k on {_same(staged, name)} where {where}"
 
 
 def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
@@ -198,9 +199,12 @@ def _columns(staged: Staged, name: str) -> str:
 
 
 def _in(staged: Staged, name: str, keys: str) -> str:
+    return f"exists (select 1 from {keys} as k where {_same(staged, name)})"
+
+
+def _same(staged: Staged, name: str) -> str:
     key = key_of(staged.catalogue[name])
-    same = "is not distinct from" if key in UNDATED else "="
-    return f"exists (select 1 from {keys} as k where k.{key} {same} t.{key})"
+    return f"k.{key} {'is not distinct from' if key in UNDATED else '='} t.{key}"
 
 
 def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:

@@ -25,18 +25,6 @@ sealed_orders as not materialized (
         = if(own.business_date is null, every_store.seal_no, own.seal_no)
 ),
 
-orders_now as not materialized (
-    select
-        orders.*,
-        if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
-    from mart.order_reconciliation as orders
-    left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
-    where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
-),
-
 restated as (
     select restated.*
     from raw.restated as restated
@@ -100,6 +88,28 @@ places as (
     from restated
 ),
 
+-- of the places that are looked at alone: all other orders stay unread
+orders_there as not materialized (
+    select orders.*
+    from mart.order_reconciliation as orders
+    semi join places
+        on orders.business_date = places.business_date
+        and orders.store_id is not distinct from places.store_id
+        and orders.sale_class = places.sale_class
+),
+
+orders_now as not materialized (
+    select
+        orders.*,
+        if(own.business_date is null, every_store.seal_no, own.seal_no) as seal_no,
+    from orders_there as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+    where if(own.business_date is null, every_store.seal_no, own.seal_no) is not null
+),
+
 -- absence of a part adds nothing to a sum: zero from here on
 sides as (
     select
@@ -147,10 +157,6 @@ sides as (
         ], recursive := true),
         'now' as side,
     from orders_now as orders
-    semi join places
-        on orders.business_date = places.business_date
-        and orders.store_id is not distinct from places.store_id
-        and orders.sale_class = places.sale_class
 
     union all
 

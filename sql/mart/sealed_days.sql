@@ -29,6 +29,10 @@ sealed as (
     from audit.sealed_sums
 ),
 
+sealed_dates as (
+    select distinct business_date from raw.day_seals
+),
+
 -- days as they are now, added up already: no order is read again
 current_days as (
     select
@@ -45,7 +49,9 @@ current_days as (
         days.total_price,
         days.line_amount,
         'now' as side,
-    from mart.reconciliation_daily as days
+    from sealed_dates as dates
+    inner join mart.reconciliation_daily as days
+        on dates.business_date = days.business_date
     left join own
         on days.business_date = own.business_date
         and days.store_id = own.store_id
