@@ -37,7 +37,7 @@ sys.path.insert(0, str(ROOT))
 FINANCE = (
     "audit.formula",
     "audit.order_line_sums",
-    "audit.order_sums",
+    "audit.monthly_formula",
     "audit.rounded_",
     "audit.subtotal_",
     "audit.total_",

@@ -180,80 +180,96 @@ counterexamples as (
         shown.rounding_no
 ),
 
-dated as (
+-- Of 20 each stands for the forms that differ by other actions alone, every fourth.
+forms as (
     select
-        scope,
-        scope_value,
         part,
-        currency,
-        has_currencies,
-        residuals,
-        largest,
-    from audit.monthly_formula_residuals
-
-    union all
-
-    select
-        'month' as scope,
-        strftime(business_month, '%Y-%m') as scope_value,
-        part,
-        currency,
-        has_currencies,
-        residuals,
-        largest,
-    from audit.monthly_formula_residuals
-    where scope = 'all'
+        has_other,
+        form_no,
+        case
+            when part = 'total' or has_other then form_no
+            else (form_no - 1) // 13 * 5
+                + if((form_no - 1) % 13 = 0, 1, 2 + ((form_no - 1) % 13 - 1) % 4)
+        end as place,
+    from (values (false), (true)) as others (has_other)
+    cross join (select distinct part, form_no from audit.formula_rules) as rules
 ),
 
--- several currencies, or some without one: amounts that do not add
-labels as (
+cells as (
     select
-        scope,
-        scope_value,
+        business_month,
+        store_id,
+        platform,
+        dispatch_method,
         part,
-        any_value(currency) as currency,
-        bool_or(has_currencies) or count(distinct coalesce(currency, '')) > 1 as is_mixed,
-    from dated
-    group by scope, scope_value, part
+        has_other,
+        coalesce(currency, '') as currency,
+        has_currencies,
+        generate_subscripts(residuals, 1) as place,
+        unnest(residuals) as residual,
+        unnest(largest) as largest,
+    from audit.monthly_formula_residuals
 ),
 
 spread as (
     select
-        scope,
-        scope_value,
+        case
+            when grouping(store_id) = 0 then 'store'
+            when grouping(platform) = 0 then 'platform'
+            when grouping(dispatch_method) = 0 then 'dispatch_method'
+            when grouping(business_month) = 0 then 'month'
+            else 'all'
+        end as scope,
+        case
+            when grouping(store_id) = 0 then cast(store_id as varchar)
+            when grouping(platform) = 0 then platform
+            when grouping(dispatch_method) = 0 then dispatch_method
+            when grouping(business_month) = 0 then strftime(business_month, '%Y-%m')
+            else 'all'
+        end as scope_value,
         part,
-        generate_subscripts(residuals, 1) as form_no,
-        unnest(residuals) as residual,
-        unnest(largest) as largest,
-    from dated
+        has_other,
+        place,
+        min(currency) as currency,
+        max(currency) as other_currency,
+        bool_or(has_currencies) as has_currencies,
+        sum(residual) as residual,
+        max(largest) as largest,
+    from cells
+    group by part, has_other, place, grouping sets (
+        (), (store_id), (platform), (dispatch_method), (business_month)
+    )
 ),
 
 added as (
+    select
+        spread.scope,
+        spread.scope_value,
+        spread.part,
+        forms.form_no,
+        -- several currencies, or some without one: amounts that do not add
+        bool_or(has_currencies) or min(currency) <> max(other_currency) as is_mixed,
+        nullif(min(currency), '') as currency,
+        sum(residual) as residual_sum,
+        max(largest) as largest_residual,
+    from spread
+    inner join forms
+        on spread.part = forms.part
+        and spread.has_other = forms.has_other
+        and spread.place = forms.place
+    group by spread.scope, spread.scope_value, spread.part, forms.form_no
+),
+
+residuals as (
     select
         scope,
         scope_value,
         part,
         form_no,
-        sum(residual) as residual_sum,
-        max(largest) as largest_residual,
-    from spread
-    group by scope, scope_value, part, form_no
-),
-
-residuals as (
-    select
-        added.scope,
-        added.scope_value,
-        added.part,
-        added.form_no,
-        if(labels.is_mixed, null, labels.currency) as currency,
-        if(labels.is_mixed, null, added.residual_sum) as residual_sum,
-        added.largest_residual,
+        if(is_mixed, null, currency) as currency,
+        if(is_mixed, null, residual_sum) as residual_sum,
+        largest_residual,
     from added
-    inner join labels
-        on added.scope = labels.scope
-        and added.scope_value is not distinct from labels.scope_value
-        and added.part = labels.part
 )
 
 select

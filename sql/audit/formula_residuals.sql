@@ -1,48 +1,10 @@
--- One row per business day, scope and part of the price: what each form leaves over.
+-- One row per business day, store, platform, dispatch method, part of the price, and
+-- whether priced modifiers of other actions than add are in it: what each form leaves over.
 --
 -- Exact amounts before any rounding, in lists with one for each form_no of
 -- audit.formula_rules; where every priced modifier is added, forms that differ by other
 -- actions alone leave the same over, and only the first five of every 13 are kept.
 with
-
-sums as (
-    select
-        order_id,
-        price_once,
-        price_by_quantity,
-        add_own_per_unit,
-        add_per_unit,
-        add_own,
-        add_once,
-        add_own_per_unit + other_own_per_unit as own_per_unit,
-        add_per_unit + other_per_unit as per_unit,
-        add_own + other_own as own,
-        add_once + other_once as once,
-        add_own_per_unit - other_own_per_unit as less_own_per_unit,
-        add_per_unit - other_per_unit as less_per_unit,
-        add_own - other_own as less_own,
-        add_once - other_once as less_once,
-        has_other,
-    from audit.order_sums
-    where is_whole
-),
-
-orders as (
-    select
-        order_id,
-        business_date,
-        store_id,
-        platform,
-        dispatch_method,
-        coalesce(currency, '') as currency,
-        cast(subtotal_price as decimal(38, 4)) as subtotal,
-        cast(delivery_price as decimal(38, 4)) as delivery,
-        cast(tip as decimal(38, 4)) as tip,
-        cast(discount as decimal(38, 4)) as discount,
-        cast(loyalty_discount as decimal(38, 4)) as loyalty,
-        total_price - (subtotal + delivery + tip - discount - loyalty) as total_off,
-    from mart.orders
-),
 
 offs as (
     select
@@ -50,34 +12,85 @@ offs as (
         orders.store_id,
         orders.platform,
         orders.dispatch_method,
-        orders.currency,
-        sums.* exclude (order_id, price_once, price_by_quantity),
-        orders.subtotal - sums.price_by_quantity as by_quantity_off,
-        orders.subtotal - sums.price_once as once_off,
-        by_quantity_off + orders.discount as by_quantity_after_off,
-        once_off + orders.discount as once_after_off,
-    from sums
-    inner join orders on sums.order_id = orders.order_id
-    where orders.subtotal is not null and orders.discount is not null
+        coalesce(orders.currency, '') as currency,
+        sums.tells & 16 <> 0 as has_other,
+        sums.add_own_per_unit,
+        sums.add_per_unit,
+        sums.add_own,
+        sums.add_once,
+        sums.add_own_per_unit + sums.other_own_per_unit as own_per_unit,
+        sums.add_per_unit + sums.other_per_unit as per_unit,
+        sums.add_own + sums.other_own as own,
+        sums.add_once + sums.other_once as once,
+        sums.add_own_per_unit - sums.other_own_per_unit as less_own_per_unit,
+        sums.add_per_unit - sums.other_per_unit as less_per_unit,
+        sums.add_own - sums.other_own as less_own,
+        sums.add_once - sums.other_once as less_once,
+        sums.subtotal - sums.price_by_quantity as by_quantity_off,
+        sums.subtotal - sums.price_once as once_off,
+        by_quantity_off + sums.discount as by_quantity_after_off,
+        once_off + sums.discount as once_after_off,
+    from audit.subtotal_fits as sums
+    inner join mart.orders as orders on sums.order_id = orders.order_id
 ),
 
-subtotal_cells as (
+plain_cells as (
     select
         business_date,
-        case
-            when grouping(store_id) = 0 then 'store'
-            when grouping(platform) = 0 then 'platform'
-            when grouping(dispatch_method) = 0 then 'dispatch_method'
-            else 'all'
-        end as scope,
-        case
-            when grouping(store_id) = 0 then cast(store_id as varchar)
-            when grouping(platform) = 0 then platform
-            when grouping(dispatch_method) = 0 then dispatch_method
-            else 'all'
-        end as scope_value,
-        'subtotal' as part,
-        bool_or(has_other) as has_other,
+        store_id,
+        platform,
+        dispatch_method,
+        false as has_other,
+        count(*) as orders,
+        min(currency) as currency,
+        min(currency) <> max(currency) as has_currencies,
+        [
+            sum(by_quantity_off),
+            sum(once_off),
+            sum(by_quantity_after_off),
+            sum(once_after_off),
+        ] as off_sums,
+        [
+            cast(0 as decimal(38, 4)),
+            sum(own_per_unit),
+            sum(per_unit),
+            sum(own),
+            sum(once),
+        ] as modifier_sums,
+        [
+            max(abs(by_quantity_off)),
+            max(abs(by_quantity_off - own_per_unit)),
+            max(abs(by_quantity_off - per_unit)),
+            max(abs(by_quantity_off - own)),
+            max(abs(by_quantity_off - once)),
+            max(abs(once_off)),
+            max(abs(once_off - own_per_unit)),
+            max(abs(once_off - per_unit)),
+            max(abs(once_off - own)),
+            max(abs(once_off - once)),
+            max(abs(by_quantity_after_off)),
+            max(abs(by_quantity_after_off - own_per_unit)),
+            max(abs(by_quantity_after_off - per_unit)),
+            max(abs(by_quantity_after_off - own)),
+            max(abs(by_quantity_after_off - once)),
+            max(abs(once_after_off)),
+            max(abs(once_after_off - own_per_unit)),
+            max(abs(once_after_off - per_unit)),
+            max(abs(once_after_off - own)),
+            max(abs(once_after_off - once)),
+        ] as largest,
+    from offs
+    where not has_other
+    group by business_date, store_id, platform, dispatch_method
+),
+
+other_cells as (
+    select
+        business_date,
+        store_id,
+        platform,
+        dispatch_method,
+        true as has_other,
         count(*) as orders,
         min(currency) as currency,
         min(currency) <> max(currency) as has_currencies,
@@ -157,48 +170,57 @@ subtotal_cells as (
             max(abs(once_after_off - less_once)),
         ] as largest,
     from offs
-    group by grouping sets (
-        (business_date),
-        (business_date, platform),
-        (business_date, dispatch_method),
-        (business_date, store_id)
-    )
+    where has_other
+    group by business_date, store_id, platform, dispatch_method
+),
+
+subtotal_cells as (
+    from plain_cells
+    union all
+    from other_cells
+),
+
+-- below ten billion each, as in audit.total_fits: none of this leaves 18 digits
+narrow as (
+    select
+        orders.business_date,
+        orders.store_id,
+        orders.platform,
+        orders.dispatch_method,
+        coalesce(orders.currency, '') as currency,
+        cast(orders.subtotal_price as decimal(14, 4)) as subtotal,
+        cast(orders.delivery_price as decimal(14, 4)) as delivery,
+        cast(orders.tip as decimal(14, 4)) as tip,
+        cast(orders.discount as decimal(14, 4)) as discount,
+        cast(orders.loyalty_discount as decimal(14, 4)) as loyalty,
+        cast(orders.total_price as decimal(14, 4)) as total,
+    from audit.total_fits as tested
+    inner join mart.orders as orders on tested.order_id = orders.order_id
+),
+
+parts as (
+    select
+        *,
+        total - cast(subtotal + delivery + tip - discount - loyalty as decimal(15, 4))
+            as total_off,
+    from narrow
 ),
 
 total_cells as (
     select
         business_date,
-        case
-            when grouping(store_id) = 0 then 'store'
-            when grouping(platform) = 0 then 'platform'
-            when grouping(dispatch_method) = 0 then 'dispatch_method'
-            else 'all'
-        end as scope,
-        case
-            when grouping(store_id) = 0 then cast(store_id as varchar)
-            when grouping(platform) = 0 then platform
-            when grouping(dispatch_method) = 0 then dispatch_method
-            else 'all'
-        end as scope_value,
-        'total' as part,
+        store_id,
+        platform,
+        dispatch_method,
         count(*) as orders,
         min(currency) as currency,
         min(currency) <> max(currency) as has_currencies,
-        [
-            sum(total_off),
-            sum(total_off + delivery),
-            sum(total_off + 2 * delivery),
-            sum(total_off + tip),
-            sum(total_off + 2 * tip),
-            sum(total_off - discount),
-            sum(total_off - 2 * discount),
-            sum(total_off - loyalty),
-            sum(total_off - 2 * loyalty),
-            sum(total_off - discount - loyalty),
-            sum(total_off + delivery + tip),
-            sum(total_off + subtotal),
-            sum(total_off + 2 * subtotal),
-        ] as residuals,
+        sum(total_off) as off,
+        sum(subtotal) as subtotals,
+        sum(delivery) as deliveries,
+        sum(tip) as tips,
+        sum(discount) as discounts,
+        sum(loyalty) as loyalties,
         [
             max(abs(total_off)),
             max(abs(total_off + delivery)),
@@ -214,22 +236,18 @@ total_cells as (
             max(abs(total_off + subtotal)),
             max(abs(total_off + 2 * subtotal)),
         ] as largest,
-    from orders
-    where total_off is not null
-    group by grouping sets (
-        (business_date),
-        (business_date, platform),
-        (business_date, dispatch_method),
-        (business_date, store_id)
-    )
+    from parts
+    group by business_date, store_id, platform, dispatch_method
 )
 
 select
     -- keys
     business_date,
-    scope,
-    scope_value,
-    part,
+    store_id,
+    platform,
+    dispatch_method,
+    'subtotal' as part,
+    has_other,
     -- how many
     orders,
     -- money
@@ -238,31 +256,40 @@ select
     flatten(
         list_transform(
             off_sums,
-            lambda off: list_transform(
-                if(has_other, modifier_sums, modifier_sums[:5]),
-                lambda modifiers: off - modifiers
-            )
+            lambda off: list_transform(modifier_sums, lambda modifiers: off - modifiers)
         )
     ) as residuals,
-    if(
-        has_other,
-        largest,
-        list_filter(largest, lambda each, place: (place - 1) % 13 < 5)
-    ) as largest,
+    cast(largest as decimal(38, 4)[]) as largest,
 from subtotal_cells
 
 union all
 
 select
     business_date,
-    scope,
-    scope_value,
-    part,
+    store_id,
+    platform,
+    dispatch_method,
+    'total' as part,
+    false as has_other,
     orders,
     nullif(currency, '') as currency,
     has_currencies,
-    residuals,
-    largest,
+    [
+        off,
+        off + deliveries,
+        off + 2 * deliveries,
+        off + tips,
+        off + 2 * tips,
+        off - discounts,
+        off - 2 * discounts,
+        off - loyalties,
+        off - 2 * loyalties,
+        off - discounts - loyalties,
+        off + deliveries + tips,
+        off + subtotals,
+        off + 2 * subtotals,
+    ] as residuals,
+    cast(largest as decimal(38, 4)[]) as largest,
 from total_cells
 -- wide rows: where those of a month lie together, adding it up need not read the others
-order by business_date, part, scope, scope_value
+order by business_date, part

@@ -1,35 +1,31 @@
 -- One row per scope, part of the price, and what orders tell and fit, over all days.
 with
 
-dated as (
-    select scope, scope_value, part, tells, fits, orders, first_order_ids,
-    from audit.formula_patterns
-
-    union all
-
-    select
-        'month' as scope,
-        strftime(business_date, '%Y-%m') as scope_value,
-        part,
-        tells,
-        fits,
-        orders,
-        first_order_ids,
-    from audit.formula_patterns
-    where scope = 'all'
-),
-
 patterns as (
     select
-        scope,
-        scope_value,
+        case
+            when grouping(store_id) = 0 then 'store'
+            when grouping(platform) = 0 then 'platform'
+            when grouping(dispatch_method) = 0 then 'dispatch_method'
+            when grouping(business_month) = 0 then 'month'
+            else 'all'
+        end as scope,
+        case
+            when grouping(store_id) = 0 then cast(store_id as varchar)
+            when grouping(platform) = 0 then platform
+            when grouping(dispatch_method) = 0 then dispatch_method
+            when grouping(business_month) = 0 then strftime(business_month, '%Y-%m')
+            else 'all'
+        end as scope_value,
         part,
         tells,
         fits,
         cast(sum(orders) as bigint) as orders,
         list_sort(flatten(list(first_order_ids)))[:3] as first_order_ids,
-    from dated
-    group by scope, scope_value, part, tells, fits
+    from audit.monthly_formula_patterns
+    group by part, tells, fits, grouping sets (
+        (), (store_id), (platform), (dispatch_method), (business_month)
+    )
 ),
 
 roundings as (

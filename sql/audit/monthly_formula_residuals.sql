@@ -1,113 +1,75 @@
--- One row per month of business days, scope and part of the price: what each form leaves over.
+-- One row per month of business days, store, platform, dispatch method, part of the price,
+-- and whether priced modifiers of other actions than add are in it: what each form leaves over.
 with
 
 days as (
     select
         cast(date_trunc('month', business_date) as date) as business_month,
-        scope,
-        scope_value,
-        part,
-        orders,
+        * exclude (business_date, currency),
         coalesce(currency, '') as currency,
-        has_currencies,
-        residuals,
-        largest,
     from audit.formula_residuals
 ),
 
 counted as (
     select
+        row_number() over () as cell_no,
         business_month,
-        scope,
-        scope_value,
+        store_id,
+        platform,
+        dispatch_method,
         part,
+        has_other,
         cast(sum(orders) as bigint) as orders,
         min(currency) as currency,
         bool_or(has_currencies) or min(currency) <> max(currency) as has_currencies,
     from days
-    group by business_month, scope, scope_value, part
+    group by business_month, store_id, platform, dispatch_method, part, has_other
 ),
 
+-- numbered: adding up by one number is several times faster than by six columns
 spread as (
     select
-        business_month,
-        scope,
-        scope_value,
-        part,
-        len(residuals) as kept,
-        generate_subscripts(residuals, 1) as place,
-        unnest(residuals) as residual,
-        unnest(largest) as largest,
+        counted.cell_no,
+        generate_subscripts(days.residuals, 1) as place,
+        unnest(days.residuals) as residual,
+        unnest(days.largest) as largest,
     from days
-),
-
-placed as (
-    select
-        business_month,
-        scope,
-        scope_value,
-        part,
-        kept,
-        place,
-        sum(residual) as residual,
-        max(largest) as largest,
-    from spread
-    group by business_month, scope, scope_value, part, kept, place
-),
-
--- of 20 each stands for the forms that differ by other actions alone, every fourth
-named as (
-    select
-        business_month,
-        scope,
-        scope_value,
-        part,
-        unnest(
-            case
-                when kept <> 20 then [place]
-                when place % 5 = 1 then [place // 5 * 13 + 1]
-                else list_transform(
-                    [0, 4, 8],
-                    lambda further: (place - 1) // 5 * 13 + 1 + (place - 1) % 5 + further
-                )
-            end
-        ) as form_no,
-        residual,
-        largest,
-    from placed
+    inner join counted
+        on days.business_month is not distinct from counted.business_month
+        and days.store_id is not distinct from counted.store_id
+        and days.platform is not distinct from counted.platform
+        and days.dispatch_method is not distinct from counted.dispatch_method
+        and days.part = counted.part
+        and days.has_other = counted.has_other
 ),
 
 added as (
     select
-        business_month,
-        scope,
-        scope_value,
-        part,
-        form_no,
-        cast(sum(residual) as decimal(38, 4)) as residual,
+        cell_no,
+        place,
+        sum(residual) as residual,
         max(largest) as largest,
-    from named
-    group by business_month, scope, scope_value, part, form_no
+    from spread
+    group by cell_no, place
 ),
 
 listed as (
     select
-        business_month,
-        scope,
-        scope_value,
-        part,
-        list(residual order by form_no) as residuals,
-        list(largest order by form_no) as largest,
+        cell_no,
+        list(cast(residual as decimal(38, 4)) order by place) as residuals,
+        list(largest order by place) as largest,
     from added
-    group by business_month, scope, scope_value, part
+    group by cell_no
 )
 
 select
     -- keys
     counted.business_month,
-    counted.scope,
-    counted.scope_value,
+    counted.store_id,
+    counted.platform,
+    counted.dispatch_method,
     counted.part,
+    counted.has_other,
     -- how many
     counted.orders,
     -- money
@@ -116,8 +78,4 @@ select
     listed.residuals,
     listed.largest,
 from counted
-inner join listed
-    on counted.business_month is not distinct from listed.business_month
-    and counted.scope = listed.scope
-    and counted.scope_value is not distinct from listed.scope_value
-    and counted.part = listed.part
+inner join listed on counted.cell_no = listed.cell_no

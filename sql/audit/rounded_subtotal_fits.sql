@@ -1,4 +1,4 @@
--- One row per order whose subtotal some rule gives that rounds: which rules.
+-- One row per order whose subtotal some rule gives that rounds: which rules do.
 --
 -- Forms and roundings are numbered as in audit.formula_rules. A set of forms is a mask,
 -- bit form_no - 1. Nothing is divided: a rounding fits when the stated amount is a
@@ -7,52 +7,32 @@
 -- than there are.
 with
 
+-- Which units the stated amounts are whole in, before and after the discount: bit kept.
 sums as (
     select
-        sums.order_id,
-        sums.price_once,
-        sums.price_by_quantity,
-        sums.add_once,
-        sums.add_own,
-        sums.add_per_unit,
-        sums.add_own_per_unit,
-        sums.other_once,
-        sums.other_own,
-        sums.other_per_unit,
-        sums.other_own_per_unit,
-        sums.lines,
-        -- of the prices and of the discount, which some rules take off, then round
-        greatest(
-            sums.decimals,
-            case
-                when orders.discount = trunc(orders.discount) then 0
-                when orders.discount = trunc(orders.discount, 1) then 1
-                when orders.discount = trunc(orders.discount, 2) then 2
-                when orders.discount = trunc(orders.discount, 3) then 3
-                else 4
-            end
-        ) as decimals,
-        cast(orders.subtotal_price as decimal(38, 4)) as subtotal_price,
-        cast(orders.discount as decimal(38, 4)) as discount,
-        if(sums.has_quantity, 1, 0)
-            + if(sums.has_modifiers, 2, 0)
-            + if(sums.has_unit, 4, 0)
-            + if(sums.has_own, 8, 0)
-            + if(sums.has_other, 16, 0) as line_tells,
-        sums.add_own_per_unit + sums.other_own_per_unit as own_per_unit,
-        sums.add_per_unit + sums.other_per_unit as per_unit,
-        sums.add_own + sums.other_own as own,
-        sums.add_once + sums.other_once as once,
-        sums.add_own_per_unit - sums.other_own_per_unit as less_own_per_unit,
-        sums.add_per_unit - sums.other_per_unit as less_per_unit,
-        sums.add_own - sums.other_own as less_own,
-        sums.add_once - sums.other_once as less_once,
-    from audit.order_sums as sums
-    inner join core.orders as orders on sums.order_id = orders.order_id
-    where
-        sums.is_whole
-        and orders.subtotal_price is not null
-        and orders.discount is not null
+        * exclude (tells, fits),
+        fits as plain_fits,
+        tells & 31 as line_tells,
+        tells >> 6 as decimals,
+        add_own_per_unit + other_own_per_unit as own_per_unit,
+        add_per_unit + other_per_unit as per_unit,
+        add_own + other_own as own,
+        add_once + other_once as once,
+        add_own_per_unit - other_own_per_unit as less_own_per_unit,
+        add_per_unit - other_per_unit as less_per_unit,
+        add_own - other_own as less_own,
+        add_once - other_once as less_once,
+        subtotal + discount as before_discount,
+        if(subtotal = cast(subtotal as decimal(11, 0)), 1, 0)
+            | if(subtotal = cast(subtotal as decimal(12, 1)), 2, 0)
+            | if(subtotal = cast(subtotal as decimal(13, 2)), 4, 0)
+            | if(subtotal = cast(subtotal as decimal(14, 3)), 8, 0) as whole_in,
+        if(before_discount = cast(before_discount as decimal(12, 0)), 1, 0)
+            | if(before_discount = cast(before_discount as decimal(13, 1)), 2, 0)
+            | if(before_discount = cast(before_discount as decimal(14, 2)), 4, 0)
+            | if(before_discount = cast(before_discount as decimal(15, 3)), 8, 0)
+            as before_whole_in,
+    from audit.subtotal_fits
 ),
 
 -- What the five answers in line_tells leave equal: the form that stands for the others
@@ -88,13 +68,13 @@ classes as (
 
 units (kept, unit, half) as (
     values
-        (0, cast(1 as decimal(38, 4)), cast(0.5 as decimal(38, 4))),
+        (0, cast(1 as decimal(5, 4)), cast(0.5 as decimal(5, 4))),
         (1, 0.1, 0.05),
         (2, 0.01, 0.005),
         (3, 0.001, 0.0005)
 ),
 
--- materialized: few amounts are whole, and dividing every one for every class would
+-- materialized: few amounts are whole, and working out every one for every class would
 -- cost more than all the rest
 whole as materialized (
     select
@@ -102,18 +82,20 @@ whole as materialized (
         units.kept,
         units.unit,
         units.half,
-        sums.subtotal_price % units.unit = 0 as is_whole,
+        (sums.whole_in >> units.kept) & 1 = 1 as is_whole,
     from sums
-    inner join units on units.kept < sums.decimals
-    where
-        sums.subtotal_price % units.unit = 0
-        or (sums.subtotal_price + sums.discount) % units.unit = 0
+    inner join units
+        on units.kept < sums.decimals
+        and ((sums.whole_in | sums.before_whole_in) >> units.kept) & 1 = 1
+    where (sums.whole_in | sums.before_whole_in) & ((1 << sums.decimals) - 1) <> 0
 ),
 
 priced as (
     select
         whole.order_id,
-        whole.subtotal_price,
+        whole.plain_fits,
+        whole.decimals,
+        whole.subtotal,
         whole.discount,
         whole.lines,
         whole.kept,
@@ -148,8 +130,8 @@ priced as (
 candidates as (
     select
         *,
-        abs(subtotal_price - exact) as before_off,
-        abs(subtotal_price - exact + discount) as after_off,
+        abs(subtotal - exact) as before_off,
+        abs(subtotal - exact + discount) as after_off,
     from priced
     where before_off <= half * lines or after_off <= half * lines
 ),
@@ -157,27 +139,29 @@ candidates as (
 per_order as (
     select
         order_id,
+        plain_fits,
+        decimals,
         2 + 2 * kept as rounding_no,
         -- half up: away from zero, as commerce rounds; half even: to the even unit
         if(
             before_off < half
-            or (before_off = half and abs(subtotal_price) > abs(exact)),
+            or (before_off = half and abs(subtotal) > abs(exact)),
             members,
             0
         ) | if(
             after_off < half
-            or (after_off = half and abs(subtotal_price) > abs(exact - discount)),
+            or (after_off = half and abs(subtotal) > abs(exact - discount)),
             members << 26,
             0
         ) as half_up,
         if(
             before_off < half
-            or (before_off = half and subtotal_price % (2 * unit) = 0),
+            or (before_off = half and subtotal % (2 * unit) = 0),
             members,
             0
         ) | if(
             after_off < half
-            or (after_off = half and subtotal_price % (2 * unit) = 0),
+            or (after_off = half and subtotal % (2 * unit) = 0),
             members << 26,
             0
         ) as half_even,
@@ -232,14 +216,16 @@ rounded_lines as (
 per_line as (
     select
         candidates.order_id,
+        plain_fits,
+        decimals,
         10 + 2 * kept as rounding_no,
-        if(rounded_lines.half_up = subtotal_price, members, 0) | if(
-            rounded_lines.half_up = subtotal_price + discount,
+        if(rounded_lines.half_up = subtotal, members, 0) | if(
+            rounded_lines.half_up = subtotal + discount,
             members << 26,
             0
         ) as half_up,
-        if(rounded_lines.half_even = subtotal_price, members, 0) | if(
-            rounded_lines.half_even = subtotal_price + discount,
+        if(rounded_lines.half_even = subtotal, members, 0) | if(
+            rounded_lines.half_even = subtotal + discount,
             members << 26,
             0
         ) as half_even,
@@ -248,34 +234,76 @@ per_line as (
 ),
 
 found as (
-    select order_id, rounding_no, half_up as fits from per_order where half_up <> 0
+    select * exclude (half_up, half_even), half_up as fits,
+    from per_order
+    where half_up <> 0
+
     union all
-    select order_id, rounding_no + 1, half_even from per_order where half_even <> 0
+
+    select * exclude (half_up, half_even) replace (rounding_no + 1 as rounding_no), half_even,
+    from per_order
+    where half_even <> 0
+
     union all
-    select order_id, rounding_no, half_up from per_line where half_up <> 0
+
+    select * exclude (half_up, half_even), half_up,
+    from per_line
+    where half_up <> 0
+
     union all
-    select order_id, rounding_no + 1, half_even from per_line where half_even <> 0
+
+    select * exclude (half_up, half_even) replace (rounding_no + 1 as rounding_no), half_even,
+    from per_line
+    where half_even <> 0
+),
+
+masks as (
+    select
+        order_id,
+        plain_fits,
+        decimals,
+        bit_or(fits) filter (where rounding_no = 2) as fits_2,
+        bit_or(fits) filter (where rounding_no = 3) as fits_3,
+        bit_or(fits) filter (where rounding_no = 4) as fits_4,
+        bit_or(fits) filter (where rounding_no = 5) as fits_5,
+        bit_or(fits) filter (where rounding_no = 6) as fits_6,
+        bit_or(fits) filter (where rounding_no = 7) as fits_7,
+        bit_or(fits) filter (where rounding_no = 8) as fits_8,
+        bit_or(fits) filter (where rounding_no = 9) as fits_9,
+        bit_or(fits) filter (where rounding_no = 10) as fits_10,
+        bit_or(fits) filter (where rounding_no = 11) as fits_11,
+        bit_or(fits) filter (where rounding_no = 12) as fits_12,
+        bit_or(fits) filter (where rounding_no = 13) as fits_13,
+        bit_or(fits) filter (where rounding_no = 14) as fits_14,
+        bit_or(fits) filter (where rounding_no = 15) as fits_15,
+        bit_or(fits) filter (where rounding_no = 16) as fits_16,
+        bit_or(fits) filter (where rounding_no = 17) as fits_17,
+    from found
+    group by order_id, plain_fits, decimals
 )
 
 select
     -- keys
     order_id,
-    -- which forms give its subtotal, by rounding
-    bit_or(fits) filter (where rounding_no = 2) as fits_2,
-    bit_or(fits) filter (where rounding_no = 3) as fits_3,
-    bit_or(fits) filter (where rounding_no = 4) as fits_4,
-    bit_or(fits) filter (where rounding_no = 5) as fits_5,
-    bit_or(fits) filter (where rounding_no = 6) as fits_6,
-    bit_or(fits) filter (where rounding_no = 7) as fits_7,
-    bit_or(fits) filter (where rounding_no = 8) as fits_8,
-    bit_or(fits) filter (where rounding_no = 9) as fits_9,
-    bit_or(fits) filter (where rounding_no = 10) as fits_10,
-    bit_or(fits) filter (where rounding_no = 11) as fits_11,
-    bit_or(fits) filter (where rounding_no = 12) as fits_12,
-    bit_or(fits) filter (where rounding_no = 13) as fits_13,
-    bit_or(fits) filter (where rounding_no = 14) as fits_14,
-    bit_or(fits) filter (where rounding_no = 15) as fits_15,
-    bit_or(fits) filter (where rounding_no = 16) as fits_16,
-    bit_or(fits) filter (where rounding_no = 17) as fits_17,
-from found
-group by order_id
+    -- which forms give its subtotal, by rounding; to as many decimals as there are
+    -- changes nothing
+    [
+        plain_fits,
+        coalesce(fits_2, if(decimals <= 0, plain_fits, 0)),
+        coalesce(fits_3, if(decimals <= 0, plain_fits, 0)),
+        coalesce(fits_4, if(decimals <= 1, plain_fits, 0)),
+        coalesce(fits_5, if(decimals <= 1, plain_fits, 0)),
+        coalesce(fits_6, if(decimals <= 2, plain_fits, 0)),
+        coalesce(fits_7, if(decimals <= 2, plain_fits, 0)),
+        coalesce(fits_8, if(decimals <= 3, plain_fits, 0)),
+        coalesce(fits_9, if(decimals <= 3, plain_fits, 0)),
+        coalesce(fits_10, if(decimals <= 0, plain_fits, 0)),
+        coalesce(fits_11, if(decimals <= 0, plain_fits, 0)),
+        coalesce(fits_12, if(decimals <= 1, plain_fits, 0)),
+        coalesce(fits_13, if(decimals <= 1, plain_fits, 0)),
+        coalesce(fits_14, if(decimals <= 2, plain_fits, 0)),
+        coalesce(fits_15, if(decimals <= 2, plain_fits, 0)),
+        coalesce(fits_16, if(decimals <= 3, plain_fits, 0)),
+        coalesce(fits_17, if(decimals <= 3, plain_fits, 0)),
+    ] as fits,
+from masks

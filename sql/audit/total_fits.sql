@@ -1,59 +1,94 @@
 -- One row per order that states all six prices: the total rules that give its total.
 --
 -- Forms and roundings are numbered as in audit.formula_rules; masks, lists and rounding
--- are those of audit.subtotal_fits.
+-- are those of audit.subtotal_fits, and so is the bound of ten billion.
 with
+
+narrow as (
+    select
+        order_id,
+        try_cast(subtotal_price as decimal(14, 4)) as subtotal,
+        try_cast(delivery_price as decimal(14, 4)) as delivery,
+        try_cast(tip as decimal(14, 4)) as tip,
+        try_cast(discount as decimal(14, 4)) as discount,
+        try_cast(loyalty_discount as decimal(14, 4)) as loyalty,
+        try_cast(total_price as decimal(14, 4)) as total,
+    from core.orders
+),
 
 parts as (
     select
-        order_id,
-        cast(subtotal_price as decimal(38, 4)) as subtotal,
-        cast(delivery_price as decimal(38, 4)) as delivery,
-        cast(tip as decimal(38, 4)) as tip,
-        cast(discount as decimal(38, 4)) as discount,
-        cast(loyalty_discount as decimal(38, 4)) as loyalty,
-        cast(total_price as decimal(38, 4)) as total_price,
-        subtotal + delivery + tip - discount - loyalty as observed,
-        total_price - observed as residual,
-    from core.orders
-    where residual is not null
+        *,
+        -- below fifty billion: narrow enough to subtract from
+        total - cast(subtotal + delivery + tip - discount - loyalty as decimal(15, 4))
+            as residual,
+    from narrow
 ),
 
+-- How many decimals the parts need, and which units the total is whole in: bit kept.
 unrounded as (
     select
         *,
         case
-            when abs(subtotal % 1) + abs(delivery % 1) + abs(tip % 1)
-                + abs(discount % 1) + abs(loyalty % 1) = 0 then 0
-            when abs(subtotal % 0.1) + abs(delivery % 0.1) + abs(tip % 0.1)
-                + abs(discount % 0.1) + abs(loyalty % 0.1) = 0 then 1
-            when abs(subtotal % 0.01) + abs(delivery % 0.01) + abs(tip % 0.01)
-                + abs(discount % 0.01) + abs(loyalty % 0.01) = 0 then 2
-            when abs(subtotal % 0.001) + abs(delivery % 0.001) + abs(tip % 0.001)
-                + abs(discount % 0.001) + abs(loyalty % 0.001) = 0 then 3
+            when
+                subtotal = cast(subtotal as decimal(13, 2))
+                and delivery = cast(delivery as decimal(13, 2))
+                and tip = cast(tip as decimal(13, 2))
+                and discount = cast(discount as decimal(13, 2))
+                and loyalty = cast(loyalty as decimal(13, 2))
+                then case
+                    when
+                        subtotal = cast(subtotal as decimal(12, 1))
+                        and delivery = cast(delivery as decimal(12, 1))
+                        and tip = cast(tip as decimal(12, 1))
+                        and discount = cast(discount as decimal(12, 1))
+                        and loyalty = cast(loyalty as decimal(12, 1))
+                        then case
+                            when
+                                subtotal = cast(subtotal as decimal(11, 0))
+                                and delivery = cast(delivery as decimal(11, 0))
+                                and tip = cast(tip as decimal(11, 0))
+                                and discount = cast(discount as decimal(11, 0))
+                                and loyalty = cast(loyalty as decimal(11, 0))
+                                then 0
+                            else 1
+                        end
+                    else 2
+                end
+            when
+                subtotal = cast(subtotal as decimal(14, 3))
+                and delivery = cast(delivery as decimal(14, 3))
+                and tip = cast(tip as decimal(14, 3))
+                and discount = cast(discount as decimal(14, 3))
+                and loyalty = cast(loyalty as decimal(14, 3))
+                then 3
             else 4
         end as decimals,
+        if(total = cast(total as decimal(11, 0)), 1, 0)
+            | if(total = cast(total as decimal(12, 1)), 2, 0)
+            | if(total = cast(total as decimal(13, 2)), 4, 0)
+            | if(total = cast(total as decimal(14, 3)), 8, 0) as whole_in,
         if(subtotal <> 0, 1, 0)
-            + if(delivery <> 0, 2, 0)
-            + if(tip <> 0, 4, 0)
-            + if(discount <> 0, 8, 0)
-            + if(loyalty <> 0, 16, 0)
-            + 64 * decimals as tells,
-        cast(residual = 0 as bigint)
-        | (cast(residual = -delivery as bigint) << 1)
-        | (cast(residual = -2 * delivery as bigint) << 2)
-        | (cast(residual = -tip as bigint) << 3)
-        | (cast(residual = -2 * tip as bigint) << 4)
-        | (cast(residual = discount as bigint) << 5)
-        | (cast(residual = 2 * discount as bigint) << 6)
-        | (cast(residual = loyalty as bigint) << 7)
-        | (cast(residual = 2 * loyalty as bigint) << 8)
-        | (cast(residual = discount + loyalty as bigint) << 9)
-        | (cast(residual = -delivery - tip as bigint) << 10)
-        | (cast(residual = -subtotal as bigint) << 11)
-        | (cast(residual = -2 * subtotal as bigint) << 12)
-            as fits,
+            | if(delivery <> 0, 2, 0)
+            | if(tip <> 0, 4, 0)
+            | if(discount <> 0, 8, 0)
+            | if(loyalty <> 0, 16, 0)
+            | 64 * decimals as tells,
+        if(residual = 0, 1, 0)
+            | if(residual = -delivery, 2, 0)
+            | if(residual = -2 * delivery, 4, 0)
+            | if(residual = -tip, 8, 0)
+            | if(residual = -2 * tip, 16, 0)
+            | if(residual = discount, 32, 0)
+            | if(residual = 2 * discount, 64, 0)
+            | if(residual = loyalty, 128, 0)
+            | if(residual = 2 * loyalty, 256, 0)
+            | if(residual = discount + loyalty, 512, 0)
+            | if(residual = -delivery - tip, 1024, 0)
+            | if(residual = -subtotal, 2048, 0)
+            | if(residual = -2 * subtotal, 4096, 0) as fits,
     from parts
+    where residual is not null
 ),
 
 -- How often a form counts each part.
@@ -82,22 +117,33 @@ units (kept, unit, half) as (
         (3, 0.001, 0.0005)
 ),
 
+-- Few totals are whole in units of fewer decimals than the parts need.
+whole as (
+    select unrounded.*, units.kept, units.unit, units.half,
+    from unrounded
+    inner join units
+        on units.kept < unrounded.decimals
+        and (unrounded.whole_in >> units.kept) & 1 = 1
+    where unrounded.whole_in & ((1 << unrounded.decimals) - 1) <> 0
+),
+
 candidates as (
     select
         order_id,
-        total_price,
+        total,
         form,
         kept,
         unit,
         half,
-        subtotals * subtotal
+        cast(
+            subtotals * subtotal
             + deliveries * delivery
             + tips * tip
             + discounts * discount
-            + loyalties * loyalty as exact,
-        abs(total_price - exact) as off,
-    from unrounded
-    inner join units on kept < decimals and total_price % unit = 0
+            + loyalties * loyalty as decimal(15, 4)
+        ) as exact,
+        abs(total - exact) as off,
+    from whole
     cross join forms
 ),
 
@@ -106,8 +152,8 @@ found as (
         order_id,
         kept,
         cast(1 as bigint) << form as form_bit,
-        off < half or abs(total_price) > abs(exact) as is_half_up,
-        off < half or total_price % (2 * unit) = 0 as is_half_even,
+        off < half or abs(total) > abs(exact) as is_half_up,
+        off < half or total % (2 * unit) = 0 as is_half_even,
     from candidates
     where off <= half
 ),
@@ -135,7 +181,7 @@ select
     -- which rules give its total
     if(
         rounded.order_id is null,
-        [fits],
+        [cast(fits as bigint)],
         -- rounding to as many decimals as there are changes nothing
         [
             fits,

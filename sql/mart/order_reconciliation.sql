@@ -150,6 +150,23 @@ broken_lines as (
     group by breaks.order_id, breaks.part
 ),
 
+-- wider than a part: any line's amounts
+broken_modifiers as (
+    select
+        breaks.order_id,
+        breaks.part,
+        [
+            abs(sum(quantity * (add_own + other_own))),
+            abs(sum(quantity * (add_once + other_once))),
+            abs(sum(add_own + other_own)),
+            abs(sum(add_once + other_once)),
+        ] as sums,
+    from breaks
+    inner join audit.order_line_sums as lines on breaks.order_id = lines.order_id
+    group by breaks.order_id, breaks.part
+    having bool_and(lines.is_whole)
+),
+
 explained as (
     select
         breaks.order_id,
@@ -160,19 +177,7 @@ explained as (
                 if(abs(residual) = abs(delivery), 'delivery', null),
                 if(abs(residual) = abs(discount), 'discount', null),
                 if(abs(residual) = abs(loyalty), 'loyalty_discount', null),
-                if(
-                    list_contains(
-                        [
-                            abs(add_own_per_unit + other_own_per_unit),
-                            abs(add_per_unit + other_per_unit),
-                            abs(add_own + other_own),
-                            abs(add_once + other_once),
-                        ],
-                        abs(residual)
-                    ),
-                    'modifiers',
-                    null
-                ),
+                if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
                 if(is_a_line, 'line', null),
                 if(
                     -- rounded to whole units, up or down; or one cent off
@@ -206,7 +211,9 @@ explained as (
             lambda cause: cause is not null
         ) as causes,
     from breaks
-    left join audit.order_sums as sums on breaks.order_id = sums.order_id
+    left join broken_modifiers
+        on breaks.order_id = broken_modifiers.order_id
+        and breaks.part = broken_modifiers.part
     left join broken_lines
         on breaks.order_id = broken_lines.order_id
         and breaks.part = broken_lines.part

@@ -28,11 +28,11 @@ SETTINGS = {
 CHAIN = (
     "audit.formula_rules",
     "audit.order_line_sums",
-    "audit.order_sums",
-    "audit.rounded_subtotal_fits",
     "audit.subtotal_fits",
+    "audit.rounded_subtotal_fits",
     "audit.total_fits",
     "audit.formula_patterns",
+    "audit.monthly_formula_patterns",
     "audit.formula_residuals",
     "audit.monthly_formula_residuals",
     "audit.formula_scopes",

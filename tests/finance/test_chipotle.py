@@ -87,7 +87,7 @@ def test_how_a_price_counts_is_found(
 def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gather: Any) -> None:
     """The right rule adds up to the published sum; a line's total taken for a unit's price overstates as published."""
     expected = json.loads((CHIPOTLE / "expected.json").read_text(encoding="utf-8"))
-    query = "select sum(price_by_quantity) from audit.order_sums"
+    query = "select sum(price_by_quantity) from audit.subtotal_fits"
     (right,) = gather(orders_of(documents, world, per_line=False)).sql(query).fetchone()
     (wrong,) = gather(orders_of(documents, world, per_line=True)).sql(query).fetchone()
     assert (str(right), str(wrong)) == (

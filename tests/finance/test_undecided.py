@@ -183,19 +183,22 @@ def test_few_orders(make_orders: Any, state: Any, gather: Any) -> None:
 
 
 def test_orders_that_lack_a_price_are_not_tested(make_orders: Any, state: Any, gather: Any) -> None:
-    """A null price, quantity, subtotal or discount, no lines, and a quantity beyond a million test no rule."""
-    orders = make_orders(18, 8)
+    """Null prices, quantities or parts, no lines, ten billion and more, or ten thousand of a product test no rule."""
+    orders = make_orders(18, 10)
     state(orders, USUAL, OBSERVED)
     orders[0].lines[0].price = None
     orders[1].lines[0].quantity = None
     orders[2].subtotal = None
     orders[3].discount = None
     orders[4].lines = []
-    orders[5].lines[0].quantity = 1_000_001
+    orders[5].lines[0].quantity = 10_000
     orders[6].lines[0].modifiers = [type(next(m for o in orders for m in modifiers(o)))(None)]
+    orders[7].lines[0].price = Decimal(10**10)
+    orders[8].subtotal = orders[8].total = Decimal(10**14 - 1)
     con = gather(orders)
-    assert con.sql("select order_id from audit.subtotal_fits").fetchall() == [(8,)]
-    assert con.sql("select count(*) from audit.total_fits").fetchone() == (6,)
+    assert con.sql("select order_id from audit.subtotal_fits").fetchall() == [(10,)]
+    assert con.sql("select order_id from audit.total_fits where order_id in (3, 4, 9)").fetchall() == []
+    assert con.sql("select count(*) from audit.total_fits").fetchone() == (7,)
 
 
 def test_a_rule_fixed_by_hand_is_measured_all_the_same(make_orders: Any, state: Any, gather: Any) -> None:

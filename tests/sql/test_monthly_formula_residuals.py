@@ -1,4 +1,4 @@
-"""audit.monthly_formula_residuals: one row per month of business days, scope and part of the price."""
+"""audit.monthly_formula_residuals and audit.monthly_formula_patterns: days add up to months."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def _day(day: str | None, value: str | None, residuals: list[str], largest: list[str], **others: Any) -> dict[str, Any]:
     return {
         "business_date": day,
-        "scope": "platform",
-        "scope_value": value,
+        "platform": value,
         "part": "total",
+        "has_other": False,
         "orders": 2,
         "currency": "EUR",
         "has_currencies": False,
@@ -45,8 +45,8 @@ def test_days_add_up_to_months(run_table: Run) -> None:
         },
     )
     told = [
-        (row["business_month"], row["scope_value"], row["orders"], row["residuals"], row["largest"])
-        for row in sorted(rows, key=lambda row: (str(row["business_month"]), str(row["scope_value"])))
+        (row["business_month"], row["platform"], row["orders"], row["residuals"], row["largest"])
+        for row in sorted(rows, key=lambda row: (str(row["business_month"]), str(row["platform"])))
     ]
 
     def amounts(*texts: str) -> list[Decimal]:
@@ -79,5 +79,30 @@ def test_months_of_several_currencies(run_table: Run) -> None:
             ],
         },
     )
-    assert {row["scope_value"] for row in rows if row["has_currencies"]} == {"one has", "differ", "none"}
+    assert {row["platform"] for row in rows if row["has_currencies"]} == {"one has", "differ", "none"}
     assert {row["currency"] for row in rows if not row["has_currencies"]} == {"EUR"}
+
+
+@pytest.mark.duckdb2
+def test_patterns_of_days_add_up_to_months(run_table: Run) -> None:
+    """Orders that tell and fit the same are counted by month, with the three lowest ids; others stay apart."""
+    row = {"store_id": 9, "part": "total", "tells": 3, "fits": [1], "orders": 2, "first_order_ids": [5, 7]}
+    rows = run_table(
+        "audit.monthly_formula_patterns",
+        {
+            "audit.formula_patterns": [
+                row | {"business_date": "2026-10-01"},
+                row | {"business_date": "2026-10-31", "first_order_ids": [6, 8]},
+                row | {"business_date": "2026-10-31", "fits": [1, 1]},
+                row | {"business_date": "2026-11-01"},
+                row,
+            ],
+        },
+    )
+    found = {(row["business_month"], len(row["fits"])): (row["orders"], row["first_order_ids"]) for row in rows}
+    assert found == {
+        (dt.date(2026, 10, 1), 1): (4, [5, 6, 7]),
+        (dt.date(2026, 10, 1), 2): (2, [5, 7]),
+        (dt.date(2026, 11, 1), 1): (2, [5, 7]),
+        (None, 1): (2, [5, 7]),
+    }

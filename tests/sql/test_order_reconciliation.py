@@ -44,7 +44,7 @@ def reconciled(
     lines: tuple[str | None, ...] = ("7", "3"),
     total_rule: str | None = OBSERVED,
     subtotal_rule: str | None = USUAL,
-    **sums: str,
+    **modifiers: str,
 ) -> dict[str, Any]:
     """Return the one row of an order with these six amounts, the total last, and these amounts of lines."""
     order = {"order_id": 1, "sale_class": "counted"} | dict(zip(PARTS, amounts, strict=True))
@@ -56,7 +56,7 @@ def reconciled(
                 {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines, 1)
             ],
             "audit.order_rules": [{"order_id": 1, "total_rule": total_rule, "subtotal_rule": subtotal_rule}],
-            "audit.order_sums": [{"order_id": 1} | sums],
+            "audit.order_line_sums": [{"order_id": 1, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers],
             "audit.formula_rules": RULES,
         },
     )
@@ -157,7 +157,7 @@ def test_the_rule_in_force_decides(run_table: Run) -> None:
 def test_a_likely_cause_of_the_total(run_table: Run, off: str, cause: str | None) -> None:
     """One thing that explains the residual to the cent is named."""
     total = str(Decimal("12.9") + Decimal(off))
-    row = reconciled(run_table, *STATED[:5], total, add_own="1.75", other_own="0")
+    row = reconciled(run_table, *STATED[:5], total, add_own="1.75", other_own="0", add_once="0.33", other_once="0")
     assert (row["total_residual"], row["total_cause"]) == (Decimal(off), cause)
 
 
@@ -181,7 +181,9 @@ def test_two_causes_are_none(run_table: Run) -> None:
 def test_a_likely_cause_of_the_subtotal(run_table: Run, subtotal: str, cause: str) -> None:
     """A line too many or too few, modifiers, the discount, a factor or a sign explain a subtotal as well."""
     total = str(Decimal(subtotal) + Decimal("2.9"))
-    row = reconciled(run_table, subtotal, *STATED[1:5], total, add_once="1.75", other_once="0")
+    row = reconciled(
+        run_table, subtotal, *STATED[1:5], total, add_once="1.75", other_once="0", add_own="1", other_own="0"
+    )
     assert (row["verdict"], row["subtotal_cause"], row["total_cause"]) == ("lines_off", cause, None)
 
 

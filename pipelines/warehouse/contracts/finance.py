@@ -1,15 +1,38 @@
-"""Contracts of what prices are made of: exact sums of lines, and which candidate rules give an order's prices."""
+"""Contracts of the steps of the formula evidence: sums of lines, which rules give a price, what they leave over."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Flag, Id, Ids, Money, column
+from pipelines.warehouse.contracts.contract import (
+    Amount,
+    Amounts,
+    Contract,
+    Count,
+    Day,
+    Flag,
+    Id,
+    Ids,
+    Money,
+    SmallMoney,
+    Text,
+    column,
+)
+from pipelines.warehouse.contracts.formula import FIRST, PART, PARTS
 
 _ORDER = "The order, as the service numbers it."
-_SUM = "{0}; null where a line does not state all that is needed."
-_ROUNDED = "A mask: bit form_no - 1 stands where that form gives the subtotal by rounding_no {0}; null where none does."
+_DAY = "The business day of the orders; null for orders without that time."
+_MONTH = "The first day of the month; null for orders without a business day."
+_TOLD = "What the orders hold: tells of audit.subtotal_fits or audit.total_fits."
 _FITS = (
     "A mask for each rounding_no of audit.formula_rules, in order: bit form_no - 1 stands where that form, so rounded, "
     "gives exactly the price stated. With one element alone, rounding to as many decimals as there are fits like the "
     "first element, and to fewer fits nothing."
 )
+_OTHER = "Whether the orders hold priced modifiers of another action than add; false for the total."
+_ONE_CURRENCY = "What the amounts are in; one of several, null where nothing says."
+_CURRENCIES = "Whether the orders are in several currencies, or some of them in none."
+_RESIDUALS = (
+    "Stated price less the form's, summed; one for each form_no. Without has_other, 20 of 52 for the subtotal: of "
+    "every 13 the first five, each of which then stands for all that differ by other actions alone."
+)
+_LARGEST = "The largest of those differences, without its sign; as many, in the same order."
 
 
 class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no")):
@@ -37,70 +60,14 @@ class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=
     decimals: Count = column("The most decimals that any of its prices needs, 0 to 4.", nullable=True, ge=0, le=4)
 
 
-class OrderSums(Contract, table="audit.order_sums", scope="order", key=("order_id",)):
-    """One row per order with lines: every sum of its lines that a subtotal rule may ask for.
-
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.order_line_sums.
-    Trap: add and other are modifiers with action add and with any other one; per_unit times the line's quantity, own
-    times the modifier's own. None of them alone is what the customer paid.
-    """
-
-    order_id: Id = column(_ORDER)
-    price_once: Amount = column(_SUM.format("Sum of the lines' prices"), nullable=True)
-    price_by_quantity: Amount = column(_SUM.format("Sum of the lines' prices by their quantities"), nullable=True)
-    add_once: Amount = column(_SUM.format("Sum of the prices of modifiers that are added"), nullable=True)
-    add_own: Amount = column(_SUM.format("The same by the modifiers' own quantities"), nullable=True)
-    add_per_unit: Amount = column(_SUM.format("add_once by the lines' quantities"), nullable=True)
-    add_own_per_unit: Amount = column(_SUM.format("add_own by the lines' quantities"), nullable=True)
-    other_once: Amount = column(_SUM.format("Sum of the prices of modifiers with another action"), nullable=True)
-    other_own: Amount = column(_SUM.format("The same by the modifiers' own quantities"), nullable=True)
-    other_per_unit: Amount = column(_SUM.format("other_once by the lines' quantities"), nullable=True)
-    other_own_per_unit: Amount = column(_SUM.format("other_own by the lines' quantities"), nullable=True)
-    has_quantity: Flag = column("Whether a line with a price has a quantity other than 1.")
-    has_modifiers: Flag = column("Whether a line has a modifier with a price.")
-    has_unit: Flag = column("Whether a line of quantity other than 1 has a modifier with a price.")
-    has_own: Flag = column("Whether a modifier with a price has a quantity other than 1.")
-    has_other: Flag = column("Whether a modifier with a price has another action than add.")
-    is_whole: Flag = column("Whether every line states all that is needed.")
-    lines: Count = column("How many lines.", ge=1)
-    decimals: Count = column("The most decimals that any of their prices needs, 0 to 4.", nullable=True, ge=0, le=4)
-
-
-class RoundedSubtotalFits(Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",)):
-    """One row per order whose subtotal is given by a rule that keeps fewer decimals than its prices have.
-
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.order_sums, audit.order_line_sums and core.orders.
-    Trap: masks, a half of audit.subtotal_fits: worked out apart, since few orders have any.
-    """
-
-    order_id: Id = column(_ORDER)
-    fits_2: Id = column(_ROUNDED.format(2), nullable=True)
-    fits_3: Id = column(_ROUNDED.format(3), nullable=True)
-    fits_4: Id = column(_ROUNDED.format(4), nullable=True)
-    fits_5: Id = column(_ROUNDED.format(5), nullable=True)
-    fits_6: Id = column(_ROUNDED.format(6), nullable=True)
-    fits_7: Id = column(_ROUNDED.format(7), nullable=True)
-    fits_8: Id = column(_ROUNDED.format(8), nullable=True)
-    fits_9: Id = column(_ROUNDED.format(9), nullable=True)
-    fits_10: Id = column(_ROUNDED.format(10), nullable=True)
-    fits_11: Id = column(_ROUNDED.format(11), nullable=True)
-    fits_12: Id = column(_ROUNDED.format(12), nullable=True)
-    fits_13: Id = column(_ROUNDED.format(13), nullable=True)
-    fits_14: Id = column(_ROUNDED.format(14), nullable=True)
-    fits_15: Id = column(_ROUNDED.format(15), nullable=True)
-    fits_16: Id = column(_ROUNDED.format(16), nullable=True)
-    fits_17: Id = column(_ROUNDED.format(17), nullable=True)
-
-
 class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("order_id",)):
-    """One row per order whose lines state all they need: the subtotal rules that give its subtotal.
+    """One row per order that a subtotal rule can be tested on: its sums, and the rules that give its subtotal.
 
     For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.order_sums, audit.order_line_sums and core.orders. Orders without lines, without a subtotal or without
-    a discount (0 is one) are not here: no rule can be tested on them.
-    Trap: masks, one bit a rule.
+    Source: audit.order_line_sums and core.orders. Orders without lines, without a subtotal or without a discount (0 is
+    one) are not here, nor those with an amount or a sum of ten billion and more or a quantity of ten thousand and more.
+    Traps: masks, one bit a rule. In the sums add and other are modifiers with action add and with any other one;
+    per_unit times the line's quantity, own times the modifier's own. None of them alone is what the customer paid.
     """
 
     order_id: Id = column(_ORDER)
@@ -110,6 +77,31 @@ class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("o
         "add, 32 a discount; 64 for each decimal that its prices and its discount need.",
         ge=0,
     )
+    fits: Id = column("A mask: bit form_no - 1 stands where that form, unrounded, gives exactly the subtotal stated.")
+    lines: Count = column("How many lines.", ge=1)
+    price_once: SmallMoney = column("Sum of the lines' prices.")
+    price_by_quantity: SmallMoney = column("Sum of the lines' prices by their quantities.")
+    add_once: SmallMoney = column("Sum of the prices of modifiers that are added.")
+    add_own: SmallMoney = column("The same by the modifiers' own quantities.")
+    add_per_unit: SmallMoney = column("add_once by the lines' quantities.")
+    add_own_per_unit: SmallMoney = column("add_own by the lines' quantities.")
+    other_once: SmallMoney = column("Sum of the prices of modifiers with another action.")
+    other_own: SmallMoney = column("The same by the modifiers' own quantities.")
+    other_per_unit: SmallMoney = column("other_once by the lines' quantities.")
+    other_own_per_unit: SmallMoney = column("other_own by the lines' quantities.")
+    subtotal: SmallMoney = column("The subtotal as sent.")
+    discount: SmallMoney = column("The discount as sent.")
+
+
+class RoundedSubtotalFits(Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",)):
+    """One row per order whose subtotal is given by a rule that keeps fewer decimals than its prices have.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    Source: audit.subtotal_fits and audit.order_line_sums.
+    Trap: masks, worked out apart from audit.subtotal_fits, since few orders have any.
+    """
+
+    order_id: Id = column(_ORDER)
     fits: Ids = column(_FITS)
 
 
@@ -117,7 +109,7 @@ class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_i
     """One row per order that states all six prices: the total rules that give its total.
 
     For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: core.orders.
+    Source: core.orders. Orders with a price of ten billion and more are not here.
     Trap: masks, one bit a rule.
     """
 
@@ -128,3 +120,104 @@ class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_i
         ge=0,
     )
     fits: Ids = column(_FITS)
+
+
+class FormulaPatterns(
+    Contract,
+    table="audit.formula_patterns",
+    scope="day",
+    key=("business_date", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
+):
+    """One row per business day, store, platform, dispatch method, part of the price, what orders tell and what fits.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    Source: audit.subtotal_fits, audit.rounded_subtotal_fits, audit.total_fits and mart.orders. Kept by day: a night
+    counts touched days only.
+    Trap: masks; the same orders stand here once for each part of the price.
+    """
+
+    business_date: Day = column(_DAY, nullable=True)
+    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
+    platform: Text = column("Their platform; null where not stated.", nullable=True)
+    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
+    part: Text = column(PART, isin=PARTS)
+    tells: Count = column(_TOLD, ge=0)
+    fits: Ids = column(_FITS)
+    orders: Count = column("How many orders.", ge=1)
+    first_order_ids: Ids = column(FIRST)
+
+
+class MonthlyFormulaPatterns(
+    Contract,
+    table="audit.monthly_formula_patterns",
+    scope="month",
+    key=("business_month", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
+):
+    """One row per month of business days, store, platform, dispatch method, part, what orders tell and what fits.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
+    days of the months it touched, not all days there are.
+    Source: audit.formula_patterns, with its trap.
+    """
+
+    business_month: Day = column(_MONTH, nullable=True)
+    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
+    platform: Text = column("Their platform; null where not stated.", nullable=True)
+    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
+    part: Text = column(PART, isin=PARTS)
+    tells: Count = column(_TOLD, ge=0)
+    fits: Ids = column(_FITS)
+    orders: Count = column("How many orders.", ge=1)
+    first_order_ids: Ids = column(FIRST)
+
+
+class FormulaResiduals(
+    Contract,
+    table="audit.formula_residuals",
+    scope="day",
+    key=("business_date", "store_id", "platform", "dispatch_method", "part", "has_other"),
+):
+    """One row per business day, store, platform, dispatch method, part and kind of modifiers: what forms leave over.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    Source: audit.subtotal_fits, audit.total_fits and mart.orders.
+    Traps: exact amounts before any rounding. Where has_currencies is true, residuals add nothing that means anything.
+    """
+
+    business_date: Day = column(_DAY, nullable=True)
+    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
+    platform: Text = column("Their platform; null where not stated.", nullable=True)
+    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
+    part: Text = column(PART, isin=PARTS)
+    has_other: Flag = column(_OTHER)
+    orders: Count = column("How many orders.", ge=1)
+    currency: Text = column(_ONE_CURRENCY, nullable=True)
+    has_currencies: Flag = column(_CURRENCIES)
+    residuals: Amounts = column(_RESIDUALS)
+    largest: Amounts = column(_LARGEST)
+
+
+class MonthlyFormulaResiduals(
+    Contract,
+    table="audit.monthly_formula_residuals",
+    scope="month",
+    key=("business_month", "store_id", "platform", "dispatch_method", "part", "has_other"),
+):
+    """One row per month of business days, store, platform, dispatch method, part and kind of modifiers: what is left.
+
+    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
+    days of the months it touched, not all days there are.
+    Source: audit.formula_residuals, with its traps.
+    """
+
+    business_month: Day = column(_MONTH, nullable=True)
+    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
+    platform: Text = column("Their platform; null where not stated.", nullable=True)
+    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
+    part: Text = column(PART, isin=PARTS)
+    has_other: Flag = column(_OTHER)
+    orders: Count = column("How many orders.", ge=1)
+    currency: Text = column(_ONE_CURRENCY, nullable=True)
+    has_currencies: Flag = column(_CURRENCIES)
+    residuals: Amounts = column(_RESIDUALS)
+    largest: Amounts = column(_LARGEST)

@@ -2,10 +2,8 @@
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
-    Amounts,
     Contract,
     Count,
-    Day,
     Flag,
     Id,
     Ids,
@@ -16,10 +14,9 @@ from pipelines.warehouse.contracts.contract import (
 )
 
 PARTS = ("subtotal", "total")
-DAILY_SCOPES = ("all", "platform", "dispatch_method", "store")
-SCOPES = (*DAILY_SCOPES, "month")
+SCOPES = ("all", "platform", "dispatch_method", "store", "month")
 
-_PART = "Which price the rule gives: subtotal (from lines) or total (from the parts)."
+PART = "Which price the rule gives: subtotal (from lines) or total (from the parts)."
 _SCOPE = "Which orders: all of them, or those of one platform, dispatch_method, store or month of business days."
 _SCOPE_VALUE = (
     "The platform, dispatch method, store id or month (2026-10) as text, 'all' for all; null where not stated."
@@ -27,9 +24,8 @@ _SCOPE_VALUE = (
 _FORM = "The arithmetic of the rule, numbered per part from the simplest: audit.formula_rules."
 _ROUNDING = "The rounding of the rule, 1 for none: audit.formula_rules."
 _RULE = "The rule's name, its form and its rounding; what [formula] total_rule and subtotal_rule take."
-_DAY = "The business day of the orders; null for orders without that time."
 _TELLS = "What the orders hold that rules disagree about: tells of audit.{0}, without the decimals."
-_FIRST = "The three lowest order ids of them."
+FIRST = "The three lowest order ids of them."
 
 
 class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("part", "form_no", "rounding_no")):
@@ -39,7 +35,7 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("par
     Traps: a candidate is a guess; what the data say of it is in audit.formula_evidence. Half up rounds away from zero.
     """
 
-    part: Text = column(_PART, isin=PARTS)
+    part: Text = column(PART, isin=PARTS)
     form_no: Count = column(_FORM, ge=1, le=52)
     rounding_no: Count = column(_ROUNDING, ge=1, le=17)
     rule: Text = column(_RULE, unique=False)
@@ -60,95 +56,23 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("par
     )
 
 
-class FormulaPatterns(
-    Contract,
-    table="audit.formula_patterns",
-    scope="day",
-    key=("business_date", "scope", "scope_value", "part", "tells", "fits"),
-):
-    """One row per business day, scope, part of the price, what orders tell and which rules fit.
-
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.subtotal_fits, audit.total_fits and mart.orders. Kept by day: a night counts touched days only.
-    Trap: the same orders stand in several scopes: never add across them.
-    """
-
-    business_date: Day = column(_DAY, nullable=True)
-    scope: Text = column(_SCOPE, isin=DAILY_SCOPES)
-    scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
-    tells: Count = column("What the orders hold: tells of audit.subtotal_fits or audit.total_fits.", ge=0)
-    fits: Ids = column("Which rules give their price: fits of audit.subtotal_fits or audit.total_fits.")
-    orders: Count = column("How many orders.", ge=1)
-    first_order_ids: Ids = column(_FIRST)
-
-
-class FormulaResiduals(
-    Contract, table="audit.formula_residuals", scope="day", key=("business_date", "scope", "scope_value", "part")
-):
-    """One row per business day, scope and part of the price: what each form leaves unexplained.
-
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.order_sums and mart.orders, those orders that a rule can be tested on.
-    Traps: exact amounts before any rounding. The same orders stand in several scopes: never add across them. Where
-    has_currencies is true, residuals add nothing that means anything.
-    """
-
-    business_date: Day = column(_DAY, nullable=True)
-    scope: Text = column(_SCOPE, isin=DAILY_SCOPES)
-    scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
-    orders: Count = column("How many orders.", ge=1)
-    currency: Text = column("What the amounts are in; one of several, null where nothing says.", nullable=True)
-    has_currencies: Flag = column("Whether the orders are in several currencies, or some of them in none.")
-    residuals: Amounts = column(
-        "Stated price less the form's, summed; one for each form_no. Where every priced modifier is added, 20 instead "
-        "of 52: of every 13 the first five, each of which then stands for all that differ by other actions alone."
-    )
-    largest: Amounts = column("The largest of those differences, without its sign; as many, in the same order.")
-
-
-class MonthlyFormulaResiduals(
-    Contract,
-    table="audit.monthly_formula_residuals",
-    scope="month",
-    key=("business_month", "scope", "scope_value", "part"),
-):
-    """One row per month of business days, scope and part of the price: what each form leaves unexplained.
-
-    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
-    days of the months it touched, not all days there are.
-    Source: audit.formula_residuals, with its traps.
-    """
-
-    business_month: Day = column("The first day of the month; null for orders without a business day.", nullable=True)
-    scope: Text = column(_SCOPE, isin=DAILY_SCOPES)
-    scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
-    orders: Count = column("How many orders.", ge=1)
-    currency: Text = column("What the amounts are in; one of several, null where nothing says.", nullable=True)
-    has_currencies: Flag = column("Whether the orders are in several currencies, or some of them in none.")
-    residuals: Amounts = column("Stated price less the form's, summed; one for each form_no.")
-    largest: Amounts = column("The largest of those differences, without its sign; one for each form_no.")
-
-
 class FormulaScopes(
     Contract, table="audit.formula_scopes", scope="all", key=("scope", "scope_value", "part", "tells", "fits")
 ):
     """One row per scope, part of the price, what orders tell and which rules fit, over all days.
 
     For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.formula_patterns.
+    Source: audit.monthly_formula_patterns.
     Trap: masks; the same orders stand in several scopes: never add across them.
     """
 
     scope: Text = column(_SCOPE, isin=SCOPES)
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
+    part: Text = column(PART, isin=PARTS)
     tells: Count = column(_TELLS.format("subtotal_fits or audit.total_fits"), ge=0, le=63)
     fits: Ids = column("A mask for each rounding_no: bit form_no - 1 stands where the rule gives their price.")
     orders: Count = column("How many orders.", ge=1)
-    first_order_ids: Ids = column(_FIRST)
+    first_order_ids: Ids = column(FIRST)
 
 
 class FormulaComparisons(
@@ -167,7 +91,7 @@ class FormulaComparisons(
 
     scope: Text = column(_SCOPE, isin=SCOPES)
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
+    part: Text = column(PART, isin=PARTS)
     form_no: Count = column(_FORM, ge=1)
     rounding_no: Count = column(_ROUNDING, ge=1)
     leader_form_no: Count = column("The leader's form_no.", ge=1)
@@ -196,7 +120,7 @@ class FormulaEvidence(
 
     scope: Text = column(_SCOPE, isin=SCOPES)
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    part: Text = column(_PART, isin=PARTS)
+    part: Text = column(PART, isin=PARTS)
     rule: Text = column(_RULE)
     sentence: Text = column("The rule in plain words.")
     is_fixed: Flag = column("Whether [formula] fixes this rule by hand; it is measured all the same.")
@@ -244,7 +168,7 @@ class FormulaRulesInForce(
     Trap: no row, or a row without a rule, means that nothing is called by a name there.
     """
 
-    part: Text = column(_PART, isin=PARTS)
+    part: Text = column(PART, isin=PARTS)
     scope: Text = column(_SCOPE, isin=SCOPES)
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
     rule: Text = column("The rule; null where the wider rule is refuted and no other is supported.", nullable=True)
