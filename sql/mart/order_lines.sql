@@ -10,6 +10,7 @@ rules as (
         answers[4] = 0 as is_own,
         case answers[5] when 1 then 0 when 2 then -1 else 1 end as sign,
         if(rounded_per = 'line', kept_decimals, null) as kept,
+        cast([1, 0.1, 0.01, 0.001][kept + 1] as decimal(38, 4)) as unit,
         rule like '%/half_even_%' as is_half_even,
     from audit.formula_rules
     where part = 'subtotal'
@@ -43,16 +44,20 @@ lines as (
         case
             when orders.subtotal_rule is null or not sums.is_whole then null
             when orders.is_action_open and sums.has_other then null
-            else cast(sums.price as decimal(38, 4))
-                * if(is_price_alone, 1, sums.quantity)
-                + if(
-                    is_without,
-                    0,
-                    if(is_per_unit, sums.quantity, 1) * (
-                        if(is_own, sums.add_own, sums.add_once)
-                        + sign * if(is_own, sums.other_own, sums.other_once)
-                    )
+            -- most are sold once: nothing to multiply
+            else if(
+                is_price_alone or sums.quantity = 1,
+                sums.price,
+                cast(sums.price as decimal(38, 4)) * sums.quantity
+            ) + case
+                when is_without or not sums.has_modifiers then 0
+                when not sums.has_other and (sums.quantity = 1 or not is_per_unit)
+                    then if(is_own, sums.add_own, sums.add_once)
+                else if(is_per_unit, sums.quantity, 1) * (
+                    if(is_own, sums.add_own, sums.add_once)
+                    + sign * if(is_own, sums.other_own, sums.other_once)
                 )
+            end
         end as exact,
     from core.order_lines as lines
     inner join orders on lines.order_id = orders.order_id
@@ -72,7 +77,6 @@ rounded as (
             when 3 then cast(round(exact, 3) as decimal(38, 4))
             else exact
         end as half_up,
-        cast(list_extract([1, 0.1, 0.01, 0.001], kept + 1) as decimal(38, 4)) as unit,
     from lines
 )
 
