@@ -1,5 +1,6 @@
 -- Per store, business day and sale class, lines and units are those of mart.orders.
 -- severity: blocking
+-- Read from mart.daily_store_sales, which is held to mart.orders by a claim of its own.
 with
 
 -- coalesce: quantities that no line states add nothing on either side
@@ -20,7 +21,7 @@ both_sides as (
         sale_class,
         -lines as lines,
         -coalesce(units, 0) as units,
-    from mart.orders
+    from mart.daily_store_sales
 ),
 
 differences as (

@@ -1,5 +1,7 @@
 -- Per store, business day and sale class, lines and what is on none make the subtotal.
 -- severity: blocking
+-- Read from days: claims of their own hold mart.product_mix to the lines, and
+-- mart.daily_store_sales to mart.orders.
 with
 
 -- coalesce: what no line or no order states adds nothing
@@ -10,12 +12,12 @@ sides as (
     union all
 
     select store_id, business_date, sale_class, coalesce(line_amount, 0) as amount,
-    from mart.order_lines
+    from mart.product_mix
 
     union all
 
     select store_id, business_date, sale_class, -coalesce(subtotal_price, 0) as amount,
-    from mart.orders
+    from mart.daily_store_sales
 ),
 
 differences as (

@@ -116,10 +116,10 @@ def test_product_mix_ties(run_check: Run, column: str) -> None:
         PLACE | {"product_id": None, "lines": 2, "units": None},
         NOWHERE | {"product_id": 5, "lines": 1, "units": 1},
     ]
-    assert run_check(claim, {"mart.orders": ORDERS, "mart.product_mix": mix}) == []
+    assert run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": mix}) == []
     for row, place in ((1, "2026-01-10, counted"), (2, "no day, unmapped")):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(mix)]
-        found = run_check(claim, {"mart.orders": ORDERS, "mart.product_mix": planted})
+        found = run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": planted})
         assert [each["place"] for each in found] == [place]
 
 

@@ -73,16 +73,18 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
 
 @pytest.mark.duckdb2
 def test_lines_and_the_rest_are_the_subtotal(run_check: Run) -> None:
-    """A day whose lines and rest miss its subtotal by a hundredth of a cent is found; so is a lost line."""
+    """A day whose lines and rest miss its subtotal by a hundredth of a cent is found; so is a lost product."""
     claim = "mart.reconciliation_daily__lines_and_the_rest_are_the_subtotal"
     days = [PLACE | {"unallocated_amount": "0"}, NOWHERE | {"unallocated_amount": "0"}]
-    given: Given = {"mart.orders": ORDERS, "mart.order_lines": LINES}
+    sales = [PLACE | {"subtotal_price": MOST}, NOWHERE | {"subtotal_price": None}]
+    mix = [PLACE | {"product_id": 5, "line_amount": MOST}, NOWHERE | {"product_id": 5, "line_amount": None}]
+    given: Given = {"mart.daily_store_sales": sales, "mart.product_mix": mix}
     assert run_check(claim, given | {"mart.reconciliation_daily": days}) == []
     planted = [days[0], days[1] | {"unallocated_amount": "0.0001"}]
     assert run_check(claim, given | {"mart.reconciliation_daily": planted}) == [
         {"entity_id": None, "place": "no day, unmapped", "residual": Decimal("0.0001")}
     ]
-    lost = {"mart.orders": ORDERS, "mart.order_lines": LINES[1:], "mart.reconciliation_daily": days}
+    lost = given | {"mart.product_mix": mix[1:], "mart.reconciliation_daily": days}
     assert run_check(claim, lost)[0]["residual"] == -Decimal(MOST)
 
 
