@@ -35,17 +35,13 @@ from pipelines.warehouse.making import Making  # noqa: E402 - the same
 Taken = tuple[float, float]  # seconds on the clock, on the processors
 SHOWN = 0.02  # of core's: what takes less is not listed
 
-# What finance looks at besides: sold beside menus, statuses, suspicions.
+# What finance looks at besides: statuses and suspicions.
 BESIDES = (
     "audit.daily_statuses",
-    "audit.menu_offers",
-    "audit.monthly_formula_residuals",
     "audit.possible_duplicate_orders",
     "audit.sales_set_evidence",
     "audit.stores_with_menus",
     "audit.status_evidence",
-    "mart.price_matches_daily",
-    "mart.price_variances",
 )
 
 

@@ -157,15 +157,11 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -
     paths = present(raw["orders"].documents) if raw else []
     for number, start in enumerate(starts or [0]):
         last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
-        con.execute(
-            f"""
-            create or replace table touched.bucket_states as
-            from warehouse.build.states where {wanted} and id between {start} and {last}
-            """
-        )
+        mine = f"from warehouse.build.states where {wanted} and id between {start} and {last}"
         making.staged.bucket = f"t.order_id between {start} and {last}"
-        con.execute("create or replace table touched.bucket as select id as order_id from touched.bucket_states")
+        con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
         if raw:
+            con.execute(f"create or replace table touched.bucket_states as {mine}")
             create_documents(con, "orders", paths, "touched.bucket_states")
             create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)
