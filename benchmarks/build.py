@@ -168,6 +168,11 @@ def make_raw(data: Path, orders: int, seed: int = 1, per_load: int = 50_000) -> 
             make_orders(con, data, first, min(first + per_load, orders), f"20260601T{n:012d}-000003", orders, seed)
 
 
+def seconds_apart(orders: int) -> int:
+    """Return how far apart orders are created, so that about a year holds so many."""
+    return max(1, 365 * 86400 // orders)
+
+
 def make_orders(
     con: duckdb.DuckDBPyConnection, data: Path, first: int, last: int, load_id: str, orders: int, seed: int
 ) -> None:
@@ -182,7 +187,7 @@ def make_orders(
             stores=STORES,
             products=PRODUCTS,
             orders=orders,
-            step=max(1, 365 * 86400 // orders),
+            step=seconds_apart(orders),
             documents=documents,
             observations=observations,
             observed_at=f"timestamptz '2026-06-01T00:00:00Z' + to_hours({seed})",

@@ -1,6 +1,7 @@
 """Measure a night of changed orders on warehouses of several sizes: what grows with the warehouse, and how much.
 
-    python benchmarks/history.py [--orders 100000 5000000] [--changed 20000] [--nights 3] [--folder FOLDER] [--keep]
+    python benchmarks/history.py [--orders 100000 5000000] [--copies 1] [--changed 20000] [--nights 3]
+        [--memory 1GB] [--folder FOLDER] [--keep]
 
 Each warehouse is built from raw Parquet made by seed (benchmarks/build.py); then, night after night, its youngest
 orders are landed again with other contents and built by increment, in a copy of it. What is compared is the median
@@ -8,11 +9,15 @@ night: its build, without the publication, which copies the file. Times are of t
 machine does tells little. The steps that grew most are listed. `--keep` leaves what was made and built in the folder;
 the same folder given again is used as far as it goes, and only built anew where tables are made by other SQL. The aim:
 20,000 changed orders on 5 million cost at most 1.3 times what they cost on 100,000.
+
+Building 5 million takes long. `--copies 5` builds the last size as one year, and copies its rows, by order and by day,
+to four years more: `--orders 100000 1000000 --copies 5` compares 5 million orders with 100,000.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import statistics
 import sys
@@ -28,30 +33,42 @@ import duckdb
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from build import make_orders, make_raw  # noqa: E402 - the other benchmark, beside this file
+from build import make_orders, make_raw, seconds_apart  # noqa: E402 - the other benchmark, beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, increment, tables  # noqa: E402 - the same
+from pipelines.warehouse import build, increment, tables, warehouse_file  # noqa: E402 - the same
 from pipelines.warehouse.making import Making  # noqa: E402 - the same
+from pipelines.warehouse.views import UNDATED, key_of  # noqa: E402 - the same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipelines.warehouse.contracts.contract import Column
+
 Steps = dict[str, float]
 
 
-def measure(orders: int, changed: int, nights: int, folder: Path) -> list[tuple[float, Steps]]:
+def measure(
+    orders: int, changed: int, nights: int, folder: Path, memory: str, copies: int = 1
+) -> list[tuple[float, Steps]]:
     """Return processor seconds of each night, and of each of its steps."""
-    _prepare(folder / "kept", orders)
+    kept = folder / "kept"
+    _prepare(kept, orders)
+    if copies > 1:
+        with _said(f"copied {copies} times"):
+            shutil.rmtree(folder / "copied", ignore_errors=True)
+            kept = Path(shutil.copytree(kept, folder / "copied", copy_function=_linked))
+            _add_years(warehouse_file(kept / "data"), orders, copies)
     shutil.rmtree(folder / "nights", ignore_errors=True)
-    folder = Path(shutil.copytree(folder / "kept", folder / "nights", copy_function=_linked))
-    settings = load_settings(folder / "ordermart.toml", {})
+    folder = Path(shutil.copytree(kept, folder / "nights", copy_function=_linked))
+    settings = load_settings(folder / "ordermart.toml", {"ORDERMART_WAREHOUSE__MEMORY_LIMIT": memory})
     measured = []
     for night in range(1, nights + 1):
         with duckdb.connect() as con:
             con.execute("set timezone = 'UTC'")
             load = f"20260602T{night:012d}-000004"
-            make_orders(con, folder / "data", orders - changed, orders, load, orders, seed=1 + night)
+            last = orders * copies
+            make_orders(con, folder / "data", last - changed, last, load, orders, seed=1 + night)
         measured.append(_night(settings))
         print(f"  night {night}: {measured[-1][0]:.2f} s", flush=True)
     return measured
@@ -69,6 +86,41 @@ def _prepare(folder: Path, orders: int) -> None:
         (folder / "made").touch()
     with _said(f"{orders:,} orders, built"):
         build(settings)
+
+
+def _add_years(file: Path, orders: int, copies: int) -> None:
+    """Copy the rows by order, day and month of a warehouse of a year, with ids and times that go on."""
+    days = math.ceil(orders * seconds_apart(orders) / 86400)
+    with duckdb.connect(file, config={"memory_limit": "2GB"}) as con:
+        con.execute("set timezone = 'UTC'")
+        for table in tables():
+            if key_of(table) not in {"order_id", *UNDATED}:
+                continue
+            row = con.execute(f"select count(*) from {table.name}").fetchone()
+            for copy in range(1, copies):
+                columns = ", ".join(_moved(each, copy * orders, copy * days) for each in table.columns)
+                con.execute(f"insert into {table.name} select {columns} from {table.name} limit {row[0] if row else 0}")
+        for copy in range(1, copies):
+            con.execute(
+                f"""
+                insert into build.states
+                select * replace (id + {copy * orders} as id) from build.states where kind = 'orders' and id < {orders}
+                """
+            )
+
+
+def _moved(column: Column, orders: int, days: int) -> str:
+    """Return the expression of a column in a copy that begins so many orders and days later."""
+    name = f'"{column.name}"'
+    if column.name in {"order_id", "repeats_order_id"}:
+        return f"{name} + {orders} as {name}"
+    if column.name == "business_date":
+        return f"{name} + {days} as {name}"
+    if column.name == "business_month":  # days are a year but for a few
+        return f"cast(date_trunc('month', {name} + {days + 15}) as date) as {name}"
+    if column.name.startswith(("created_at", "requested_time", "promised_")) and column.type.startswith("TIMESTAMP"):
+        return f"{name} + interval {days} days as {name}"
+    return name
 
 
 @contextmanager
@@ -152,6 +204,8 @@ def main() -> None:
     parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 5_000_000])
     parser.add_argument("--changed", type=int, default=20_000)
     parser.add_argument("--nights", type=int, default=3)
+    parser.add_argument("--copies", type=int, default=1, help="of the last size: how many years of it")
+    parser.add_argument("--memory", default="1GB", help="what DuckDB may use in a night")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="leave input and warehouses in the folder")
     arguments = parser.parse_args()
@@ -159,13 +213,16 @@ def main() -> None:
     tables()
     nights = {}
     for orders in arguments.orders:
-        nights[orders] = measure(orders, arguments.changed, arguments.nights, folder / str(orders))
+        copies = arguments.copies if orders == arguments.orders[-1] else 1
+        nights[orders] = measure(
+            orders, arguments.changed, arguments.nights, folder / str(orders), arguments.memory, copies
+        )
         shutil.rmtree(folder / str(orders) / "nights")
         if not arguments.keep:
             shutil.rmtree(folder / str(orders))
         if len(nights) > 1:
             first = arguments.orders[0]
-            report(first, nights[first], orders, nights[orders])
+            report(first, nights[first], orders * copies, nights[orders])
 
 
 if __name__ == "__main__":
