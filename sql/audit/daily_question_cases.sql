@@ -25,6 +25,10 @@ judged as (
                 'question': 'total_formula',
                 'against': money.total_residual <> 0,
             },
+            {
+                'question': 'subtotal_formula',
+                'against': money.subtotal_residual <> 0,
+            },
             {'question': 'nulls', 'against': len(money.missing_parts) > 0},
             -- more than the two decimals that most currencies have
             {

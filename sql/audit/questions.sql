@@ -44,6 +44,8 @@ of_orders as (
                     || 'day than they were created; {:,} for the same.'
                 when 'total_formula' then '{:,} totals differ from what their parts '
                     || 'make by the rule in force; {:,} are equal to it.'
+                when 'subtotal_formula' then '{:,} subtotals differ from what their '
+                    || 'lines make by the rule in force; {:,} are equal to it.'
                 when 'nulls' then '{:,} orders lack an amount; {:,} have all.'
                 when 'decimals' then '{:,} orders have an amount of more than two '
                     || 'decimals; {:,} have none.'
@@ -117,6 +119,27 @@ behaved as (
     from audit.service_behaviour
 ),
 
+followed as (
+    select
+        string_agg(
+            format(
+                '{} to {} ({:,})',
+                coalesce(status_before, 'none'), coalesce(status, 'none'), times
+            ),
+            ', ' order by times desc, status_before, status
+        ) as sentence,
+    from audit.observed_transitions
+    where status_of = 'order'
+),
+
+menus_of_stores as (
+    select
+        store_id,
+        count(*) as menus,
+    from core.store_menus
+    group by store_id
+),
+
 -- questions about all documents: what other evidence says, and how often
 told as (
     select
@@ -182,6 +205,50 @@ told as (
     union all
 
     select
+        'store_record' as question,
+        string_agg(
+            format(
+                '{}: {} in {:,} of {:,} records',
+                path, array_to_string(types, '|'), present, places
+            ),
+            '; ' order by path
+        ) as sentence,
+        null as agree,
+        null as against,
+        null as example_ids,
+    from shown
+    where kind = 'stores' and is_documented
+
+    union all
+
+    select
+        'store_personal' as question,
+        'Kept sealed: '
+        || string_agg(format('{} in {:,} records', path, present), '; ' order by path)
+            as sentence,
+        null as agree,
+        null as against,
+        null as example_ids,
+    from shown
+    where kind = 'stores' and not is_documented
+
+    union all
+
+    select
+        'store_menus' as question,
+        format(
+            '{:,} stores name {:,} menus between them, one store up to {:,}.',
+            count(*), cast(sum(menus) as bigint), max(menus)
+        ) as sentence,
+        count(*) as agree,
+        null as against,
+        list_sort(list(store_id) filter (where menus > 1))[:3] as example_ids,
+    from menus_of_stores
+    having count(*) > 0
+
+    union all
+
+    select
         'decimals' as question,
         string_agg(
             format('{}: up to {} decimals', place, decimals), '; ' order by place
@@ -234,11 +301,14 @@ told as (
         'Orders stand at '
         || string_agg(
             value || ' (' || documents || ')', ', ' order by documents desc, value
-        ) as sentence,
+        )
+        || coalesce('; seen to follow each other: ' || any_value(followed.sentence), '')
+            as sentence,
         null as agree,
         null as against,
         list_sort(list(example_id))[:3] as example_ids,
     from audit.vocabulary
+    left join followed on true
     where kind = 'orders' and path = '/status'
 
     union all

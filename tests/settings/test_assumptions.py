@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from pipelines.settings import load_settings
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+INTERFACE = README.parents[1] / "shared" / "interface.md"
 
 
 def _rows() -> set[str]:
@@ -21,6 +24,20 @@ def test_every_row_of_the_readme_is_a_question() -> None:
     """The README's table of assumptions and the list of questions name the same things."""
     listed = {each.not_shown for each in ASSUMPTIONS}
     assert _rows() == listed
+
+
+def test_every_section_that_leaves_something_open_has_a_question() -> None:
+    """Wherever the interface says "not shown" or "not stated", a question names that section."""
+    if not INTERFACE.exists():
+        pytest.skip(f"no {INTERFACE}")
+    section, is_open = "", set()
+    for line in INTERFACE.read_text(encoding="utf-8").splitlines():
+        heading = re.match(r"#{2,3} (\d+(?:\.\d+)?)", line)
+        section = heading[1] if heading else section
+        if "not shown" in line or "not stated" in line:
+            is_open.add(section)
+    assert len(is_open) > 10
+    assert is_open <= {part for each in ASSUMPTIONS for part in each.section.split(" and ")}
 
 
 def test_a_question_is_named_once() -> None:

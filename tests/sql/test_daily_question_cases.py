@@ -37,7 +37,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
             ],
             "mart.order_reconciliation": [
                 {"order_id": 1, "total_residual": "0", "missing_parts": []},
-                {"order_id": 2, "total_residual": "-0.0001", "missing_parts": []},
+                {"order_id": 2, "total_residual": "-0.0001", "subtotal_residual": "2", "missing_parts": []},
                 {"order_id": 3, "missing_parts": ["tip"]},
             ],
         },
@@ -47,6 +47,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
         "business_day": [1],
         "sales": [2],
         "total_formula": [2],
+        "subtotal_formula": [2],
         "decimals": [2],
         "timezone": [3],
         "nulls": [3],

@@ -86,6 +86,35 @@ def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
     assert (told["new_fields"]["how_sure"], told["new_fields"]["cases_against"]) == ("contradicted", 4)
 
 
+def test_stores_and_statuses_are_told(run_table: Run) -> None:
+    """A store's fields, sealed ones by their names, its menus, and which statuses were seen to follow each other."""
+    field = {"kind": "stores", "places": 3, "present": 2, "documents": 3, "documents_null": 0, "documents_absent": 0}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked("store_record", "store_personal", "store_menus", "final_statuses"),
+            "audit.field_profile": [
+                field | {"path": "/name", "is_documented": True, "types": ["string"]},
+                field | {"path": "/phone", "is_documented": False, "types": ["string"], "example_id": 9},
+            ],
+            "core.store_menus": [{"store_id": s, "menu_id": m} for s, m in ((7, 1), (7, 2), (8, 1))],
+            "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "documents": 3}],
+            "audit.observed_transitions": [
+                {"status_of": "order", "status_before": "new", "status": "done", "times": 2},
+                {"status_of": "delivery", "status_before": "a", "status": "b", "times": 5},
+            ],
+        },
+    )
+    told = {row["question"]: row for row in rows}
+    assert told["store_record"]["data_show"] == "/name: string in 2 of 3 records"
+    assert told["store_personal"]["data_show"] == "Kept sealed: /phone in 2 records"
+    assert told["store_menus"]["data_show"] == "2 stores name 3 menus between them, one store up to 2."
+    assert told["store_menus"]["example_ids"] == [7]
+    assert told["final_statuses"]["data_show"] == (
+        "Orders stand at done (3); seen to follow each other: new to done (2)"
+    )
+
+
 def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
     """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
     met = {"operation": "orders", "aspect": "status", "name": "200", "times": 40}

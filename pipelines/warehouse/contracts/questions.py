@@ -2,7 +2,17 @@
 
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Ids, Text, column
 
-ABOUT_ORDERS = ("sales", "currency", "timezone", "deleted", "business_day", "total_formula", "nulls", "decimals")
+ABOUT_ORDERS = (
+    "sales",
+    "currency",
+    "timezone",
+    "deleted",
+    "business_day",
+    "total_formula",
+    "subtotal_formula",
+    "nulls",
+    "decimals",
+)
 
 _QUESTION = "A short name of the question."
 _CURRENCY = "The currency of the amount, from the stores' records."
