@@ -197,7 +197,7 @@ class _Pull:
     def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
         self._note(answer, outcome)
         at, status = answer.fetched_at, answer.status
-        cost = Cost(answer.ms, answer.size, answer.tries) if answer.tries else None
+        cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code:
             load.failed(answer.id, answer.code, at, status, cost)
         elif status == 404:
@@ -240,7 +240,7 @@ class _Outcome:
 
 
 def _answer(answer: Fetched | Failed) -> Answer:
-    cost = (round(answer.ms), answer.bytes, answer.tries)
+    cost = (round(answer.ms), answer.bytes, answer.tries, answer.earlier)
     if isinstance(answer, Failed):
         return Answer(answer.id, answer.fetched_at, answer.status, b"", answer.code, answer.reason, *cost)
     return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)

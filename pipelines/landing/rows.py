@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.landing.judged import Judged
-    from pipelines.landing.verdicts import Refusal, Waiting
+    from pipelines.landing.verdicts import Cost, Refusal, Waiting
     from pipelines.vault import Sealed
 
 
-_FREE = (None, None, None)
+_FREE = (None, None, None, None)
+_TRY = ("http_status", "reason", "ms", "bytes")
 
 
 class DocumentRows:
@@ -72,7 +73,7 @@ class ObservationRows:
                 sealed.customer_key,
                 sealed.changed,
                 None,
-                *(item.cost or _FREE),
+                *_took(item.cost),
                 self._is_backfill,
             )
         )
@@ -93,8 +94,15 @@ class ObservationRows:
         self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
     ) -> None:
         row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
-        self._rows.append((*row, reason, pointer, None, (), ref, *(item.cost or _FREE), self._is_backfill))
+        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), self._is_backfill))
 
     def columns(self) -> list[Any] | None:
         """Return the rows as columns; None when there are none."""
         return [list(column) for column in zip(*self._rows, strict=True)] or None
+
+
+def _took(cost: Cost | None) -> tuple[Any, ...]:
+    if cost is None:
+        return _FREE
+    earlier = [dict(zip(_TRY, each, strict=True)) for each in cost.earlier] or None
+    return (cost.ms, cost.bytes, cost.tries, earlier)

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TEXTS = pa.list_(pa.field("element", pa.string()))
+_TRY = pa.struct(
+    [
+        pa.field("http_status", pa.int32()),
+        pa.field("reason", pa.string()),
+        pa.field("ms", pa.int64()),
+        pa.field("bytes", pa.int64()),
+    ]
+)
 _SUM = pa.decimal128(38, 4)
 _ROWS_AT_ONCE = 8192
 _BYTES_AT_ONCE = 32 << 20
@@ -45,6 +53,7 @@ OBSERVATIONS = pa.schema(
         pa.field("ms", pa.int64()),
         pa.field("bytes", pa.int64()),
         pa.field("tries", pa.int32()),
+        pa.field("earlier_tries", pa.list_(pa.field("element", _TRY))),
         pa.field("is_backfill", pa.bool_()),
     ]
 )

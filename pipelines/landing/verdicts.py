@@ -29,11 +29,15 @@ class Refusal(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What asking for an id took: milliseconds of the last try, bytes of its body, requests sent in all."""
+    """What asking for an id took: milliseconds of the last try, bytes of its body, requests sent in all.
+
+    `earlier` has every try but the last: HTTP status, code, milliseconds, bytes.
+    """
 
     ms: int
     bytes: int
     tries: int
+    earlier: tuple[tuple[int | None, str, int, int], ...] = ()
 
 
 class LoadSummary(NamedTuple):

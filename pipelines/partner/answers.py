@@ -6,7 +6,7 @@ Knows nothing of how it was asked. A repr shows figures, never a body.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import builtins
@@ -16,13 +16,23 @@ if TYPE_CHECKING:
 Kind = Literal["stores", "menus", "orders"]
 
 
+class Try(NamedTuple):
+    """One request that was followed by another for the same id: its status, None where none came, and a short code."""
+
+    http_status: int | None
+    reason: str
+    ms: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """The service's answer for one id: status 200 with a body, or 404 without one.
 
     `ms` is the time of the last try, `bytes` the size of the body as read, `tries` counts
-    every request sent for the id. With `oversize` the body is cut just above the limit.
-    `headers` has what is safe to keep: content-type, etag, last-modified, date.
+    every request sent for the id, and `earlier` has all of them but the last.
+    With `oversize` the body is cut just above the limit. `headers` has what is safe to keep:
+    content-type, etag, last-modified, date.
     """
 
     kind: Kind
@@ -33,6 +43,7 @@ class Fetched:
     ms: float
     bytes: int
     tries: int
+    earlier: tuple[Try, ...] = ()
     oversize: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -53,6 +64,7 @@ class Failed:
     ms: float
     bytes: int
     tries: int
+    earlier: tuple[Try, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

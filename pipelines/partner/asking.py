@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.answers import Answer, Trouble, Try
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
@@ -39,10 +39,11 @@ _LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a request ended, after how many tries."""
+    """How a request ended, after how many tries, and how those before the last one ended."""
 
     outcome: Answer | Trouble
     tries: int
+    earlier: tuple[Try, ...] = ()
 
 
 class Asking:
@@ -74,6 +75,7 @@ class Asking:
         """
         self._budget.first_try()
         tries = 0
+        earlier: tuple[Try, ...] = ()
         seconds = 0.0
         refused_at: float | None = None
         broken: bytes | None = None
@@ -88,20 +90,22 @@ class Asking:
                 if outcome.status != _UNAUTHORIZED:
                     self._tokens.accepted(token)
                     self._known_good[group] = url
-                    return Asked(outcome, tries)
+                    return Asked(outcome, tries, earlier)
                 self._tokens.refused(token, refused_at)
+                earlier = (*earlier, Try(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
                 refused_at = self._clock.monotonic()
                 continue
             if outcome.body is not None and outcome.body == broken:
                 # Twice the same: this is what the service says, and the gate's to judge.
-                return Asked(Answer(status=200, body=outcome.body, ms=outcome.ms), tries)
+                return Asked(Answer(status=200, body=outcome.body, ms=outcome.ms), tries, earlier)
             broken = outcome.body
             if self._is_over(outcome, tries, seconds) or not self._budget.take():
-                return Asked(outcome, tries)
+                return Asked(outcome, tries, earlier)
             pause = self._pause(outcome, tries)
             if self._breaker.is_outlasted_by(pause):
                 await self._last_word(group, url, outcome, limit)
-                return Asked(outcome, tries)
+                return Asked(outcome, tries, earlier)
+            earlier = (*earlier, Try(outcome.status, outcome.code, round(outcome.ms), outcome.bytes))
             await self._clock.sleep(pause)
 
     async def _try(self, group: str, url: str, token: Token, limit: int) -> Answer | Trouble | None:

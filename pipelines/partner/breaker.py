@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 FAILURES = 10
 SUBJECTS = 3
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 20.0
+_TICK = 0.001  # seconds: less is no waiting
 # What an outage is asked in all. Where many were under way when it began, few probes are left: those lie further apart.
-MOST_REQUESTS, LEAST_PROBES = 35, 2
+MOST_REQUESTS, LEAST_PROBES, FURTHEST_APART_SECONDS = 35, 2, 60.0
 
 
 class Breaker:
@@ -162,12 +163,12 @@ class Breaker:
         probes = max(LEAST_PROBES, MOST_REQUESTS - others) - self._probes
         if probes >= _pauses(self._pause, left):
             return 0.0
-        return left / (probes + 0.25)  # the last one falls near the end
+        return min(left / (probes + 0.25), FURTHEST_APART_SECONDS)  # the last one falls near the end
 
     async def _until(self, when: float) -> None:
         """Wait until `when`, or until something changes."""
         waits = [
-            asyncio.ensure_future(self._clock.sleep(when - self._clock.monotonic())),
+            asyncio.ensure_future(self._clock.sleep(max(_TICK, when - self._clock.monotonic()))),
             asyncio.ensure_future(self._changed.wait()),
         ]
         try:
@@ -183,9 +184,9 @@ class Breaker:
 
 
 def _pauses(pause: float, left: float) -> int:
-    """Return how many pauses, each twice the one before, begin and end within the time left."""
+    """Return how many pauses, each twice the one before, end within the time left; no more than matter."""
     count = 0
-    while pause < left:
+    while pause < left and count < MOST_REQUESTS:
         left -= pause
         pause = min(pause * 2.0, LONGEST_PAUSE_SECONDS)
         count += 1

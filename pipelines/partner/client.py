@@ -95,6 +95,7 @@ class PartnerClient:
                     ms=end.ms,
                     bytes=end.bytes,
                     tries=asked.tries,
+                    earlier=asked.earlier,
                 )
             )
         return Fetched(
@@ -106,6 +107,7 @@ class PartnerClient:
             ms=end.ms,
             bytes=len(end.body),
             tries=asked.tries,
+            earlier=asked.earlier,
             oversize=end.oversize,
             headers=end.headers,
         )

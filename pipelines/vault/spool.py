@@ -36,6 +36,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     ms: int = 0
     size: int = 0
     tries: int = 0  # 0: written before this was recorded
+    earlier: tuple[tuple[int | None, str, int, int], ...] = ()  # tries but the last: status, code, ms, bytes
 
 
 class Left(NamedTuple):

@@ -84,6 +84,7 @@ OBSERVATION = {
     "ms": "BIGINT",
     "bytes": "BIGINT",
     "tries": "BIGINT",
+    "earlier_tries": "STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[]",
     "is_backfill": "BOOLEAN",
 }
 _CHECKS = {

@@ -1,8 +1,42 @@
--- One row per id that the service was asked for in a load, and what came of it.
+-- One row per request that was sent for an id in a load, and what came of it.
+with
+
+asked as (
+    select
+        load_id,
+        seq,
+        kind,
+        id,
+        verdict,
+        reason,
+        http_status,
+        ms,
+        bytes,
+        tries,
+        earlier_tries,
+        observed_at,
+    from raw.observations
+    where source = 'live' and tries is not null -- what is judged again was not asked for
+),
+
+earlier as (
+    select
+        load_id,
+        seq,
+        kind,
+        id,
+        tries,
+        observed_at,
+        generate_subscripts(earlier_tries, 1) as try_no,
+        unnest(earlier_tries) as try,
+    from asked
+)
+
 select
     -- keys
     load_id,
     seq,
+    tries as try_no,
     -- what was asked for
     kind,
     id as entity_id,
@@ -14,7 +48,23 @@ select
     ms,
     bytes,
     tries,
+    true as is_last,
     -- times
     observed_at as fetched_at,
-from raw.observations
-where source = 'live' and tries is not null -- what is judged again was not asked for
+from asked
+union all by name
+select
+    load_id,
+    seq,
+    try_no,
+    kind,
+    id as entity_id,
+    'tried_again' as outcome,
+    try.reason as reason,
+    try.http_status as http_status,
+    try.ms as ms,
+    try.bytes as bytes,
+    tries,
+    false as is_last,
+    observed_at as fetched_at,
+from earlier

@@ -50,12 +50,16 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
 def test_every_request_is_accounted_for(published: Place) -> None:
     """audit.fetches has a row for each order asked for, with what it took: a broken body was asked for twice."""
     asked = {int(line) for line in published.ids.read_text().split()}
-    rows = published.all("select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders'")
+    rows = published.all(
+        "select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders' and is_last"
+    )
     assert {row[0] for row in rows} == asked
     assert len(rows) == len(asked)
     assert {row[1] for row in rows} == {1, 2}
     assert {row[3] for row in rows} == {200}
     assert all(row[2] > 0 for row in rows)
+    again = published.all("select entity_id, try_no, reason from audit.fetches where kind = 'orders' and not is_last")
+    assert sorted(again) == sorted((row[0], 1, "not_json") for row in rows if row[1] == 2)
 
 
 def test_what_is_refused_is_what_was_planted(published: Place) -> None:

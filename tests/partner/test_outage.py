@@ -325,3 +325,24 @@ def test_a_cancelled_probe_leaves_the_way_free(jump: Any, partner: Any, fake: An
             return await tasks[-1]
 
     assert jump(main).status == 200
+
+
+def test_who_waits_all_night_is_not_asked_seldom(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
+    """With patience for a day, a service that comes back after an hour is found within a minute."""
+    service = fake()
+    working = service.serve
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        return answer(503) if service.is_down else await working(request)
+
+    service.serve, service.is_down = serve, True
+
+    async def main(clock: Clock) -> float:
+        async with client(partner(outage_seconds=86_400, max_in_flight=32, max_tries=1_000), service, clock) as asking:
+            run = asyncio.create_task(_collect(asking, range(100)))
+            await clock.sleep(3_600)
+            service.is_down = False
+            assert {type(found) for found in await run} == {Fetched}
+        return clock.monotonic() - 3_600
+
+    assert jump(main) < 90

@@ -1,4 +1,4 @@
-"""audit.fetches: one row per id that was asked for, and what it took."""
+"""audit.fetches: one row per request, and what it took."""
 
 from __future__ import annotations
 
@@ -48,3 +48,18 @@ def test_what_was_not_asked_for_is_none(run_table: Run) -> None:
         },
     )
     assert rows == []
+
+
+def test_each_try_is_a_row(run_table: Run) -> None:
+    """Tries before the last stand with what came of each; the last one has the outcome."""
+    earlier = [
+        {"http_status": 503, "reason": "server_error", "ms": 7, "bytes": 0},
+        {"http_status": None, "reason": "reset", "ms": 3, "bytes": 0},
+    ]
+    rows = run_table("audit.fetches", {"raw.observations": [observed(0, "accepted", tries=3, earlier_tries=earlier)]})
+    names = ("try_no", "outcome", "reason", "http_status", "ms", "bytes", "tries", "is_last")
+    assert sorted(tuple(row[name] for name in names) for row in rows) == [
+        (1, "tried_again", "server_error", 503, 7, 0, 3, False),
+        (2, "tried_again", "reset", None, 3, 0, 3, False),
+        (3, "accepted", None, 200, 12, 900, 3, True),
+    ]

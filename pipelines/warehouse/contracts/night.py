@@ -1,33 +1,41 @@
 """Contracts of what night operations look at: requests, coverage, control totals, plans."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Id, Instant, Share, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Share, Text, column
 
 KINDS = ("orders", "menus", "stores")
 OUTCOMES = ("accepted", "unchanged", "quarantined", "missing", "failed")
+FETCH_OUTCOMES = (*OUTCOMES, "tried_again")
 
 
-class Fetches(Contract, table="audit.fetches", scope="load", key=("load_id", "seq")):
-    """One row per id that the service was asked for in a load, and what came of it.
+class Fetches(Contract, table="audit.fetches", scope="load", key=("load_id", "seq", "try_no")):
+    """One row per request that was sent for an id in a load, and what came of it.
 
-    Source: raw.observations, live ones alone: what came out of files was not asked for. All tries of an id in a load
-    are one row. Traps: the pages of the list of stores are no ids and are not here; nor is what was under way when a
-    run was stopped. An id may be in many loads.
+    Source: raw.observations, live ones alone: what came out of files was not asked for. The last try of an id has its
+    outcome; those before it are tried_again. Of loads from before each try was kept, only the last one is here.
+    Traps: count ids by is_last. The pages of the list of stores, requests for a token, and those sent to see whether
+    the service is back are for no id and are not here: audit.service_behaviour counts them. Nor is what was under way
+    when a run was stopped. An id may be in many loads.
     """
 
     load_id: Text = column("The load in which it was landed.")
     seq: Count = column("Its place in the load, from 0.", ge=0)
+    try_no: Count = column("Which request for the id in this load it was, from 1.", ge=1)
     kind: Text = column("What kind of document it is about: orders, menus or stores.", isin=KINDS)
     entity_id: Id = column("The id that was asked for.")
     outcome: Text = column(
-        "accepted, unchanged or quarantined: a document came. missing: a 404. failed: nothing came after all tries.",
-        isin=OUTCOMES,
+        "accepted, unchanged or quarantined: a document came. missing: a 404. failed: nothing came after all tries. "
+        "tried_again: nothing that could be judged came, and another request followed.",
+        isin=FETCH_OUTCOMES,
     )
-    reason: Text = column("Why it was quarantined or failed, a short code; null where it was not.", nullable=True)
-    http_status: Count = column("The status of the last answer; null where none came.", nullable=True)
-    ms: Count = column("Milliseconds that the last try took.", ge=0)
-    bytes: Count = column("Bytes of the last body, as read.", ge=0)
-    tries: Count = column("How many requests were sent for it.", ge=1)
-    fetched_at: Instant = column("When the last answer, or the end of trying, came.")
+    reason: Text = column(
+        "Why it was quarantined, failed or tried again, a short code; null where it was not.", nullable=True
+    )
+    http_status: Count = column("The status of the answer; null where none came.", nullable=True)
+    ms: Count = column("Milliseconds that it took.", ge=0)
+    bytes: Count = column("Bytes of its body, as read.", ge=0)
+    tries: Count = column("How many requests were sent for the id in this load.", ge=1)
+    is_last: Flag = column("Whether it was the last of them: one row per id and load.")
+    fetched_at: Instant = column("When the last answer for the id, or the end of trying, came.")
 
 
 class ControlTotals(
