@@ -160,7 +160,7 @@ class Breaker:
         if not self._probes:
             return 0.0  # the first one is worth it: most outages are short
         others = self._failures - self._probes + self._under_way
-        probes = max(LEAST_PROBES, MOST_REQUESTS - others) - self._probes
+        probes = max(0, max(LEAST_PROBES, MOST_REQUESTS - others) - self._probes)
         if probes >= _pauses(self._pause, left):
             return 0.0
         return min(left / (probes + 0.25), FURTHEST_APART_SECONDS)  # the last one falls near the end
