@@ -8,9 +8,17 @@ rules as (
     select
         part,
         rule,
+        -- how often the total counts the subtotal, the delivery charge, the tip, the
+        -- discount, the loyalty discount
         if(part = 'total', answers, null) as signs,
+        signs[1] as subtotal_sign,
+        signs[2] as delivery_sign,
+        signs[3] as tip_sign,
+        signs[4] as discount_sign,
+        signs[5] as loyalty_sign,
         part = 'subtotal' and answers[6] = 1 as is_after_discount,
         if(rounded_per = 'order', kept_decimals, null) as kept,
+        cast([1, 0.1, 0.01, 0.001][kept + 1] as decimal(38, 4)) as unit,
         rule like '%/half_even_%' as is_half_even,
     from audit.formula_rules
 ),
@@ -41,15 +49,17 @@ parts as (
         contents.line_amount as line_amount,
         if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
         totals.signs,
-        if(totals.signs[1] = 0, 0, totals.signs[1] * subtotal)
-            + if(totals.signs[2] = 0, 0, totals.signs[2] * delivery)
-            + if(totals.signs[3] = 0, 0, totals.signs[3] * tip)
-            + if(totals.signs[4] = 0, 0, totals.signs[4] * discount)
-            + if(totals.signs[5] = 0, 0, totals.signs[5] * loyalty) as exact_total,
+        case totals.subtotal_sign when 1 then subtotal when 0 then 0 when -1 then -subtotal end
+            + case totals.delivery_sign when 1 then delivery when 0 then 0 when -1 then -delivery end
+            + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
+            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
+            + case totals.loyalty_sign when 1 then loyalty when 0 then 0 when -1 then -loyalty end as exact_total,
         line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
         totals.kept as total_kept,
+        totals.unit as total_unit,
         totals.is_half_even as is_total_half_even,
         subtotals.kept as subtotal_kept,
+        subtotals.unit as subtotal_unit,
         subtotals.is_half_even as is_subtotal_half_even,
     from mart.orders as orders
     inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
@@ -80,9 +90,6 @@ rounded as (
             when 3 then cast(round(exact_subtotal, 3) as decimal(38, 4))
             else exact_subtotal
         end as subtotal_up,
-        cast([1, 0.1, 0.01, 0.001][total_kept + 1] as decimal(38, 4)) as total_unit,
-        cast([1, 0.1, 0.01, 0.001][subtotal_kept + 1] as decimal(38, 4))
-            as subtotal_unit,
     from parts
 ),
 
@@ -258,16 +265,25 @@ select
     compared.total_residual,
     causes.total_cause,
     -- the answer
-    list_filter(
-        [
-            if(orders.subtotal_price is null, 'subtotal_price', null),
-            if(orders.delivery_price is null, 'delivery_price', null),
-            if(orders.tip is null, 'tip', null),
-            if(orders.discount is null, 'discount', null),
-            if(orders.loyalty_discount is null, 'loyalty_discount', null),
-            if(orders.total_price is null, 'total_price', null),
-        ],
-        lambda part: part is not null
+    if(
+        orders.subtotal_price is null
+        or orders.delivery_price is null
+        or orders.tip is null
+        or orders.discount is null
+        or orders.loyalty_discount is null
+        or orders.total_price is null,
+        list_filter(
+            [
+                if(orders.subtotal_price is null, 'subtotal_price', null),
+                if(orders.delivery_price is null, 'delivery_price', null),
+                if(orders.tip is null, 'tip', null),
+                if(orders.discount is null, 'discount', null),
+                if(orders.loyalty_discount is null, 'loyalty_discount', null),
+                if(orders.total_price is null, 'total_price', null),
+            ],
+            lambda part: part is not null
+        ),
+        []
     ) as missing_parts,
     case
         when total_residual <> 0 and subtotal_residual <> 0 then 'both_off'
