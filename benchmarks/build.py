@@ -39,7 +39,6 @@ FINANCE = (
     "audit.formula",
     "audit.monthly_formula",
     "audit.order_line_sums",
-    "audit.monthly_formula",
     "audit.rounded_",
     "audit.subtotal_",
     "audit.total_",

@@ -6,11 +6,15 @@ modifiers as (
         order_id,
         line_no,
         coalesce(action <> 'add', true) as is_other, -- no action is an action not known
-        -- beyond a million, products of quantities would leave 38 digits
-        if(quantity between -1000000 and 1000000, quantity, null) as quantity,
+        quantity between -1000000 and 1000000 and quantity <> 1 as has_own,
         price,
-        -- most are chosen once: nothing to multiply
-        if(quantity = 1, price, cast(price as decimal(38, 4)) * quantity) as own,
+        -- most are chosen once: nothing to multiply; beyond a million, products of
+        -- quantities would leave 38 digits
+        case
+            when quantity = 1 then price
+            when quantity between -1000000 and 1000000
+                then cast(price as decimal(38, 4)) * quantity
+        end as own,
         case
             -- try: rounding the largest amounts leaves their type
             when price = try_cast(price as decimal(16, 2)) then case
@@ -33,7 +37,7 @@ modifier_sums as (
         sum(own) as own,
         sum(price) filter (where is_other) as other_once,
         sum(own) filter (where is_other) as other_own,
-        bool_or(quantity <> 1) as has_own,
+        bool_or(has_own) as has_own,
         bool_or(is_other) as has_other,
         count(*) = count(own) as is_whole,
         max(decimals) as decimals,
@@ -45,7 +49,9 @@ lines as (
     select
         order_id,
         line_no,
-        if(quantity between -1000000 and 1000000, quantity, null) as quantity,
+        product_id,
+        name,
+        quantity,
         price,
         case
             -- try: rounding the largest amounts leaves their type
@@ -64,6 +70,9 @@ select
     -- keys
     lines.order_id,
     lines.line_no,
+    -- what it is
+    lines.product_id,
+    lines.name,
     -- what there is to add up
     lines.quantity,
     lines.price,
@@ -80,9 +89,12 @@ select
     sums.order_id is not null as has_modifiers,
     coalesce(sums.has_own, false) as has_own,
     coalesce(sums.has_other, false) as has_other,
-    lines.price is not null
-        and lines.quantity is not null
-        and coalesce(sums.is_whole, true) as is_whole,
+    coalesce(
+        lines.price is not null
+        and lines.quantity between -1000000 and 1000000
+        and coalesce(sums.is_whole, true),
+        false
+    ) as is_whole,
     cast(greatest(sums.decimals, lines.decimals) as bigint) as decimals,
 from lines
 left join modifier_sums as sums

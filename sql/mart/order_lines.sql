@@ -35,10 +35,10 @@ orders as (
 lines as (
     select
         orders.*,
-        lines.line_no,
-        lines.product_id,
-        lines.name,
-        lines.quantity,
+        sums.line_no,
+        sums.product_id,
+        sums.name,
+        sums.quantity,
         sums.is_whole,
         sums.has_other,
         case
@@ -59,11 +59,8 @@ lines as (
                 )
             end
         end as exact,
-    from core.order_lines as lines
-    inner join orders on lines.order_id = orders.order_id
-    inner join audit.order_line_sums as sums
-        on lines.order_id = sums.order_id
-        and lines.line_no = sums.line_no
+    from audit.order_line_sums as sums
+    inner join orders on sums.order_id = orders.order_id
 ),
 
 rounded as (

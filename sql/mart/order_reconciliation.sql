@@ -163,8 +163,8 @@ broken_modifiers as (
         breaks.order_id,
         breaks.part,
         [
-            abs(sum(quantity * (add_own + other_own))),
-            abs(sum(quantity * (add_once + other_once))),
+            abs(sum(if(is_whole, quantity, null) * (add_own + other_own))),
+            abs(sum(if(is_whole, quantity, null) * (add_once + other_once))),
             abs(sum(add_own + other_own)),
             abs(sum(add_once + other_once)),
         ] as sums,

@@ -33,6 +33,8 @@ ORDER = {
     "currency": "EUR",
 }
 SUMS = {
+    "product_id": 5,
+    "name": "Tea",
     "quantity": 2,
     "price": "5.1",
     "add_once": "0.3",
@@ -44,6 +46,8 @@ SUMS = {
     "is_whole": True,
 }
 
+MOST = "99999999999999.9999"
+
 
 def lines(run_table: Run, rule: str | None, *, is_open: bool = False, **sums: Any) -> dict[str, Any]:
     """Return the row of a line of quantity 2 with these sums, under a rule."""
@@ -53,7 +57,6 @@ def lines(run_table: Run, rule: str | None, *, is_open: bool = False, **sums: An
             "mart.orders": [ORDER],
             "audit.order_rules": [{"order_id": 1, "subtotal_rule": rule, "is_action_open": is_open}],
             "audit.formula_rules": RULES,
-            "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "name": "Tea", "quantity": 2}],
             "audit.order_line_sums": [{"order_id": 1, "line_no": 1} | SUMS | sums],
         },
     )
@@ -103,3 +106,33 @@ def test_no_money_of_the_order(run_table: Run) -> None:
     """No column repeats an order's money: sums over lines are safe."""
     money = {name for name, value in lines(run_table, UNIT).items() if isinstance(value, Decimal)}
     assert money == {"line_amount"}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("line", "modifier", "sums"),
+    [
+        ({}, {}, (True, "2", "6")),
+        ({"price": None}, {}, (False, "2", "6")),
+        ({"quantity": 1_000_001}, {}, (False, "2", "6")),
+        ({"quantity": 2**63 - 1}, {"price": MOST, "quantity": 1}, (False, MOST, MOST)),
+        ({}, {"quantity": 2**63 - 1, "price": MOST}, (False, MOST, "0")),
+        ({}, {"quantity": None}, (False, "2", "0")),
+        ({}, {"price": None}, (False, "0", "0")),
+        ({}, {"price": "0", "quantity": None}, (True, "0", "0")),
+    ],
+)
+def test_what_a_line_states(
+    run_table: Run, line: dict[str, Any], modifier: dict[str, Any], sums: tuple[bool, str, str]
+) -> None:
+    """A line is whole where it and its priced modifiers state all, within bounds; no quantity stops the sums."""
+    (row,) = run_table(
+        "audit.order_line_sums",
+        {
+            "core.order_lines": [{"order_id": 1, "line_no": 1, "quantity": 2, "price": "5"} | line],
+            "core.order_line_modifiers": [
+                {"order_id": 1, "line_no": 1, "modifier_no": 1, "action": "add", "quantity": 3, "price": "2"} | modifier
+            ],
+        },
+    )
+    assert (row["is_whole"], row["add_once"], row["add_own"]) == (sums[0], Decimal(sums[1]), Decimal(sums[2]))

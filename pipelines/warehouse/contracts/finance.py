@@ -42,12 +42,14 @@ class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=
     Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are left out: they add nothing under
     any rule.
     Traps: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
-    Quantities beyond a million are taken for not stated: their products would leave 38 digits.
+    Quantities beyond a million count as not stated: their products would leave 38 digits.
     """
 
     order_id: Id = column(_ORDER)
     line_no: Count = column("The line's place in the order, from 1.", ge=1)
-    quantity: Count = column("Quantity of the product; null where not stated or beyond a million.", nullable=True)
+    product_id: Id = column("The product; null where not stated.", nullable=True)
+    name: Text = column("Name as sent.", nullable=True)
+    quantity: Count = column("Quantity of the product as sent.", nullable=True)
     price: Money = column("Price as sent.", nullable=True)
     add_once: Amount = column("Sum of the prices of modifiers with action add.", nullable=True)
     add_own: Amount = column("The same, each by its own quantity.", nullable=True)

@@ -77,7 +77,7 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
 class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("order_id", "line_no")):
     """One row per order line: what was sold, how much of it, and its amount where a rule says what that is.
 
-    Source: core.order_lines, mart.orders, audit.order_line_sums and audit.order_rules.
+    Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
     Traps: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
     evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
     no line's: what lines and subtotal leave over is unallocated_amount of mart.reconciliation_daily.
