@@ -53,7 +53,7 @@ KINDS = ("core", "reconciled", "besides", "the rest")
 
 def kind_of(name: str) -> str:
     """Return what a table, or a check of it (`table__claim`), is for."""
-    table = name.split("__")[0]
+    table = name.partition("__")[0]
     if table.startswith("core"):
         return "core"
     if table in BESIDES:
