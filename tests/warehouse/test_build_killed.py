@@ -23,6 +23,26 @@ KILLS = 10
 SEED = 20261121
 ROOT = Path(__file__).resolve().parents[2]
 
+# The build dies just before its n-th change of a name in the folder given, as the kernel would kill it.
+CHILD = """
+import os, sys
+from pathlib import Path
+folder, at, seen = sys.argv[2], int(sys.argv[1]), 0
+def die(event, args):
+    global seen
+    if event in {"os.rename", "os.remove", "os.symlink"}:
+        named = args[1] if event == "os.symlink" else args[0]
+        if os.path.dirname(os.fspath(named)) == folder:
+            seen += 1
+            if seen == at:
+                os._exit(9)
+from pipelines.cli import main
+sys.addaudithook(die)
+sys.argv = ["ordermart", *sys.argv[3:]]
+sys.exit(main())
+"""
+KILLED = 9
+
 
 @pytest.fixture
 def landed(world_of: Any, makers: Any, tmp_path: Path) -> Any:
@@ -147,3 +167,29 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
     for table, rows in landed.contents().items():
         assert rows == after[table], table
     assert len(after["core.orders"]) > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "flags"), [("published", []), ("warehouse", ["--full"])])
+def test_kills_at_the_switch(landed: Any, make_order: Any, folder: str, flags: list[str]) -> None:
+    """Killed before any renaming, linking or removing where it switches, a build leaves `current` a whole release."""
+    with _start(landed) as process:
+        _end(process)
+    published = landed.data / "published"
+    config = ("build", "--config", str(landed.data.parent / "ordermart.toml"), *flags)
+    for at in range(1, 40):
+        landed.land("orders", [_seen(make_order, 1 + at, at)])
+        ended = subprocess.run(
+            [sys.executable, "-c", CHILD, str(at), str(landed.data / folder), *config], cwd=ROOT, check=False
+        )
+        release = current_release(published)
+        manifest = read_manifest(release) if release else None
+        assert release is not None, at
+        assert manifest is not None, at
+        assert _rows(release) == manifest.rows, at
+        assert all((release / file.path).exists() for file in manifest.files), at
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == KILLED
+    assert at > 1
+    assert ended.returncode == 0
