@@ -360,7 +360,7 @@ def measure(orders: int, folder: Path) -> None:
     _print("core, mart and release", rest, floors["rest"])
     _print("finance's tables", made["evidence"], floors["evidence"])
     _print("build and publish", whole, floors[""])
-    print(f"  peak memory {work['peak_mb']:,.0f} MB; {work['rows']:,} rows; {work['blocked']} violations that block")
+    print(f"  peak memory {work['peak_mb']:,.0f} MiB; {work['rows']:,} rows; {work['blocked']} violations that block")
 
 
 def _sum(parts: Seconds, word: str = "") -> tuple[float, ...]:
