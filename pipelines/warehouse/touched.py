@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import inputs
 from pipelines.warehouse.alike import orders_alike
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.differences import changed_orders
 from pipelines.warehouse.spans import clock_of, orders_within
 from pipelines.warehouse.views import STATES, between, changed_rows, days_between, key_of, month_of_day, to_be
 
@@ -136,8 +137,7 @@ def _days(staged: Staged, item: Table | Check) -> str:
             selects.append(f"select business_date from {staged.sets[name]}")
         elif table.scope == "order":
             changed = f'touched."changed {name}"'
-            rows = changed_rows(staged, name, item)
-            staged.con.execute(f"create or replace table {changed} as select distinct order_id from {rows}")
+            staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
             where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
             selects += [
                 f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)

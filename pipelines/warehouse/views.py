@@ -32,8 +32,9 @@ class Staged:
     """Where the rows of tables are.
 
     In an increment `sets` names, for each table with fresh rows, the relation of keys whose rows are fresh; None stands
-    for all rows; `sources` names those of raw that are not what they were. In a full build there is but the warehouse,
-    and `bucket` says which order_id are at hand.
+    for all rows; `sources` names those of raw that are not what they were; `compared` names tables whose fresh rows
+    were laid over the stored ones. In a full build there is but the warehouse, and `bucket` says which order_id are at
+    hand.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -42,6 +43,7 @@ class Staged:
     bucket: str = "true"
     sets: dict[str, str | None] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set)
 
 
 def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
