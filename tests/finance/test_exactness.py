@@ -112,6 +112,24 @@ def test_residuals_add_up_exactly(
             assert (residual_sum, largest) == (sum(residuals), max(map(abs, residuals)))
 
 
+def test_counterexamples_are_the_first_three(
+    make_orders: Callable[..., Any], state: Callable[..., Any], gather: Callable[..., Any], world: Any
+) -> None:
+    """Fits and the three lowest ids of orders that a rule does not fit are those of Decimal arithmetic."""
+    orders = make_orders(51, 150)
+    usual = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/half_even_1_per_line"
+    state(orders, usual, "without_tip/unrounded", 0.05)
+    con = gather(orders)
+    query = "select part, rule, fits, counterexamples from audit.formula_evidence where scope = 'all' order by all"
+    rows = con.execute(query).fetchall()
+    assert len(rows) > 52 + 13
+    for part, rule, fits, found in rows:
+        by = world.subtotal_by if part == "subtotal" else world.total_by
+        name = rule if part == "total" or rule.count("/") == 4 else rule.replace("modifiers/", "modifiers/all_add/")
+        against = [order.order_id for order in orders if by(name, order) != getattr(order, part)]
+        assert (fits, found) == (len(orders) - len(against), sorted(against)[:3]), rule
+
+
 def test_an_expression_is_its_rule(make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any) -> None:
     """Each rule's SQL expression, run as it stands, gives what the rule's name says."""
     orders = make_orders(60, 40, 4)

@@ -64,14 +64,14 @@ def test_every_form_is_found(noise: float, make_orders: Any, state: Any, gather:
     ],
 )
 def test_every_rounding_is_found(form: str, make_orders: Any, state: Any, gather: Any) -> None:
-    """Each of 17 roundings, true for one platform whose prices have one decimal more, is supported there."""
+    """Each of 17 roundings, true for one platform whose prices have one decimal more, is found, at 5% noise."""
     rules = [rule for rule in catalogue(gather, "subtotal") if rule.startswith(form)]
     assert len(rules) == 17
     same = {decimals: make_orders(decimals, 900, decimals) for decimals in range(1, 5)}
     orders = one_platform_each(
         rules,
         lambda rule: same[_decimals(rule)],
-        lambda made, rule: state(made, rule, OBSERVED, 0.03, seed=made[0].order_id),
+        lambda made, rule: state(made, rule, OBSERVED, 0.05, seed=made[0].order_id),
     )
     assert supported(gather(orders), "subtotal", "platform") == {rule: [rule] for rule in rules}
 
