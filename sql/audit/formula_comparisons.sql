@@ -5,16 +5,25 @@
 -- fits though they hold what the two forms disagree about.
 with
 
+-- The same lists of masks come in many scopes: they are written out once.
+lists as (
+    select
+        row_number() over () as list_no,
+        part,
+        fits,
+    from (select distinct part, fits from audit.formula_scopes) as distinct_fits
+),
+
 patterns as (
     select
-        row_number() over () as pattern_no,
-        scope,
-        scope_value,
-        part,
-        tells,
-        fits,
-        orders,
-    from audit.formula_scopes
+        scopes.scope,
+        scopes.scope_value,
+        scopes.part,
+        scopes.tells,
+        lists.list_no,
+        scopes.orders,
+    from audit.formula_scopes as scopes
+    inner join lists on scopes.part = lists.part and scopes.fits = lists.fits
 ),
 
 forms as (
@@ -50,16 +59,16 @@ tested as (
 
 masks as (
     select
-        pattern_no,
+        list_no,
         part,
         generate_subscripts(fits, 1) as rounding_no,
         unnest(fits) as mask,
-    from patterns
+    from lists
 ),
 
 fitting as (
     select
-        masks.pattern_no,
+        masks.list_no,
         forms.form_no,
         masks.rounding_no,
     from masks
@@ -76,7 +85,7 @@ counted as (
         fitting.rounding_no,
         sum(patterns.orders) as fits,
     from fitting
-    inner join patterns on fitting.pattern_no = patterns.pattern_no
+    inner join patterns on fitting.list_no = patterns.list_no
     group by
         patterns.scope,
         patterns.scope_value,
@@ -110,14 +119,14 @@ led as (
         patterns.*,
         leaders.form_no as leader_form_no,
         leaders.rounding_no as leader_rounding_no,
-        fitting.pattern_no is not null as leader_fits,
+        fitting.list_no is not null as leader_fits,
     from patterns
     inner join leaders
         on patterns.scope = leaders.scope
         and patterns.scope_value is not distinct from leaders.scope_value
         and patterns.part = leaders.part
     left join fitting
-        on patterns.pattern_no = fitting.pattern_no
+        on patterns.list_no = fitting.list_no
         and leaders.form_no = fitting.form_no
         and leaders.rounding_no = fitting.rounding_no
 ),
@@ -137,7 +146,7 @@ shared as (
             where not led.leader_fits and led.tells & form_pairs.differs <> 0
         ) as told_fits,
     from fitting
-    inner join led on fitting.pattern_no = led.pattern_no
+    inner join led on fitting.list_no = led.list_no
     inner join form_pairs
         on led.part = form_pairs.part
         and led.leader_form_no = form_pairs.leader_form_no

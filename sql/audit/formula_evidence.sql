@@ -165,7 +165,7 @@ counterexamples as (
         shown.part,
         shown.form_no,
         shown.rounding_no,
-        list_sort(flatten(list(patterns.first_order_ids)))[:3] as counterexamples,
+        list_sort(flatten(min(patterns.first_order_ids, 3)))[:3] as counterexamples,
     from shown
     inner join audit.formula_scopes as patterns
         on shown.scope = patterns.scope

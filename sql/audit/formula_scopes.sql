@@ -21,7 +21,8 @@ patterns as (
         tells,
         fits,
         cast(sum(orders) as bigint) as orders,
-        list_sort(flatten(list(first_order_ids)))[:3] as first_order_ids,
+        -- the lists that begin lowest hold the lowest
+        list_sort(flatten(min(first_order_ids, 3)))[:3] as first_order_ids,
     from audit.monthly_formula_patterns
     group by part, tells, fits, grouping sets (
         (), (store_id), (platform), (dispatch_method), (business_month)
@@ -29,36 +30,34 @@ patterns as (
 ),
 
 roundings as (
-    select distinct part, rounding_no, kept_decimals from audit.formula_rules
+    select
+        part,
+        list(kept_decimals order by rounding_no) as kept_decimals,
+    from audit.formula_rules
+    where form_no = 1
+    group by part
 ),
 
 -- Written out: a mask for every rounding.
-masks as (
-    select
-        patterns.*,
-        roundings.rounding_no,
-        case
-            when roundings.rounding_no = 1 then fits[1]
-            when len(fits) > 1 then fits[roundings.rounding_no]
-            -- to as many decimals as there are: nothing changes; to fewer: nothing fits
-            when roundings.kept_decimals >= tells >> 6 then fits[1]
-            else 0
-        end as mask,
-    from patterns
-    inner join roundings on patterns.part = roundings.part
-),
-
 whole as (
     select
-        scope,
-        scope_value,
-        part,
-        tells & 63 as tells,
-        list(mask order by rounding_no) as fits,
-        any_value(orders) as orders, -- the same for every rounding
-        any_value(first_order_ids) as first_order_ids,
-    from masks
-    group by scope, scope_value, part, masks.tells, masks.fits
+        patterns.* exclude (tells, fits),
+        patterns.tells & 63 as tells,
+        if(
+            len(patterns.fits) > 1,
+            patterns.fits,
+            -- to as many decimals as there are: nothing changes; to fewer: nothing fits
+            list_transform(
+                roundings.kept_decimals,
+                lambda kept: if(
+                    kept < patterns.tells >> 6,
+                    0,
+                    patterns.fits[1]
+                )
+            )
+        ) as fits,
+    from patterns
+    inner join roundings on patterns.part = roundings.part
 )
 
 select
@@ -70,6 +69,6 @@ select
     fits,
     -- how many
     cast(sum(orders) as bigint) as orders,
-    list_sort(flatten(list(first_order_ids)))[:3] as first_order_ids,
+    list_sort(flatten(min(first_order_ids, 3)))[:3] as first_order_ids,
 from whole
 group by scope, scope_value, part, tells, fits

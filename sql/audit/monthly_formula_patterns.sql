@@ -11,6 +11,6 @@ select
     fits,
     -- how many
     cast(sum(orders) as bigint) as orders,
-    list_sort(flatten(list(first_order_ids)))[:3] as first_order_ids,
+    list_sort(flatten(min(first_order_ids, 3)))[:3] as first_order_ids,
 from audit.formula_patterns
 group by business_month, store_id, platform, dispatch_method, part, tells, fits
