@@ -238,6 +238,7 @@ def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
         where p.before is not null
         """
     )
+    con.execute("drop table touched.contents")  # whole documents: as large as all that follows
 
 
 def _nothing(name: str) -> str:
