@@ -26,3 +26,21 @@ def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: An
     assert [each for each in result.checks if each.severity == "blocking" and each.violations] == []
     again = world.build()
     assert (again.changed, again.rows) == (False, result.rows)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_order_is_gone_after_three_misses_an_hour_apart(world: Any, make_order: Any, *, at_once: bool) -> None:
+    """Misses within an hour count once, the third that counts marks it gone, an answer takes it back."""
+    world.land("orders", [{"id": 1, "at": 0, "document": make_order(1)}])
+    found = []
+    for at in (1, 1.5, 1.9, 2, 2.9, 3, 4):
+        world.land("orders", [{"id": 1, "at": at, "verdict": "missing"}])
+        if not at_once:
+            world.build()
+            found.append(world.rows("select is_gone from core.orders")[0][0])
+    world.build()
+    assert found in ([], [False] * 5 + [True] * 2)
+    assert world.rows("select is_gone from core.orders") == [(True,)]
+    world.land("orders", [{"id": 1, "at": 5, "document": make_order(1)}])
+    world.build()
+    assert world.rows("select is_gone from core.orders") == [(False,)]
