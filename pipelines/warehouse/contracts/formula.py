@@ -115,7 +115,8 @@ class FormulaEvidence(
     rounding and with the leader's, all roundings of the leader's form, the closest rival, and a rule fixed by hand; the
     leader has been judged against the others too.
     Traps: supported means that it holds here and that its rivals fail, not that the partner promised it. untold means
-    that no order tells it from the leader: on these orders it gives the same amounts.
+    that no order tells it from the leader: on these orders it gives the same amounts. Orders with an amount of ten
+    billion and more, or ten thousand of one product, test no rule; they are reconciled by it like all others.
     """
 
     scope: Text = column(_SCOPE, isin=SCOPES)
