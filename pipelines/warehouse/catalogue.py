@@ -224,6 +224,7 @@ def key_check(table: Table) -> Check:
     )
 
 
+@functools.cache
 def reads(sql: str) -> Reads:
     """Return what a select reads."""
     row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()

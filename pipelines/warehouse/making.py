@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.results import CheckResult, Tally
 from pipelines.warehouse.verdicts import (
-    create_violations,
+    columns_as_declared,
+    found_in,
     has_declared_columns,
-    has_unique_key,
-    keeps_its_contract,
-    violations_of,
+    rows_as_declared,
+    violations,
 )
 from pipelines.warehouse.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
 
@@ -40,39 +40,43 @@ class Making:
         self.tally = Tally()
         # warnings that were looked for, and the relation of the entities in which; None: everywhere
         self.looked: dict[str, str | None] = {}
+        self.findings = 0  # rows of raw.findings
         columns = ", ".join(f"{column.name} {column.type}" for column in catalogue.table(FINDINGS).columns)
         con.execute(f"create table raw.findings ({columns})")
 
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
         show(self.staged, table, keys)
-        declared = has_declared_columns(self.con, table)
-        self.tally.add(declared)
-        if declared.violations:
-            self.tally.raise_if_blocked()
         if self.staged.full:
+            self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
             # Into the file that nobody reads yet: rows that break a contract go with it.
-            self.con.execute(f"insert into warehouse.{table.name} {table.sql}")
+            rows = self._count(f"insert into warehouse.{table.name} {table.sql}")
             relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
         else:
             relation = f'fresh."{table.name}"'
-            self.con.execute(f"create or replace table {relation} as {table.sql}")
+            rows = self._count(f"create or replace table {relation} as {table.sql}")
+            self._declared(has_declared_columns(self.con, table, f"from {relation}"))
             self.staged.sets[table.name] = keys
-        self.tally.add(keeps_its_contract(self.con, table, relation))
-        self.tally.add(has_unique_key(self.con, table, relation))
+        for result in rows_as_declared(self.con, table, relation, rows):
+            self.tally.add(result)
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check in the rows of these keys."""
         show(self.staged, check, keys)
-        self.tally.add(create_violations(self.con, check, "touched.violations"))
-        if check.severity == "warning":
+        found = violations(check)
+        if check.severity == "blocking":
+            count = self._count(f"select count(*) from {found}")
+        else:
             self.looked[check.name] = keys
-            self.con.execute(
+            count = self._count(
                 f"""
                 insert into raw.findings
-                select '{check.name}', '{check.table}', entity_id, place, residual, detail from touched.violations
+                select '{check.name}', '{check.table}', entity_id, place, residual, detail from {found}
                 """
             )
+            found = f"(from raw.findings where rowid >= {self.findings})"
+            self.findings += count
+        self.tally.add(found_in(self.con, check, found, count))
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
@@ -98,6 +102,17 @@ class Making:
         found = {each.name: each for each in self.tally.results()}
         return list(_complete(self.con, found))
 
+    def _declared(self, result: CheckResult) -> None:
+        """Note what was found in a table's columns; go no further where they are wrong."""
+        self.tally.add(result)
+        if result.violations:
+            self.tally.raise_if_blocked()
+
+    def _count(self, sql: str) -> int:
+        """Write or count rows, and return how many."""
+        row = self.con.execute(sql).fetchone()
+        return int(row[0]) if row else 0
+
 
 def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
     """Return what is known of every check where nothing was made."""
@@ -105,9 +120,12 @@ def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
 
 
 def _complete(con: duckdb.DuckDBPyConnection, found: dict[str, CheckResult]) -> Iterable[CheckResult]:
+    counts = con.execute(f"select check_name, count(*) from warehouse.{FINDINGS} group by check_name").fetchall()
+    standing = {str(name): int(count) for name, count in counts}
     for table in catalogue.tables():
         for check in table.checks:
             if check.severity == "warning":
-                yield violations_of(con, check, f"(from warehouse.{FINDINGS} where check_name = '{check.name}')")
+                relation = f"(from warehouse.{FINDINGS} where check_name = '{check.name}')"
+                yield found_in(con, check, relation, standing.get(check.name, 0))
             else:
                 yield found.get(check.name) or CheckResult(check.name, check.table, check.severity, 0)

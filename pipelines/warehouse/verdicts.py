@@ -1,7 +1,9 @@
 """Hold rows to what is claimed of them: the contract of their table, its key, and the selects of sql/checks/.
 
-A contract sees only the key and the columns that it tests, so that a failure can carry no text; what is reported of a
-failed row is its key. Knows nothing of which rows are fresh, or of what a failure leads to.
+DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
+keys that repeat. Only columns with such rows go to Pandera, which judges them, with the key, so that a failure can
+carry no text; what is reported of a failed row is its key. Knows nothing of which rows are fresh, or of what a failure
+leads to.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from pipelines.warehouse.results import SAMPLE, CheckResult
 
 if TYPE_CHECKING:
     import duckdb
+    import pandera.pandas as pandera
 
     from pipelines.warehouse.catalogue import Check, Table
-    from pipelines.warehouse.contracts.contract import Contract
+    from pipelines.warehouse.contracts.contract import Column, Contract
 
 ROWS_AT_A_TIME = 200_000
 FINDING = {
@@ -28,11 +31,27 @@ FINDING = {
     "residual": "DECIMAL(38,4)",
     "detail": "VARCHAR",
 }
+_FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
 
 
-def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
-    """Compare the columns of a table's select with the contract's: names, types and order."""
-    found = [(row[0], row[1]) for row in con.execute(f"describe {table.sql}").fetchall()]
+def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
+    """Compare the columns of a table's select with the contract's, before anything is made of it.
+
+    They follow from the select and the types of what it reads, which do not change while this process runs: a select
+    that was found right is not bound again.
+    """
+    select = (table.name, table.sql, table.columns)
+    if select in _FOUND_RIGHT:
+        return _clean(contract_check(table))
+    result = has_declared_columns(con, table, table.sql)
+    if not result.violations:
+        _FOUND_RIGHT.add(select)
+    return result
+
+
+def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: str) -> CheckResult:
+    """Compare the columns of a select with those of a table's contract: names, types and order."""
+    found = [(row[0], row[1]) for row in con.execute(f"describe {select}").fetchall()]
     declared = [(column.name, column.type) for column in table.columns]
     wrong = [
         {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}
@@ -45,20 +64,39 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table) -> CheckR
     return CheckResult(claim.name, table.name, claim.severity, len(wrong), wrong[:SAMPLE])
 
 
-def keeps_its_contract(con: duckdb.DuckDBPyConnection, table: Table, relation: str) -> CheckResult:
-    """Validate the rows of a relation, some at a time, by the table's Pandera model.
+def rows_as_declared(
+    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int
+) -> tuple[CheckResult, CheckResult]:
+    """Hold a relation of so many rows to the table's contract and to its key, where a null equals a null."""
+    contract, key = contract_check(table), key_check(table)
+    if not rows:
+        return _clean(contract), _clean(key)
+    spelled = ", ".join(f'"{column}"' for column in table.key)
+    repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
+    doubts = _doubts(table.contract)
+    counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
+    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
+    ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
+    columns = tuple(column for column, count in zip(doubts, doubtful, strict=True) if count)
+    return (
+        _judged(con, table, relation, columns) if columns else _clean(contract),
+        CheckResult(
+            key.name,
+            table.name,
+            key.severity,
+            int(repeats),
+            _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if repeats else [],
+        ),
+    )
 
-    Nulls are counted by DuckDB first: a column of which nothing but their absence is claimed goes to Pandera only
-    where there are some.
-    """
+
+def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
+    """Validate some columns of a relation by the table's Pandera model, some rows at a time."""
     claim = contract_check(table)
-    columns = _tested(table.contract, table.key)
-    filled = _filled(con, _never_null(table.contract), relation)
-    columns = tuple(column for column in columns if column in table.key or column not in filled)
-    if set(columns) <= filled:
-        return CheckResult(claim.name, table.name, claim.severity, 0)
-    schema = table.contract.to_schema().select_columns(list(columns))
-    spelled = ", ".join(f'"{column}"' for column in columns)
+    schema = table.contract.to_schema()
+    shown = [column for column in schema.columns if column in {*columns, *table.key}]
+    schema = schema.select_columns(shown)
+    spelled = ", ".join(f'"{column}"' for column in shown)
     violations, sample = 0, []
     reader = con.sql(f"select {spelled} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
     for batch in reader:
@@ -72,62 +110,49 @@ def keeps_its_contract(con: duckdb.DuckDBPyConnection, table: Table, relation: s
     return CheckResult(claim.name, table.name, claim.severity, violations, sample[:SAMPLE])
 
 
-def has_unique_key(con: duckdb.DuckDBPyConnection, table: Table, relation: str) -> CheckResult:
-    """Count the keys that stand in a relation more than once; a null equals a null."""
-    claim = key_check(table)
-    if not table.key:
-        return CheckResult(claim.name, table.name, claim.severity, 0)
-    key = ", ".join(f'"{column}"' for column in table.key)
-    repeated = f"select {key} from {relation} group by all having count(*) > 1"
-    row = con.execute(f"select count(*) from ({repeated})").fetchone()
-    violations = int(row[0]) if row else 0
-    sample = _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if violations else []
-    return CheckResult(claim.name, table.name, claim.severity, violations, sample)
+def violations(check: Check) -> str:
+    """Return the relation of the violations that a check selects; columns that it leaves out are null."""
+    spelled = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in FINDING.items())
+    absent = ", ".join(f"null as {column}" for column in FINDING)
+    return f"(select {spelled} from (select {absent} where false union all by name ({check.sql}\n)))"
 
 
-def create_violations(con: duckdb.DuckDBPyConnection, check: Check, into: str) -> CheckResult:
-    """Make `into` the violations that a check selects, and count them."""
-    found = [row[0] for row in con.execute(f"describe {check.sql}").fetchall()]
-    spelled = ", ".join(
-        f"cast({column if column in found else 'null'} as {kind}) as {column}" for column, kind in FINDING.items()
-    )
-    con.execute(f"create or replace table {into} as select {spelled} from ({check.sql}\n) as violations")
-    return violations_of(con, check, into)
+def found_in(con: duckdb.DuckDBPyConnection, check: Check, relation: str, count: int) -> CheckResult:
+    """Return the result of a check that found so many violations, with the first of them out of a relation."""
+    sample = _rows(con, f"select {', '.join(FINDING)} from {relation} order by all limit {SAMPLE}") if count else []
+    return CheckResult(check.name, check.table, check.severity, count, sample)
 
 
-def violations_of(con: duckdb.DuckDBPyConnection, check: Check, relation: str) -> CheckResult:
-    """Count violations that were selected before."""
-    row = con.execute(f"select count(*) from {relation}").fetchone()
-    violations = int(row[0]) if row else 0
-    sample = (
-        _rows(con, f"select {', '.join(FINDING)} from {relation} order by all limit {SAMPLE}") if violations else []
-    )
-    return CheckResult(check.name, check.table, check.severity, violations, sample)
+def _clean(claim: Check) -> CheckResult:
+    return CheckResult(claim.name, claim.table, claim.severity, 0)
 
 
 @functools.cache
-def _tested(contract: type[Contract], key: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that the contract says something about, and those that name a row."""
-    columns = contract.to_schema().columns
-    tested = {name for name, each in columns.items() if each.checks or not each.nullable}
-    return tuple(name for name in columns if name in tested | set(key)) if tested else ()
+def _doubts(contract: type[Contract]) -> dict[str, str]:
+    """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
+    counts = {}
+    for name, column in contract.to_schema().columns.items():
+        doubts = [_doubt(f'"{name}"', check) for check in column.checks]
+        if column.checks and str(column.dtype).startswith("double"):
+            doubts.append(f'isnan("{name}")')  # to DuckDB, greater than any number
+        if not column.nullable:
+            doubts.append(f'"{name}" is null')
+        if doubts:
+            counts[str(name)] = f"count(*) filter (where {' or '.join(doubts)})"
+    return counts
 
 
-@functools.cache
-def _never_null(contract: type[Contract]) -> tuple[str, ...]:
-    """Return the columns of which the contract says that they are never null, and nothing else."""
-    columns = contract.to_schema().columns
-    return tuple(name for name, each in columns.items() if not each.nullable and not each.checks)
-
-
-def _filled(con: duckdb.DuckDBPyConnection, columns: tuple[str, ...], relation: str) -> frozenset[str]:
-    """Return those of the columns that hold no null."""
-    if not columns:
-        return frozenset()
-    nulls = ", ".join(f'count(*) - count("{column}")' for column in columns)
-    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
-    (counts,) = con.execute(f"select {nulls} from {relation}").fetchall()
-    return frozenset(name for name, count in zip(columns, counts, strict=True) if not count)
+def _doubt(column: str, check: pandera.Check) -> str:
+    """Return the condition under which a value may break a check; true where the check cannot be said in SQL."""
+    given = check.statistics or {}
+    if check.name == "greater_than_or_equal_to":
+        return f"{column} < {given['min_value']}"
+    if check.name == "less_than_or_equal_to":
+        return f"{column} > {given['max_value']}"
+    if check.name == "isin":
+        allowed = ", ".join("'" + str(value).replace("'", "''") + "'" for value in given["allowed_values"])
+        return f"{column} not in ({allowed})"
+    return "true"
 
 
 def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Staged:
     sets: dict[str, str | None] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
+    shown: dict[str, str] = field(default_factory=dict)  # the views that stand, by name
 
 
 def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
@@ -53,9 +54,15 @@ def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
             orders = f'touched."orders of {item.name}"' if item.scope == "day" and keys is not None else keys
             _show_raw(staged, name, keys if staged.full else orders)
         elif name == item.name:
-            staged.con.execute(f"create or replace view {name} as {_as_it_was(staged, name, keys)}")
+            _create_view(staged, name, _as_it_was(staged, name, keys))
         else:
-            staged.con.execute(f"create or replace view {name} as {_body(staged, item, name, keys)}")
+            _create_view(staged, name, _body(staged, item, name, keys))
+
+
+def _create_view(staged: Staged, name: str, select: str) -> None:
+    if staged.shown.get(name) != select:
+        staged.con.execute(f"create or replace view {name} as {select}")
+        staged.shown[name] = select
 
 
 def between(con: duckdb.DuckDBPyConnection, keys: str, column: str, key: str) -> str:

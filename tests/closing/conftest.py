@@ -64,7 +64,7 @@ class Books:
         ]
         file: Path = self.world.settings.file
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        self.world.settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2"})
+        self.world.settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1"})
 
     def land(self, order_id: int, at: int = BEFORE, verdict: str = "accepted", **fields: Any) -> None:
         """Land one verdict about an order, so many hours after START."""

@@ -28,7 +28,7 @@ from pipelines.settings import load_settings
 from pipelines.warehouse import publish
 
 file, what, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2"})
+settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1"})
 modules = {"restating": restating, "chain": chain, "os": os, "ledger": chain.Ledger}
 module, name = place.split(".")
 def die(*arguments, **named): os._exit(9)

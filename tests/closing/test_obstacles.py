@@ -148,7 +148,7 @@ def test_the_commands(clean: Any) -> None:
         return subprocess.run(
             [sys.executable, "-m", "pipelines.cli", *arguments, "--config", str(clean.settings.file)],
             cwd=Path(__file__).parents[2],
-            env={**os.environ, "ORDERMART_WAREHOUSE__THREADS": "2"},
+            env={**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1"},
             capture_output=True,
             text=True,
             check=False,

@@ -199,7 +199,7 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
     opened = []
 
     def run(orders: Iterable[Order], **settings: Any) -> duckdb.DuckDBPyConnection:
-        con = duckdb.connect(config={"threads": 2})
+        con = duckdb.connect(config={"threads": 1})
         opened.append(con)
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", *catalogue.SCHEMAS):

@@ -37,7 +37,7 @@ SETTINGS: Row = {
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a database with the schemas of a build, in UTC."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("set timezone = 'UTC'")
         for schema in ("raw", *catalogue.SCHEMAS):
             connection.execute(f"create schema if not exists {schema}")

@@ -36,7 +36,7 @@ class World:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "ordermart.toml"
         file.write_text("", encoding="utf-8")
-        self.settings: Settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "2", **environ})
+        self.settings: Settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1", **environ})
         self.data = self.settings.data_dir
         self._loads = 0
         self._known: set[tuple[str, int, str]] = set()

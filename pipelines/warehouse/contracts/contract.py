@@ -7,6 +7,7 @@ schema. Knows nothing of SQL files, of connections or of how a table is built.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -145,11 +146,13 @@ class Contract(pandera.DataFrameModel):
         return cls._grain
 
     @classmethod
+    @functools.cache
     def about(cls) -> str:
         """Return the docstring, unwrapped: grain, source, traps."""
         return inspect.cleandoc(cls.__doc__ or "")
 
     @classmethod
+    @functools.cache
     def columns(cls) -> tuple[Column, ...]:
         """Return the columns in order."""
         schema = cls.to_schema()
