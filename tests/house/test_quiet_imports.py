@@ -29,7 +29,8 @@ def watch(event, arguments):
         return
     if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
         path, mode, flags = os.path.abspath(os.fsdecode(arguments[0])), arguments[1], arguments[2]
-        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not path.startswith("/dev/")
+        device = path.startswith("/dev/") and not path.startswith("/dev/shm/")
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not device
         # Reading: the code itself may be read, the project's other files (settings, data, SQL, secrets) may not.
         ours = path.startswith(root + os.sep) and os.sep + ".venv" not in path and not path.endswith((".py", ".pyc"))
         if writes or (ours and not os.path.isdir(path)):
