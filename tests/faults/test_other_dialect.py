@@ -43,8 +43,8 @@ LISTINGS = {
 }
 # What stores say besides what settings point to is recorded by its path, and stands elsewhere there.
 ABOUT_UNKNOWN_FIELDS = {"audit.store_notes", "audit.field_profile", "audit.daily_field_profile"}
-# How the service answers, and that it sends webhooks at all, is what the two differ in.
-ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.daily_hints"}
+# How the service answers, how often it is asked, and that it sends webhooks at all, is what the two differ in.
+ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.fetches", "audit.daily_hints"}
 
 
 def counts(place: Place) -> dict[str, int]:
