@@ -86,7 +86,12 @@ LOADS = st.lists(
 def _prove(world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order: list[int], pauses: set[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         # A rule is named as soon as one order tells: rules come and go with every load.
-        world = world_of(Path(folder), ORDERMART_FORMULA__MIN_ORDERS="1", ORDERMART_FORMULA__TOLERATED_NOISE="0.3")
+        world = world_of(
+            Path(folder),
+            ORDERMART_FORMULA__MIN_ORDERS="1",
+            ORDERMART_FORMULA__TOLERATED_NOISE="0.3",
+            ORDERMART_WAREHOUSE__THREADS="2",
+        )
         increments = 0
         for n, which in enumerate(order):
             if which < len(loads):
