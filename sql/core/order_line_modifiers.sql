@@ -18,6 +18,7 @@ modifiers as (
     select
         order_id,
         line_no,
+        item.product_id as product_id,
         generate_subscripts(item.modifiers, 1) as modifier_no,
         unnest(item.modifiers) as modifier,
         _load_id,
@@ -29,6 +30,7 @@ select
     order_id,
     line_no,
     modifier_no,
+    product_id,
     modifier.id as modifier_id,
     -- what was chosen
     modifier.name as name,

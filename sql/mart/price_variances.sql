@@ -33,16 +33,13 @@ items as (
     union all
 
     select
-        modifiers.order_id,
-        modifiers.line_no,
-        modifiers.modifier_no,
-        lines.product_id,
-        modifiers.modifier_id,
-        modifiers.price,
-    from core.order_line_modifiers as modifiers
-    inner join core.order_lines as lines
-        on modifiers.order_id = lines.order_id
-        and modifiers.line_no = lines.line_no
+        order_id,
+        line_no,
+        modifier_no,
+        product_id,
+        modifier_id,
+        price,
+    from core.order_line_modifiers
 ),
 
 -- a modifier without an id names nothing: not the product itself

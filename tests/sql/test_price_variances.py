@@ -154,7 +154,7 @@ def test_several_places_and_none(run_table: Run) -> None:
 
 def test_modifiers_have_rows_of_their_own(run_table: Run) -> None:
     """A modifier is compared below the product of its line; one without an id matches nothing."""
-    modifier = {"order_id": 1, "line_no": 1}
+    modifier = {"order_id": 1, "line_no": 1, "product_id": 5}
     rows = run_table(
         "mart.price_variances",
         {

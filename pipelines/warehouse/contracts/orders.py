@@ -89,6 +89,7 @@ class OrderLineModifiers(
     order_id: Id = column("The order, as the service numbers it.")
     line_no: Count = column("The line's place in the order, from 1.", ge=1)
     modifier_no: Count = column("The modifier's place in the line, from 1.", ge=1)
+    product_id: Id = column("The product of the line.", nullable=True)
     modifier_id: Id = column("The modifier: a key of the menu's modifiers.", nullable=True)
     name: Text = column("The modifier's name when ordered.", nullable=True)
     action: Text = column("What is done with it, as sent (observed: add).", nullable=True)
