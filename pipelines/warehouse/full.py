@@ -50,7 +50,7 @@ def rebuild(
     for each in (draft, _log_of(draft)):
         each.unlink(missing_ok=True)
     try:
-        with attached(con, draft):
+        with attached(con, draft, draft=True):
             lay_out(con)
             making = Making(con, full=True)
             _fold(con, raw)

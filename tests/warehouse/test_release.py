@@ -77,6 +77,14 @@ def test_the_file_explains_itself(shown: Any) -> None:
         (folder / "ordermart.duckdb").open("r+b") if os.geteuid() else read(folder, "delete from core.orders")
 
 
+@pytest.mark.duckdb2
+def test_the_file_opens_in_older_duckdb(shown: Any) -> None:
+    """A release is of the format that DuckDB 1.4 brought, whichever DuckDB built it."""
+    with duckdb.connect(str(current(shown) / "ordermart.duckdb"), read_only=True) as con:
+        tags = con.execute("select tags from duckdb_databases() where database_name = 'ordermart'").fetchall()
+    assert [each["storage_version"].rstrip("+") for (each,) in tags] == ["v1.4.0"]
+
+
 def test_steps_stay_behind(shown: Any) -> None:
     """A table that is but a step on the way to others stands in the warehouse, and in no release."""
     steps = {table.name for table in catalogue.tables() if table.is_step}
