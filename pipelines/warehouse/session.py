@@ -19,6 +19,7 @@ import duckdb
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, zones
 from pipelines.warehouse.states import create_states
+from pipelines.warehouse.storage import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +79,8 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
     for table in catalogue.tables():
-        spelled = ", ".join(f'"{column.name}" {_stored(column.type)}' for column in table.columns)
-        con.execute(f"create table warehouse.{table.name} ({spelled})")
+        columns = spelled((column.name, column.type) for column in table.columns)
+        con.execute(f"create table warehouse.{table.name} ({columns})")
         con.execute(f"comment on table warehouse.{table.name} is {_text(table.description)}")
         for column in table.columns:
             con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {_text(column.description)}')
@@ -189,11 +190,6 @@ def _hash_files(paths: list[Path]) -> str:
         digest.update(f"{path.parent.name}/{path.name}\n".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _stored(kind: str) -> str:
-    """Return how a column is stored: numbers of 128 bits, packed, take 80 times as long to read."""
-    return f"{kind} using compression rle" if kind.startswith("DECIMAL(38,") else kind
 
 
 def _text(text: str) -> str:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.warehouse.storage import spelled
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -194,7 +196,7 @@ _KEY = "row(coalesce({0}observed_at, '-infinity'::timestamptz), {0}source, {0}lo
 
 def create_states(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Create an empty table of states."""
-    con.execute(f"create or replace table {name} ({', '.join(f'{c} {t}' for c, t in STATE.items())})")
+    con.execute(f"create or replace table {name} ({spelled(STATE.items())})")
 
 
 def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> None:

@@ -30,9 +30,10 @@ RUNS = "touched.runs"
 def find_all_runs(con: duckdb.DuckDBPyConnection) -> None:
     """Note every run of menus and stores, and of those orders that have more than one: the others are their state."""
     create_runs(con, RUNS)
-    only = "(select kind, id from warehouse.build.states where versions > 1 or (versions = 1 and kind <> 'orders'))"
-    if con.execute(f"select 1 from {only} limit 1").fetchone():
-        fold_runs(con, "raw.observations", "touched.nothing", only, RUNS)
+    for these, least in (("kind <> 'orders'", 1), ("kind = 'orders'", 2)):  # apart: files of neither are not read
+        only = f"(select kind, id from warehouse.build.states where {these} and versions >= {least})"
+        if con.execute(f"select 1 from {only} limit 1").fetchone():
+            fold_runs(con, f"(from raw.observations where {these})", "touched.nothing", only, RUNS)
 
 
 def find_new_runs(con: duckdb.DuckDBPyConnection, observations: str, known: str, late: str | None) -> None:
