@@ -121,6 +121,7 @@ copy (
         1800::integer as bytes,
         ['promised_pick_up_time=null'] as absences,
         0::integer as rounded,
+        false as has_unknown,
         n::integer as lines,
         modifiers::integer as modifiers,
         if(id % 4 = 0, 0, 1)::integer as deliveries,
@@ -144,7 +145,7 @@ copy (
 _SMALL = """
 copy (
     select id, sha256(id::varchar || '{kind}') as sha256, {document} as document, '{load_id}' as load_id,
-        100::integer as bytes, []::varchar[] as absences, 0::integer as rounded, {gate}
+        100::integer as bytes, []::varchar[] as absences, 0::integer as rounded, false as has_unknown, {gate}
     from range({rows}) as t(id)
 ) to '{documents}' (format parquet, compression zstd);
 copy (

@@ -36,6 +36,7 @@ class DocumentRows:
                 size,
                 judged.absences,
                 judged.rounded,
+                b'"_unknown":' in judged.document,
                 *judged.counts,
                 *judged.sums,
             )

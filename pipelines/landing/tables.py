@@ -70,6 +70,7 @@ def documents_schema(kind: str) -> pa.Schema:
             pa.field("bytes", pa.int32(), nullable=False),
             pa.field("absences", _TEXTS, nullable=False),
             pa.field("rounded", pa.int32(), nullable=False),
+            pa.field("has_unknown", pa.bool_()),  # fields that are not documented; null: landed before this was noted
             *(pa.field(name, pa.int32(), nullable=False) for name in COUNTS[kind]),
             *(pa.field(name, _SUM, nullable=False) for name in SUMS[kind]),
         ]

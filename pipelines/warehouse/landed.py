@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipelines.landing import RawFile
 
 
+_MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
 _OBSERVED = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
 
 
@@ -60,22 +61,22 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
     selects = []
     for kind, paths in documents.items():
         if paths:
-            mine = f"from {_files(paths)} where load_id in (select load_id from noted_loads)"
+            mine = "load_id in (select load_id from noted_loads)"
             selects += [
-                f"select '{kind}' as kind, load_id, id, unnest(absences) as note {mine}",
+                f"select '{kind}' as kind, load_id, id, unnest(absences) as note from {_files(paths)} where {mine}",
                 f"""
                 select '{kind}' as kind, load_id, id, found.key || ':' || found.value as note from (
                     select load_id, id, unnest(map_entries(
                         cast(json_extract(document, '$._unknown') as map(varchar, varchar))
                     )) as found
-                    {mine} and contains(document, '"_unknown":')
+                    from {_named(paths, _MAY_HAVE_UNKNOWN)}
+                    where {mine} and has_unknown is distinct from false and contains(document, '"_unknown":')
                 )
                 """,
             ]
-    columns = inputs.RAW["raw.document_notes"].items()
-    nothing = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns)
     con.execute(
-        "create or replace view raw.document_notes as " + (" union all ".join(selects) or f"select {nothing} limit 0")
+        "create or replace view raw.document_notes as "
+        + (" union all ".join(selects) or _nothing(inputs.RAW["raw.document_notes"]))
     )
 
 
@@ -196,11 +197,18 @@ def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> No
 
 def _observed(paths: Sequence[Path]) -> str:
     """Return a relation of observations; what a file from before a column was added does not have is null."""
-    typed = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
-    nothing = f"select {typed} limit 0"
     if not paths:
-        return f"({nothing})"
-    return f"(({nothing}) union all by name (from {_files(paths, 'union_by_name = true')}))"
+        return f"({_nothing(inputs.OBSERVATION)})"
+    return _named(paths, inputs.OBSERVATION)
+
+
+def _named(paths: Sequence[Path], columns: Mapping[str, str]) -> str:
+    """Return a relation of files by the names of their columns; of `columns`, what a file does not have is null."""
+    return f"(({_nothing(columns)}) union all by name (from {_files(paths, 'union_by_name = true')}))"
+
+
+def _nothing(columns: Mapping[str, str]) -> str:
+    return "select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in columns.items()) + " limit 0"
 
 
 def _files(paths: Sequence[Path], *options: str) -> str:

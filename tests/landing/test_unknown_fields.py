@@ -40,9 +40,10 @@ def test_unknown_fields_are_sealed_and_listed(
     vault: Vault,
 ) -> None:
     """Paths and types stand in the document, values in the vault, by pointer; a number keeps its digits."""
-    land("orders", _strange(order))
-    (row,) = raw("documents", "orders")
+    land("orders", _strange(order), json.dumps(order | {"id": 8}).encode())
+    row, plain = raw("documents", "orders")
     document = json.loads(row["document"])
+    assert (row["has_unknown"], plain["has_unknown"]) == (True, False)
     assert document["_unknown"] == {
         "/channel": "string",
         "/items/*/kcal": "number",

@@ -91,6 +91,7 @@ class World:
                         "bytes": len(text),
                         "absences": each.get("absences", []),
                         "rounded": 0,
+                        "has_unknown": "_unknown" in document,
                         **gate_counts(kind, document),
                         **each.get("gate", {}),
                     }

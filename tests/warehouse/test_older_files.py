@@ -25,3 +25,19 @@ def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) ->
     assert merge_days(world.data, "orders", dt.date(2026, 11, 2)) == 2
     result = world.build(full=True)
     assert (result.rows["audit.loads"], result.rows["core.orders"], result.rows["audit.fetches"]) == (2, 2, 0)
+
+
+def test_a_file_that_does_not_tell_of_unknown_fields_is_searched(world: Any, make_order: Any) -> None:
+    """Beside a newer file and merged with it, the older one's documents are noted like the newer one's."""
+    strange = {"_unknown": {"/a": "string", "/b": "number"}}
+    world.land("orders", [{"id": id_, "document": make_order(id_) | strange} for id_ in (1, 2)])
+    (old,) = raw_files(world.data, "orders").documents
+    pq.write_table(pq.read_table(old.path).drop_columns(["has_unknown"]), old.path)
+    world.land("orders", [{"id": 3, "document": make_order(3)}, {"id": 4, "document": make_order(4) | strange}])
+    notes = "select note, documents, example_ids from audit.load_notes where note like '/%:%' order by all"
+    world.build()
+    noted = world.rows(notes)
+    assert noted == [(note, n, ids) for note in ("/a:string", "/b:number") for n, ids in ((1, [4]), (2, [1, 2]))]
+    assert merge_days(world.data, "orders", dt.date(2026, 11, 2)) == 2
+    world.build(full=True)
+    assert world.rows(notes) == noted
