@@ -323,9 +323,9 @@ def _work(data: Path) -> None:
         with _timed(evidence if is_evidence(check.table) else {}, "evidence"):
             plain["look"](self, check, keys)
 
-    def write(con: Any, release: Any, folder: Any, table: Any, wanted: Any) -> Any:
+    def write(con: Any, release: Any, table: Any, *part: Any) -> Any:
         with _timed(evidence if is_evidence(table.name) else {}, "evidence"):
-            return plain["write"](con, release, folder, table, wanted)
+            return plain["write"](con, release, table, *part)
 
     Making.make, Making.look, parquet._write = make, look, write  # type: ignore[method-assign]  # noqa: SLF001
     with _timed(seconds, "build"):
