@@ -1,44 +1,103 @@
 -- One row per store, business day, sale class and product sold.
 with
 
--- few: counting each order once by a distinct count would cost more than all the rest
+sold as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        product_id,
+        currency, -- a store has one: it adds no rows
+        any_value(name) as name,
+        count(*) as lines,
+        sum(quantity) as units,
+        sum(line_amount) as line_amount,
+        count(line_amount) as lines_valued,
+    from mart.order_lines
+    group by store_id, business_date, sale_class, product_id, currency
+),
+
+-- few: counting each order once, by a distinct count or line by line, would cost more
+-- than all the rest
 repeated as (
     select
-        order_id,
         product_id,
-        min(line_no) as first_line_no,
+        any_value(store_id) as store_id,
+        any_value(business_date) as business_date,
+        any_value(sale_class) as sale_class,
+        any_value(currency) as currency,
+        count(*) - 1 as repeats,
     from mart.order_lines
     group by order_id, product_id
     having count(*) > 1
+),
+
+repeats as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        product_id,
+        currency,
+        sum(repeats) as repeats,
+    from repeated
+    group by store_id, business_date, sale_class, product_id, currency
+),
+
+-- few as well: most products have one name
+renamed as (
+    select product_id
+    from mart.order_lines
+    group by product_id
+    having min(name) <> max(name)
+),
+
+names as (
+    select
+        lines.store_id,
+        lines.business_date,
+        lines.sale_class,
+        lines.product_id,
+        lines.currency,
+        min(lines.name) as first_name,
+        max(lines.name) as last_name,
+    from mart.order_lines as lines
+    semi join renamed on lines.product_id is not distinct from renamed.product_id
+    group by
+        lines.store_id,
+        lines.business_date,
+        lines.sale_class,
+        lines.product_id,
+        lines.currency
 )
 
 select
     -- keys
-    lines.store_id,
-    lines.business_date,
-    lines.sale_class,
-    lines.product_id,
+    sold.store_id,
+    sold.business_date,
+    sold.sale_class,
+    sold.product_id,
     -- what it is
-    max(lines.name) as name_when_ordered,
-    coalesce(min(lines.name) <> max(lines.name), false) as is_named_differently,
+    coalesce(names.last_name, sold.name) as name_when_ordered,
+    coalesce(names.first_name <> names.last_name, false) as is_named_differently,
     -- how much
-    count(*) filter (
-        where repeated.order_id is null or repeated.first_line_no = lines.line_no
-    ) as orders,
-    count(*) as lines,
-    cast(sum(lines.quantity) as decimal(38, 0)) as units,
+    cast(sold.lines - coalesce(repeats.repeats, 0) as bigint) as orders,
+    sold.lines,
+    cast(sold.units as decimal(38, 0)) as units,
     -- money
-    lines.currency,
-    sum(lines.line_amount) as line_amount,
-    count(*) - count(lines.line_amount) as lines_not_valued,
-from mart.order_lines as lines
-left join repeated
-    on lines.order_id = repeated.order_id
-    and lines.product_id is not distinct from repeated.product_id
--- a store has one currency: it adds no rows
-group by
-    lines.store_id,
-    lines.business_date,
-    lines.sale_class,
-    lines.product_id,
-    lines.currency
+    sold.currency,
+    sold.line_amount,
+    sold.lines - sold.lines_valued as lines_not_valued,
+from sold
+left join repeats
+    on sold.store_id is not distinct from repeats.store_id
+    and sold.business_date is not distinct from repeats.business_date
+    and sold.sale_class = repeats.sale_class
+    and sold.product_id is not distinct from repeats.product_id
+    and sold.currency is not distinct from repeats.currency
+left join names
+    on sold.store_id is not distinct from names.store_id
+    and sold.business_date is not distinct from names.business_date
+    and sold.sale_class = names.sale_class
+    and sold.product_id is not distinct from names.product_id
+    and sold.currency is not distinct from names.currency
