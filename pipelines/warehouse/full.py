@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.landed import create_documents, create_notes, create_observations_view, present
 from pipelines.warehouse.making import FINDINGS, Making
-from pipelines.warehouse.session import WHOLE, attached, lay_out, month_of, remember
+from pipelines.warehouse.session import WHOLE, attached_draft, lay_out, month_of, remember, reopen_draft
 from pipelines.warehouse.states import create_states, fold
 from pipelines.warehouse.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.views import STATES
@@ -50,11 +50,11 @@ def rebuild(
     for each in (draft, _log_of(draft)):
         each.unlink(missing_ok=True)
     try:
-        with attached(con, draft, draft=True):
+        with attached_draft(con, draft):
             lay_out(con)
             making = Making(con, full=True)
             _fold(con, raw)
-            _make_all(making, raw, buckets, progress)
+            _make_all(making, draft, raw, buckets, progress)
             making.tally.raise_if_blocked()
             remember(con, memory, _parts(con))
             results = making.results()
@@ -87,7 +87,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
 
 
 def _make_all(
-    making: Making, raw: Mapping[str, RawFiles], buckets: int, progress: Callable[[str, int, int], None]
+    making: Making, draft: Path, raw: Mapping[str, RawFiles], buckets: int, progress: Callable[[str, int, int], None]
 ) -> None:
     con = making.con
     for kind in ("stores", "menus"):
@@ -104,6 +104,8 @@ def _make_all(
         for number, total in _buckets(making, raw if stage == 0 else None, buckets):
             progress("building orders, by bucket" if stage == 0 else "reconciling orders, by bucket", number, total)
             _make_bucket(making, of_orders, now)
+            if number < total:
+                reopen_draft(con, draft)
         making.staged.bucket = "true"
         con.execute("drop table if exists raw.latest_orders")
         whole = [table for table in tables if table.name in below and table.scope != "order"]
