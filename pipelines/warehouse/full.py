@@ -163,7 +163,7 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -
         making.staged.bucket = f"t.order_id between {start} and {last}"
         con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
         if raw:
-            con.execute(f"create or replace table touched.bucket_states as {mine}")
+            con.execute(f"create or replace view touched.bucket_states as {mine}")
             create_documents(con, "orders", paths, "touched.bucket_states")
             create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)

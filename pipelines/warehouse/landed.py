@@ -94,13 +94,13 @@ def create_documents(
     con.execute(f"create or replace table {table} ({spelled})")
     wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
     entity = inputs.ENTITY[kind]
-    missing = _count(con, wanted)
+    missing = total = _count(con, wanted)
     for each in (paths, older):
         if each and missing:
             con.execute(_typed(con, kind, each, wanted))
             _drop_repeats(con, table, entity)
             wanted = f"(from {wanted} as w where not exists (select 1 from {table} as t where t.{entity} = w.id))"
-            missing = _count(con, wanted)
+            missing = total - _count(con, table)
     if missing:
         row = con.execute(f"select min(id) from {wanted}").fetchone()
         raise MissingDocumentError(

@@ -4,45 +4,62 @@ with
 judged as (
     select
         orders.business_date,
+        orders.currency,
         orders.order_id,
         orders.total_price,
-        orders.currency,
-        unnest([
-            {'question': 'sales', 'against': orders.sale_class = 'unmapped'},
-            {'question': 'currency', 'against': orders.currency is null},
-            {'question': 'timezone', 'against': orders.timezone_source = 'setting'},
-            {'question': 'deleted', 'against': orders.is_gone},
-            -- the same day, whichever of the times decides
-            {
-                'question': 'business_day',
-                'against': cast(orders.created_at_local as date)
-                <> cast(coalesce(
-                    orders.requested_time_local,
-                    orders.promised_delivery_time_local
-                ) as date),
-            },
-            {
-                'question': 'total_formula',
-                'against': money.total_residual <> 0,
-            },
-            {
-                'question': 'subtotal_formula',
-                'against': money.subtotal_residual <> 0,
-            },
-            {'question': 'nulls', 'against': len(money.missing_parts) > 0},
-            -- more than the two decimals that most currencies have
-            {
-                'question': 'decimals',
-                'against': orders.total_price % 0.01 <> 0
-                or orders.subtotal_price % 0.01 <> 0
-                or orders.tip % 0.01 <> 0
-                or orders.discount % 0.01 <> 0
-                or orders.loyalty_discount % 0.01 <> 0
-                or orders.delivery_price % 0.01 <> 0,
-            },
-        ], recursive := true),
+        orders.sale_class = 'unmapped' as sales,
+        orders.timezone_source = 'setting' as timezone,
+        orders.is_gone as deleted,
+        -- the same day, whichever of the times decides
+        cast(orders.created_at_local as date)
+        <> cast(coalesce(
+            orders.requested_time_local,
+            orders.promised_delivery_time_local
+        ) as date) as business_day,
+        money.total_residual <> 0 as total_formula,
+        money.subtotal_residual <> 0 as subtotal_formula,
+        len(money.missing_parts) > 0 as nulls,
+        -- more than the two decimals that most currencies have
+        orders.total_price % 0.01 <> 0
+        or orders.subtotal_price % 0.01 <> 0
+        or orders.tip % 0.01 <> 0
+        or orders.discount % 0.01 <> 0
+        or orders.loyalty_discount % 0.01 <> 0
+        or orders.delivery_price % 0.01 <> 0 as decimals,
     from mart.orders as orders
     inner join mart.order_reconciliation as money on orders.order_id = money.order_id
+),
+
+-- most orders of a day give the same answers: they are told apart after they are counted
+alike as (
+    select
+        * exclude (order_id, total_price),
+        count(*) as orders,
+        sum(total_price) as total_price,
+        min(order_id, 3) as example_ids,
+    from judged
+    group by all
+),
+
+answers as (
+    select
+        business_date,
+        currency,
+        orders,
+        total_price,
+        example_ids,
+        unnest([
+            {'question': 'sales', 'against': sales},
+            {'question': 'currency', 'against': currency is null},
+            {'question': 'timezone', 'against': timezone},
+            {'question': 'deleted', 'against': deleted},
+            {'question': 'business_day', 'against': business_day},
+            {'question': 'total_formula', 'against': total_formula},
+            {'question': 'subtotal_formula', 'against': subtotal_formula},
+            {'question': 'nulls', 'against': nulls},
+            {'question': 'decimals', 'against': decimals},
+        ], recursive := true),
+    from alike
 )
 
 select
@@ -52,9 +69,9 @@ select
     against as is_against,
     currency,
     -- how much
-    count(*) as orders,
+    cast(sum(orders) as bigint) as orders,
     sum(total_price) as total_price,
-    list_sort(min(order_id, 3)) as example_ids,
-from judged
+    list_sort(flatten(list(example_ids)))[:3] as example_ids,
+from answers
 where against is not null
 group by business_date, question, against, currency

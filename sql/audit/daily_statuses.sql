@@ -1,13 +1,22 @@
 -- One row per business day, order status and currency: what orders with it look like.
 with
 
+-- times without a zone, in UTC: DuckDB reckons with them a hundred times as fast
+times as (
+    select
+        *,
+        make_timestamp(epoch_us(created_at)) as created_utc,
+        make_timestamp(epoch_us(last_checked_at)) as checked_utc,
+    from mart.orders
+),
+
 orders as (
     select
         business_date,
         status,
         currency,
         -- whole hours, so that the middle one is one that was measured
-        date_diff('hour', created_at, last_checked_at) as age_hours,
+        date_diff('hour', created_utc, checked_utc) as age_hours,
         any_value(nullif(sale_class, 'gone')) as sale_class, -- a status has one
         count(*) as orders,
         count(*) filter (where is_gone) as gone_count,
@@ -17,9 +26,9 @@ orders as (
         sum(total_price) as total_price,
         min(created_at) as first_created_at,
         max(created_at) as last_created_at,
-        count(*) filter (where last_checked_at >= created_at + interval 7 day)
+        count(*) filter (where checked_utc >= created_utc + interval 7 day)
             as week_old_count,
-    from mart.orders
+    from times
     group by business_date, status, currency, age_hours
 )
 

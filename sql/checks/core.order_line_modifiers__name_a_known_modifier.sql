@@ -34,6 +34,14 @@ unseen as (
     anti join comparable on stores.store_id = comparable.store_id
 ),
 
+-- where ids are global, what is on a menu needs no further look
+named as (
+    select modifiers.modifier_id,
+    from core.modifiers as modifiers
+    cross join raw.settings as settings
+    where settings.menus_product_ids = 'global'
+),
+
 ordered as (
     select
         sold.order_id,
@@ -44,6 +52,7 @@ ordered as (
         settings.menus_product_ids = 'per_menu'
         and orders.store_id is null as is_storeless,
     from core.order_line_modifiers as sold
+    anti join named on sold.modifier_id = named.modifier_id
     inner join core.orders as orders on sold.order_id = orders.order_id
     cross join raw.settings as settings
     anti join unseen on orders.store_id = unseen.store_id

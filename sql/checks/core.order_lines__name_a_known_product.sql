@@ -34,6 +34,14 @@ unseen as (
     anti join comparable on stores.store_id = comparable.store_id
 ),
 
+-- where ids are global, what is on a menu needs no further look
+named as (
+    select products.product_id,
+    from core.products as products
+    cross join raw.settings as settings
+    where settings.menus_product_ids = 'global'
+),
+
 ordered as (
     select
         lines.order_id,
@@ -43,6 +51,7 @@ ordered as (
         settings.menus_product_ids = 'per_menu'
         and orders.store_id is null as is_storeless,
     from core.order_lines as lines
+    anti join named on lines.product_id = named.product_id
     inner join core.orders as orders on lines.order_id = orders.order_id
     cross join raw.settings as settings
     anti join unseen on orders.store_id = unseen.store_id
