@@ -155,7 +155,7 @@ def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schem
     seen: _Schema = {name: row[name] for name in figures if row[name] is not None}
     for name in ("least", "greatest"):
         if row[name] is not None:
-            seen[name] = f"{row[name]:f}"
+            seen[name] = int(row[name]) if schema["type"] == "integer" else f"{row[name]:f}"
     for name in ("earliest", "latest", "first_seen_at", "last_seen_at"):
         if row[name] is not None:
             seen[name] = row[name].isoformat()

@@ -44,6 +44,11 @@ def test_what_was_observed_is_marked_and_counted(document: Any, published: Place
     nulls = published.all("select documents_null from audit.field_profile where path = '/promised_pick_up_time'")
     assert (pick_up["type"], pick_up["x-observed"]["documents_null"]) == (["string", "null"], nulls[0][0])
     assert order["total_price"]["type"] == "number"
+    bounds = published.all(
+        "select least, greatest from audit.field_profile where kind = 'orders' and path = '/store_id'"
+    )
+    shown = order["store_id"]["x-observed"]
+    assert [(repr(shown["least"]), repr(shown["greatest"]))] == [(str(int(a)), str(int(b))) for a, b in bounds]
     store = document["components"]["schemas"]["Store"]["properties"]
     unknown = published.all("select path from audit.field_profile where kind = 'stores' and not is_documented")
     assert {path[1:] for (path,) in unknown if path.count("/") == 1} <= store.keys()
