@@ -4,7 +4,8 @@
 -- vault holds whether it is there and not empty: h/ a text, g/ a number
 with
 
-orders as (
+-- joined four times where it lies: keeping the rows first takes longer than all the joins
+orders as not materialized (
     select
         business_date,
         order_id,
@@ -97,6 +98,8 @@ of_orders as (
             'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
+                    when typeof(columns('/')) = 'BIGINT'
+                        then if(columns('/') is null, null, 0)
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
                     when columns('/') % 0.01 = 0 then 2
@@ -123,6 +126,8 @@ of_lines as (
             'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
+                    when typeof(columns('/')) = 'BIGINT'
+                        then if(columns('/') is null, null, 0)
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
                     when columns('/') % 0.01 = 0 then 2
@@ -149,6 +154,8 @@ of_modifiers as (
             'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
+                    when typeof(columns('/')) = 'BIGINT'
+                        then if(columns('/') is null, null, 0)
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
                     when columns('/') % 0.01 = 0 then 2
@@ -175,6 +182,8 @@ of_deliveries as (
             'zeros': count(if(columns('/') = 0, 1, null)),
             'decimals': max(
                 case
+                    when typeof(columns('/')) = 'BIGINT'
+                        then if(columns('/') is null, null, 0)
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
                     when columns('/') % 0.01 = 0 then 2
