@@ -32,28 +32,45 @@ contents as (
     group by order_id
 ),
 
--- Money wider than a part: sums of 14-digit amounts must not overflow. A part that the
--- rule does not count may be missing.
+-- Sums start wider than a part: those of 14-digit amounts must not overflow. A part that
+-- the rule does not count may be missing.
 parts as (
     select
         orders.order_id,
-        cast(orders.subtotal_price as decimal(38, 4)) as subtotal,
-        cast(orders.delivery_price as decimal(38, 4)) as delivery,
-        cast(orders.tip as decimal(38, 4)) as tip,
-        cast(orders.discount as decimal(38, 4)) as discount,
-        cast(orders.loyalty_discount as decimal(38, 4)) as loyalty,
-        cast(orders.total_price as decimal(38, 4)) as total,
+        orders.store_id,
+        orders.business_date,
+        orders.sale_class,
+        orders.currency,
+        orders.subtotal_price,
+        orders.delivery_price,
+        orders.tip,
+        orders.discount,
+        orders.loyalty_discount,
+        orders.total_price,
         in_force.subtotal_rule,
         in_force.total_rule,
         contents.order_id is not null as has_lines,
         contents.line_amount as line_amount,
         if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
-        totals.signs,
-        case totals.subtotal_sign when 1 then subtotal when 0 then 0 when -1 then -subtotal end
-            + case totals.delivery_sign when 1 then delivery when 0 then 0 when -1 then -delivery end
+        cast(
+            case totals.subtotal_sign
+                when 1 then subtotal_price
+                when 0 then 0
+                when -1 then -subtotal_price
+            end as decimal(38, 4)
+        )
+            + case totals.delivery_sign
+                when 1 then delivery_price
+                when 0 then 0
+                when -1 then -delivery_price
+            end
             + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
             + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
-            + case totals.loyalty_sign when 1 then loyalty when 0 then 0 when -1 then -loyalty end as exact_total,
+            + case totals.loyalty_sign
+                when 1 then loyalty_discount
+                when 0 then 0
+                when -1 then -loyalty_discount
+            end as exact_total,
         line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
         totals.kept as total_kept,
         totals.unit as total_unit,
@@ -95,7 +112,22 @@ rounded as (
 
 compared as (
     select
-        * exclude (exact_total, exact_subtotal),
+        order_id,
+        store_id,
+        business_date,
+        sale_class,
+        currency,
+        subtotal_price,
+        delivery_price,
+        tip,
+        discount,
+        loyalty_discount,
+        total_price,
+        subtotal_rule,
+        total_rule,
+        has_lines,
+        line_amount,
+        line_sum is not null as has_line_sum,
         if(
             is_total_half_even
             and abs(exact_total - total_up) * 2 = total_unit
@@ -110,8 +142,8 @@ compared as (
             subtotal_up - sign(exact_subtotal) * subtotal_unit,
             subtotal_up
         ) as formula_subtotal,
-        total - formula_total as total_residual,
-        subtotal - formula_subtotal as subtotal_residual,
+        total_price - formula_total as total_residual,
+        subtotal_price - formula_subtotal as subtotal_residual,
     from rounded
 ),
 
@@ -119,14 +151,14 @@ breaks as (
     select
         order_id,
         'total' as part,
-        total as stated,
+        cast(total_price as decimal(38, 4)) as stated,
         formula_total as expected,
         total_residual as residual,
-        delivery,
+        delivery_price as delivery,
         tip,
         discount,
-        loyalty,
-        signs,
+        loyalty_discount as loyalty,
+        total_rule as rule,
     from compared
     where total_residual <> 0
 
@@ -135,14 +167,14 @@ breaks as (
     select
         order_id,
         'subtotal' as part,
-        subtotal as stated,
+        cast(subtotal_price as decimal(38, 4)) as stated,
         formula_subtotal as expected,
         subtotal_residual as residual,
-        delivery,
+        delivery_price,
         tip,
         discount,
-        loyalty,
-        null as signs,
+        loyalty_discount,
+        subtotal_rule,
     from compared
     where subtotal_residual <> 0
 ),
@@ -224,6 +256,7 @@ explained as (
     left join broken_lines
         on breaks.order_id = broken_lines.order_id
         and breaks.part = broken_lines.part
+    inner join rules on breaks.part = rules.part and breaks.rule = rules.rule
 ),
 
 causes as (
@@ -238,22 +271,22 @@ causes as (
 
 select
     -- keys
-    orders.order_id,
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
+    compared.order_id,
+    compared.store_id,
+    compared.business_date,
+    compared.sale_class,
     -- money as sent
-    orders.currency,
-    orders.subtotal_price,
-    orders.delivery_price,
-    orders.tip,
-    orders.discount,
-    orders.loyalty_discount,
-    orders.total_price,
+    compared.currency,
+    compared.subtotal_price,
+    compared.delivery_price,
+    compared.tip,
+    compared.discount,
+    compared.loyalty_discount,
+    compared.total_price,
     -- the lines
     compared.line_amount,
     -- a subtotal that is not stated, and lines without an amount, add nothing here
-    coalesce(compared.subtotal, 0) - coalesce(compared.line_amount, 0)
+    coalesce(compared.subtotal_price, 0) - coalesce(compared.line_amount, 0)
         as unallocated_amount,
     compared.subtotal_rule,
     compared.formula_subtotal,
@@ -266,20 +299,20 @@ select
     causes.total_cause,
     -- the answer
     if(
-        orders.subtotal_price is null
-        or orders.delivery_price is null
-        or orders.tip is null
-        or orders.discount is null
-        or orders.loyalty_discount is null
-        or orders.total_price is null,
+        compared.subtotal_price is null
+        or compared.delivery_price is null
+        or compared.tip is null
+        or compared.discount is null
+        or compared.loyalty_discount is null
+        or compared.total_price is null,
         list_filter(
             [
-                if(orders.subtotal_price is null, 'subtotal_price', null),
-                if(orders.delivery_price is null, 'delivery_price', null),
-                if(orders.tip is null, 'tip', null),
-                if(orders.discount is null, 'discount', null),
-                if(orders.loyalty_discount is null, 'loyalty_discount', null),
-                if(orders.total_price is null, 'total_price', null),
+                if(compared.subtotal_price is null, 'subtotal_price', null),
+                if(compared.delivery_price is null, 'delivery_price', null),
+                if(compared.tip is null, 'tip', null),
+                if(compared.discount is null, 'discount', null),
+                if(compared.loyalty_discount is null, 'loyalty_discount', null),
+                if(compared.total_price is null, 'total_price', null),
             ],
             lambda part: part is not null
         ),
@@ -305,14 +338,13 @@ select
                 when subtotal_residual is not null then null
                 when compared.subtotal_rule is null
                     then 'lines: no subtotal rule is in force'
-                when orders.subtotal_price is null then 'lines: no subtotal is stated'
+                when compared.subtotal_price is null then 'lines: no subtotal is stated'
                 when not compared.has_lines then 'lines: there are none'
-                when compared.line_sum is null then 'lines: one has no amount'
+                when not compared.has_line_sum then 'lines: one has no amount'
                 else 'lines: no discount is stated'
             end
         ),
         ''
     ) as reason,
-from mart.orders as orders
-inner join compared on orders.order_id = compared.order_id
-left join causes on orders.order_id = causes.order_id
+from compared
+left join causes on compared.order_id = causes.order_id
