@@ -1,9 +1,10 @@
 -- One row per business day, store, platform, dispatch method, part of the price, and
--- whether priced modifiers of other actions than add are in it: what each form leaves over.
+-- whether priced modifiers of other actions than add are in it: what forms leave over.
 --
--- Exact amounts before any rounding, in lists with one for each form_no of
--- audit.formula_rules; where every priced modifier is added, forms that differ by other
--- actions alone leave the same over, and only the first five of every 13 are kept.
+-- Exact amounts before any rounding: sums of what forms are made of, and the largest
+-- difference for each form_no of audit.formula_rules; where every priced modifier is
+-- added, forms that differ by other actions alone leave the same over, and only the first
+-- five of every 13 are kept.
 with
 
 offs as (
@@ -18,14 +19,10 @@ offs as (
         sums.add_per_unit,
         sums.add_own,
         sums.add_once,
-        sums.add_own_per_unit + sums.other_own_per_unit as own_per_unit,
-        sums.add_per_unit + sums.other_per_unit as per_unit,
-        sums.add_own + sums.other_own as own,
-        sums.add_once + sums.other_once as once,
-        sums.add_own_per_unit - sums.other_own_per_unit as less_own_per_unit,
-        sums.add_per_unit - sums.other_per_unit as less_per_unit,
-        sums.add_own - sums.other_own as less_own,
-        sums.add_once - sums.other_once as less_once,
+        sums.other_own_per_unit,
+        sums.other_per_unit,
+        sums.other_own,
+        sums.other_once,
         sums.subtotal - sums.price_by_quantity as by_quantity_off,
         sums.subtotal - sums.price_once as once_off,
         by_quantity_off + sums.discount as by_quantity_after_off,
@@ -49,39 +46,51 @@ plain_cells as (
             sum(once_off),
             sum(by_quantity_after_off),
             sum(once_after_off),
-        ] as off_sums,
-        [
-            cast(0 as decimal(38, 4)),
-            sum(own_per_unit),
-            sum(per_unit),
-            sum(own),
-            sum(once),
-        ] as modifier_sums,
+            sum(add_own_per_unit),
+            sum(add_per_unit),
+            sum(add_own),
+            sum(add_once),
+        ] as sums,
         [
             max(abs(by_quantity_off)),
-            max(abs(by_quantity_off - own_per_unit)),
-            max(abs(by_quantity_off - per_unit)),
-            max(abs(by_quantity_off - own)),
-            max(abs(by_quantity_off - once)),
+            max(abs(by_quantity_off - add_own_per_unit)),
+            max(abs(by_quantity_off - add_per_unit)),
+            max(abs(by_quantity_off - add_own)),
+            max(abs(by_quantity_off - add_once)),
             max(abs(once_off)),
-            max(abs(once_off - own_per_unit)),
-            max(abs(once_off - per_unit)),
-            max(abs(once_off - own)),
-            max(abs(once_off - once)),
+            max(abs(once_off - add_own_per_unit)),
+            max(abs(once_off - add_per_unit)),
+            max(abs(once_off - add_own)),
+            max(abs(once_off - add_once)),
             max(abs(by_quantity_after_off)),
-            max(abs(by_quantity_after_off - own_per_unit)),
-            max(abs(by_quantity_after_off - per_unit)),
-            max(abs(by_quantity_after_off - own)),
-            max(abs(by_quantity_after_off - once)),
+            max(abs(by_quantity_after_off - add_own_per_unit)),
+            max(abs(by_quantity_after_off - add_per_unit)),
+            max(abs(by_quantity_after_off - add_own)),
+            max(abs(by_quantity_after_off - add_once)),
             max(abs(once_after_off)),
-            max(abs(once_after_off - own_per_unit)),
-            max(abs(once_after_off - per_unit)),
-            max(abs(once_after_off - own)),
-            max(abs(once_after_off - once)),
+            max(abs(once_after_off - add_own_per_unit)),
+            max(abs(once_after_off - add_per_unit)),
+            max(abs(once_after_off - add_own)),
+            max(abs(once_after_off - add_once)),
         ] as largest,
     from offs
     where not has_other
     group by business_date, store_id, platform, dispatch_method
+),
+
+others as (
+    select
+        *,
+        add_own_per_unit + other_own_per_unit as own_per_unit,
+        add_per_unit + other_per_unit as per_unit,
+        add_own + other_own as own,
+        add_once + other_once as once,
+        add_own_per_unit - other_own_per_unit as less_own_per_unit,
+        add_per_unit - other_per_unit as less_per_unit,
+        add_own - other_own as less_own,
+        add_once - other_once as less_once,
+    from offs
+    where has_other
 ),
 
 other_cells as (
@@ -99,9 +108,6 @@ other_cells as (
             sum(once_off),
             sum(by_quantity_after_off),
             sum(once_after_off),
-        ] as off_sums,
-        [
-            cast(0 as decimal(38, 4)),
             sum(own_per_unit),
             sum(per_unit),
             sum(own),
@@ -114,7 +120,7 @@ other_cells as (
             sum(less_per_unit),
             sum(less_own),
             sum(less_once),
-        ] as modifier_sums,
+        ] as sums,
         [
             max(abs(by_quantity_off)),
             max(abs(by_quantity_off - own_per_unit)),
@@ -169,8 +175,7 @@ other_cells as (
             max(abs(once_after_off - less_own)),
             max(abs(once_after_off - less_once)),
         ] as largest,
-    from offs
-    where has_other
+    from others
     group by business_date, store_id, platform, dispatch_method
 ),
 
@@ -215,12 +220,14 @@ total_cells as (
         count(*) as orders,
         min(currency) as currency,
         min(currency) <> max(currency) as has_currencies,
-        sum(total_off) as off,
-        sum(subtotal) as subtotals,
-        sum(delivery) as deliveries,
-        sum(tip) as tips,
-        sum(discount) as discounts,
-        sum(loyalty) as loyalties,
+        [
+            sum(total_off),
+            sum(subtotal),
+            sum(delivery),
+            sum(tip),
+            sum(discount),
+            sum(loyalty),
+        ] as sums,
         [
             max(abs(total_off)),
             max(abs(total_off + delivery)),
@@ -253,13 +260,8 @@ select
     -- money
     nullif(currency, '') as currency,
     has_currencies,
-    flatten(
-        list_transform(
-            off_sums,
-            lambda off: list_transform(modifier_sums, lambda modifiers: off - modifiers)
-        )
-    ) as residuals,
-    cast(largest as decimal(38, 4)[]) as largest,
+    sums,
+    cast(largest as decimal(18, 4)[]) as largest,
 from subtotal_cells
 
 union all
@@ -274,22 +276,8 @@ select
     orders,
     nullif(currency, '') as currency,
     has_currencies,
-    [
-        off,
-        off + deliveries,
-        off + 2 * deliveries,
-        off + tips,
-        off + 2 * tips,
-        off - discounts,
-        off - 2 * discounts,
-        off - loyalties,
-        off - 2 * loyalties,
-        off - discounts - loyalties,
-        off + deliveries + tips,
-        off + subtotals,
-        off + 2 * subtotals,
-    ] as residuals,
-    cast(largest as decimal(38, 4)[]) as largest,
+    sums,
+    cast(largest as decimal(18, 4)[]) as largest,
 from total_cells
 -- wide rows: where those of a month lie together, adding it up need not read the others
 order by business_date, part

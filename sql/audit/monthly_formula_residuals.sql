@@ -1,5 +1,7 @@
 -- One row per month of business days, store, platform, dispatch method, part of the price,
 -- and whether priced modifiers of other actions than add are in it: what each form leaves over.
+--
+-- Days are added up before the forms are worked out: they are made of fewer sums.
 with
 
 days as (
@@ -30,8 +32,8 @@ counted as (
 spread as (
     select
         counted.cell_no,
-        generate_subscripts(days.residuals, 1) as place,
-        unnest(days.residuals) as residual,
+        generate_subscripts(days.largest, 1) as place,
+        unnest(days.sums) as amount, -- fewer: null at the places after the last
         unnest(days.largest) as largest,
     from days
     inner join counted
@@ -47,8 +49,8 @@ added as (
     select
         cell_no,
         place,
-        sum(residual) as residual,
-        max(largest) as largest,
+        cast(sum(amount) as decimal(38, 4)) as amount,
+        cast(max(largest) as decimal(38, 4)) as largest,
     from spread
     group by cell_no, place
 ),
@@ -56,10 +58,23 @@ added as (
 listed as (
     select
         cell_no,
-        list(cast(residual as decimal(38, 4)) order by place) as residuals,
+        list(amount order by place) filter (where amount is not null) as sums,
         list(largest order by place) as largest,
     from added
     group by cell_no
+),
+
+named as (
+    select
+        *,
+        -- of a total
+        sums[1] as off,
+        sums[2] as subtotal,
+        sums[3] as delivery,
+        sums[4] as tip,
+        sums[5] as discount,
+        sums[6] as loyalty,
+    from listed
 )
 
 select
@@ -75,7 +90,30 @@ select
     -- money
     nullif(counted.currency, '') as currency,
     counted.has_currencies,
-    listed.residuals,
-    listed.largest,
+    case counted.part
+        when 'subtotal' then flatten(
+            list_transform(
+                named.sums[1:4],
+                lambda off: [off]
+                || list_transform(named.sums[5:], lambda modifiers: off - modifiers)
+            )
+        )
+        when 'total' then [
+            off,
+            off + delivery,
+            off + 2 * delivery,
+            off + tip,
+            off + 2 * tip,
+            off - discount,
+            off - 2 * discount,
+            off - loyalty,
+            off - 2 * loyalty,
+            off - discount - loyalty,
+            off + delivery + tip,
+            off + subtotal,
+            off + 2 * subtotal,
+        ]
+    end as residuals,
+    named.largest,
 from counted
-inner join listed on counted.cell_no = listed.cell_no
+inner join named on counted.cell_no = named.cell_no

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 
-def _day(day: str | None, value: str | None, residuals: list[str], largest: list[str], **others: Any) -> dict[str, Any]:
+def _day(day: str | None, value: str | None, sums: list[str], largest: list[str], **others: Any) -> dict[str, Any]:
     return {
         "business_date": day,
         "platform": value,
@@ -23,7 +23,7 @@ def _day(day: str | None, value: str | None, residuals: list[str], largest: list
         "orders": 2,
         "currency": "EUR",
         "has_currencies": False,
-        "residuals": residuals,
+        "sums": sums,
         "largest": largest,
         **others,
     }
@@ -36,16 +36,16 @@ def test_days_add_up_to_months(run_table: Run) -> None:
         "audit.monthly_formula_residuals",
         {
             "audit.formula_residuals": [
-                _day("2026-10-01", "web", ["0.10", "1"], ["0.10", "2"]),
-                _day("2026-10-31", "web", ["0.20", "-3"], ["0.20", "1"]),
-                _day("2026-11-01", "web", ["5", "6"], ["5", "6"]),
-                _day("2026-11-02", None, ["7", "8"], ["7", "8"]),
-                _day(None, "web", ["0", "9"], ["0", "9"]),
+                _day("2026-10-01", "web", ["0.10", "30", "3"], ["0.10", "2", "1"]),
+                _day("2026-10-31", "web", ["0.20", "40", "4"], ["0.20", "1", "5"]),
+                _day("2026-11-01", "web", ["5", "0", "6"], ["5", "6", "7"]),
+                _day("2026-11-02", None, ["7", "0", "8"], ["7", "8", "9"]),
+                _day(None, "web", ["0", "0", "9"], ["0", "9", "1"]),
             ],
         },
     )
     told = [
-        (row["business_month"], row["platform"], row["orders"], row["residuals"], row["largest"])
+        (row["business_month"], row["platform"], row["orders"], row["residuals"][:3], row["largest"])
         for row in sorted(rows, key=lambda row: (str(row["business_month"]), str(row["platform"])))
     ]
 
@@ -53,11 +53,33 @@ def test_days_add_up_to_months(run_table: Run) -> None:
         return [Decimal(text) for text in texts]
 
     assert told == [
-        (dt.date(2026, 10, 1), "web", 4, amounts("0.3", "-2"), amounts("0.2", "2")),
-        (dt.date(2026, 11, 1), None, 2, amounts("7", "8"), amounts("7", "8")),
-        (dt.date(2026, 11, 1), "web", 2, amounts("5", "6"), amounts("5", "6")),
-        (None, "web", 2, amounts("0", "9"), amounts("0", "9")),
+        (dt.date(2026, 10, 1), "web", 4, amounts("0.3", "7.3", "14.3"), amounts("0.2", "2", "5")),
+        (dt.date(2026, 11, 1), None, 2, amounts("7", "15", "23"), amounts("7", "8", "9")),
+        (dt.date(2026, 11, 1), "web", 2, amounts("5", "11", "17"), amounts("5", "6", "7")),
+        (None, "web", 2, amounts("0", "9", "18"), amounts("0", "9", "1")),
     ]
+
+
+@pytest.mark.duckdb2
+def test_forms_are_worked_out_of_sums(run_table: Run) -> None:
+    """A form of the total leaves over what the parts that it counts otherwise change; one of the subtotal, modifiers."""
+    (total,) = run_table(
+        "audit.monthly_formula_residuals",
+        {"audit.formula_residuals": [_day("2026-10-01", "web", ["1", "1000", "10", "20", "300", "4"], ["0"] * 13)]},
+    )
+    assert total["residuals"] == [
+        Decimal(text)
+        for text in ("1", "11", "21", "21", "41", "-299", "-599", "-3", "-7", "-303", "31", "1001", "2001")
+    ]
+    (subtotal,) = run_table(
+        "audit.monthly_formula_residuals",
+        {
+            "audit.formula_residuals": [
+                _day("2026-10-01", "web", ["1", "2", "3", "4", "40", "30", "20", "10"], ["0"] * 20, part="subtotal")
+            ],
+        },
+    )
+    assert subtotal["residuals"] == [off - modifiers for off in (1, 2, 3, 4) for modifiers in (0, 40, 30, 20, 10)]
 
 
 @pytest.mark.duckdb2

@@ -45,6 +45,7 @@ Day = Annotated[pd.ArrowDtype, pa.date32()]
 Flag = Annotated[pd.ArrowDtype, pa.bool_()]
 Share = Annotated[pd.ArrowDtype, pa.float64()]
 Ids = Annotated[pd.ArrowDtype, pa.list_(pa.int64())]
+Moneys = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(18, 4))]
 Amounts = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(38, 4))]
 Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
 
@@ -61,6 +62,7 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.bool_(): "BOOLEAN",
     pa.float64(): "DOUBLE",
     pa.list_(pa.int64()): "BIGINT[]",
+    pa.list_(pa.decimal128(18, 4)): "DECIMAL(18,4)[]",
     pa.list_(pa.decimal128(38, 4)): "DECIMAL(38,4)[]",
     pa.list_(pa.string()): "VARCHAR[]",
 }

@@ -10,6 +10,7 @@ from pipelines.warehouse.contracts.contract import (
     Id,
     Ids,
     Money,
+    Moneys,
     SmallMoney,
     Text,
     column,
@@ -195,8 +196,15 @@ class FormulaResiduals(
     orders: Count = column("How many orders.", ge=1)
     currency: Text = column(_ONE_CURRENCY, nullable=True)
     has_currencies: Flag = column(_CURRENCIES)
-    residuals: Amounts = column(_RESIDUALS)
-    largest: Amounts = column(_LARGEST)
+    sums: Amounts = column(
+        "What residuals are made of, summed. Of the subtotal: the stated one less price x quantity, less prices alone, "
+        "each once more before the discount; then the modifiers as forms 2 to 5 count them, with has_other as forms 2 "
+        "to 13 do. Of the total: the stated one less that of form 1; subtotal, delivery charge, tip, both discounts."
+    )
+    largest: Moneys = column(
+        "The largest difference of each form from the stated price, without its sign; one for each form_no, as in "
+        "audit.monthly_formula_residuals."
+    )
 
 
 class MonthlyFormulaResiduals(
