@@ -62,7 +62,7 @@ def test_days_add_up_to_months(run_table: Run) -> None:
 
 @pytest.mark.duckdb2
 def test_forms_are_worked_out_of_sums(run_table: Run) -> None:
-    """A form of the total leaves over what the parts that it counts otherwise change; one of the subtotal, modifiers."""
+    """Forms of the total leave over what the parts that they count otherwise change; of the subtotal, modifiers."""
     (total,) = run_table(
         "audit.monthly_formula_residuals",
         {"audit.formula_residuals": [_day("2026-10-01", "web", ["1", "1000", "10", "20", "300", "4"], ["0"] * 13)]},
