@@ -9,7 +9,6 @@ select
         else 'differs'
     end as detail,
 from core.order_lines as core_lines
-left join mart.orders as orders on core_lines.order_id = orders.order_id
 full join mart.order_lines as mart_lines
     on core_lines.order_id = mart_lines.order_id
     and core_lines.line_no = mart_lines.line_no
@@ -18,7 +17,17 @@ where
     or mart_lines.order_id is null
     or core_lines.product_id is distinct from mart_lines.product_id
     or core_lines.quantity is distinct from mart_lines.quantity
-    or orders.store_id is distinct from mart_lines.store_id
-    or orders.business_date is distinct from mart_lines.business_date
-    or orders.sale_class is distinct from mart_lines.sale_class
-    or orders.currency is distinct from mart_lines.currency
+
+union -- not all: a line that differs both ways is one
+
+select
+    lines.order_id as entity_id,
+    'line ' || lines.line_no as place,
+    'differs' as detail,
+from mart.order_lines as lines
+left join mart.orders as orders on lines.order_id = orders.order_id
+where
+    orders.store_id is distinct from lines.store_id
+    or orders.business_date is distinct from lines.business_date
+    or orders.sale_class is distinct from lines.sale_class
+    or orders.currency is distinct from lines.currency

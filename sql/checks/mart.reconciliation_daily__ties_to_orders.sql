@@ -3,7 +3,7 @@
 with
 
 -- coalesce: what no order states or what is not known adds nothing on either side
-both_sides as (
+days as (
     select
         store_id,
         business_date,
@@ -35,9 +35,9 @@ both_sides as (
             coalesce(total_residual_size, 0),
         ] as amounts,
     from mart.reconciliation_daily
+),
 
-    union all
-
+added as (
     select
         store_id,
         business_date,
@@ -70,22 +70,19 @@ both_sides as (
         ] as amounts,
     from mart.order_reconciliation
     group by store_id, business_date, sale_class, currency
-),
-
-differences as (
-    select
-        store_id,
-        business_date,
-        sale_class,
-        count(*) <> 2 or count(distinct (currency, counts, amounts)) <> 1 as is_off,
-        max(amounts[10]) - min(amounts[10]) as subtotal_residual,
-    from both_sides
-    group by store_id, business_date, sale_class
 )
 
 select
-    store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
-    subtotal_residual as residual,
-from differences
-where is_off
+    coalesce(days.store_id, added.store_id) as entity_id,
+    coalesce(cast(coalesce(days.business_date, added.business_date) as varchar), 'no day')
+        || ', ' || coalesce(days.sale_class, added.sale_class) as place,
+    abs(days.amounts[10] - added.amounts[10]) as residual,
+from days
+full join added
+    on days.store_id is not distinct from added.store_id
+    and days.business_date is not distinct from added.business_date
+    and days.sale_class = added.sale_class
+where
+    days.currency is distinct from added.currency
+    or days.counts is distinct from added.counts
+    or days.amounts is distinct from added.amounts
