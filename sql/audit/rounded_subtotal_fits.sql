@@ -10,7 +10,8 @@ with
 -- Which units the stated amounts are whole in, before and after the discount: bit kept.
 sums as (
     select
-        * exclude (tells, fits),
+        * exclude (tells, fits, lines),
+        cast(lines as decimal(9, 0)) as lines, -- narrow: its products keep to 18 digits
         fits as plain_fits,
         tells & 31 as line_tells,
         tells >> 6 as decimals,
