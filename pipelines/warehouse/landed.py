@@ -67,10 +67,14 @@ def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequenc
                 f"""
                 select '{kind}' as kind, load_id, id, found.key || ':' || found.value as note from (
                     select load_id, id, unnest(map_entries(
-                        cast(json_extract(document, '$._unknown') as map(varchar, varchar))
+                        if(
+                            contains(document, '"_unknown":'), -- in the select: among filters it may come first
+                            cast(json_extract(document, '$._unknown') as map(varchar, varchar)),
+                            null
+                        )
                     )) as found
                     from {_named(paths, _MAY_HAVE_UNKNOWN)}
-                    where {mine} and has_unknown is distinct from false and contains(document, '"_unknown":')
+                    where {mine} and has_unknown is distinct from false
                 )
                 """,
             ]
