@@ -14,16 +14,31 @@ lists as (
     from (select distinct part, fits from audit.formula_scopes) as distinct_fits
 ),
 
+-- Numbered: adding up by one number is several times faster than by texts.
+scopes as (
+    select
+        row_number() over () as scope_no,
+        scope,
+        scope_value,
+        part,
+        cast(sum(orders) as bigint) as orders,
+    from audit.formula_scopes
+    group by scope, scope_value, part
+),
+
 patterns as (
     select
-        scopes.scope,
-        scopes.scope_value,
+        scopes.scope_no,
         scopes.part,
-        scopes.tells,
+        patterns.tells,
         lists.list_no,
-        scopes.orders,
-    from audit.formula_scopes as scopes
-    inner join lists on scopes.part = lists.part and scopes.fits = lists.fits
+        patterns.orders,
+    from audit.formula_scopes as patterns
+    inner join lists on patterns.part = lists.part and patterns.fits = lists.fits
+    inner join scopes
+        on patterns.scope = scopes.scope
+        and patterns.scope_value is not distinct from scopes.scope_value
+        and patterns.part = scopes.part
 ),
 
 forms as (
@@ -47,16 +62,6 @@ form_pairs as (
     inner join forms as b on a.part = b.part
 ),
 
-tested as (
-    select
-        scope,
-        scope_value,
-        part,
-        sum(orders) as orders,
-    from patterns
-    group by scope, scope_value, part
-),
-
 masks as (
     select
         list_no,
@@ -78,38 +83,25 @@ fitting as (
 
 counted as (
     select
-        patterns.scope,
-        patterns.scope_value,
-        patterns.part,
+        patterns.scope_no,
         fitting.form_no,
         fitting.rounding_no,
         sum(patterns.orders) as fits,
     from fitting
     inner join patterns on fitting.list_no = patterns.list_no
-    group by
-        patterns.scope,
-        patterns.scope_value,
-        patterns.part,
-        fitting.form_no,
-        fitting.rounding_no
+    group by patterns.scope_no, fitting.form_no, fitting.rounding_no
 ),
 
 leaders as (
     select
-        tested.scope,
-        tested.scope_value,
-        tested.part,
-        tested.orders,
+        scopes.*,
         coalesce(counted.form_no, 1) as form_no, -- where nothing fits: the simplest
         coalesce(counted.rounding_no, 1) as rounding_no,
         coalesce(counted.fits, 0) as fits,
-    from tested
-    left join counted
-        on tested.scope = counted.scope
-        and tested.scope_value is not distinct from counted.scope_value
-        and tested.part = counted.part
+    from scopes
+    left join counted on scopes.scope_no = counted.scope_no
     qualify row_number() over (
-        partition by tested.scope, tested.scope_value, tested.part
+        partition by scopes.scope_no
         order by counted.fits desc nulls last, counted.rounding_no, counted.form_no
     ) = 1
 ),
@@ -121,10 +113,7 @@ led as (
         leaders.rounding_no as leader_rounding_no,
         fitting.list_no is not null as leader_fits,
     from patterns
-    inner join leaders
-        on patterns.scope = leaders.scope
-        and patterns.scope_value is not distinct from leaders.scope_value
-        and patterns.part = leaders.part
+    inner join leaders on patterns.scope_no = leaders.scope_no
     left join fitting
         on patterns.list_no = fitting.list_no
         and leaders.form_no = fitting.form_no
@@ -135,9 +124,7 @@ led as (
 -- hold what the two forms disagree about.
 shared as (
     select
-        led.scope,
-        led.scope_value,
-        led.part,
+        led.scope_no,
         fitting.form_no,
         fitting.rounding_no,
         sum(led.orders) as fits,
@@ -151,27 +138,24 @@ shared as (
         on led.part = form_pairs.part
         and led.leader_form_no = form_pairs.leader_form_no
         and fitting.form_no = form_pairs.form_no
-    group by led.scope, led.scope_value, led.part, fitting.form_no, fitting.rounding_no
+    group by led.scope_no, fitting.form_no, fitting.rounding_no
 ),
 
 missed as (
     select
-        scope,
-        scope_value,
+        scope_no,
         part,
         leader_form_no,
         tells,
         sum(orders) as orders,
     from led
     where not leader_fits
-    group by scope, scope_value, part, leader_form_no, tells
+    group by scope_no, part, leader_form_no, tells
 ),
 
 told as (
     select
-        missed.scope,
-        missed.scope_value,
-        missed.part,
+        missed.scope_no,
         form_pairs.form_no,
         sum(missed.orders) as orders,
     from missed
@@ -179,7 +163,7 @@ told as (
         on missed.part = form_pairs.part
         and missed.leader_form_no = form_pairs.leader_form_no
         and missed.tells & form_pairs.differs <> 0
-    group by missed.scope, missed.scope_value, missed.part, form_pairs.form_no
+    group by missed.scope_no, form_pairs.form_no
 )
 
 select
@@ -194,7 +178,7 @@ select
     cast(leaders.rounding_no as bigint) as leader_rounding_no,
     form_pairs.differs,
     -- orders; no row is no order
-    cast(leaders.orders as bigint) as orders,
+    leaders.orders,
     cast(coalesce(shared.fits, 0) as bigint) as fits,
     cast(leaders.fits - coalesce(shared.shared_fits, 0) as bigint) as leader_alone,
     cast(
@@ -208,13 +192,9 @@ inner join form_pairs
     and leaders.form_no = form_pairs.leader_form_no
     and rules.form_no = form_pairs.form_no
 left join shared
-    on leaders.scope = shared.scope
-    and leaders.scope_value is not distinct from shared.scope_value
-    and leaders.part = shared.part
+    on leaders.scope_no = shared.scope_no
     and rules.form_no = shared.form_no
     and rules.rounding_no = shared.rounding_no
 left join told
-    on leaders.scope = told.scope
-    and leaders.scope_value is not distinct from told.scope_value
-    and leaders.part = told.part
+    on leaders.scope_no = told.scope_no
     and rules.form_no = told.form_no

@@ -98,18 +98,13 @@ residuals as (
         once_off + discount as once_after_off,
     from tested
     where
-        price_once is not null
-        and price_by_quantity is not null
-        and add_once is not null
-        and add_own is not null
-        and add_per_unit is not null
-        and add_own_per_unit is not null
-        and other_once is not null
-        and other_own is not null
-        and other_per_unit is not null
-        and other_own_per_unit is not null
-        and subtotal is not null
-        and discount is not null
+        -- no sum is too large, subtotal and discount are stated: else one of these is null
+        own_per_unit is not null
+        and per_unit is not null
+        and own is not null
+        and once is not null
+        and once_off is not null
+        and by_quantity_after_off is not null
 ),
 
 -- Where all modifiers are added, forms that differ by other actions alone fit alike.
