@@ -1,7 +1,7 @@
 """Measure a night of changed orders on warehouses of several sizes: what grows with the warehouse, and how much.
 
     python benchmarks/history.py [--orders 100000 5000000] [--copies 1] [--changed 20000] [--nights 3]
-        [--memory 900MB] [--folder FOLDER] [--keep]
+        [--memory 850MB] [--folder FOLDER] [--keep]
 
 Each warehouse is built from raw Parquet made by seed (benchmarks/build.py); then, night after night, its youngest
 orders are landed again with other contents and built by increment, in a copy of it. What is compared is the median
@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=20_000)
     parser.add_argument("--nights", type=int, default=3)
     parser.add_argument("--copies", type=int, default=1, help="of the last size: how many years of it")
-    parser.add_argument("--memory", default="900MB", help="what DuckDB may use in a night")
+    parser.add_argument("--memory", default="850MB", help="what DuckDB may use in a night")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="leave input and warehouses in the folder")
     arguments = parser.parse_args()

@@ -38,7 +38,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):
-        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is no size like 900MB"
+        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is no size like 850MB"
 
 
 def _sales(settings: Settings) -> Iterator[str]:
