@@ -30,6 +30,9 @@ NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet t
 WHOLE = ""  # the month of a table that is published as one file
 STORAGE = "v1.4.0"  # of files: DuckDB since 1.4 reads them; text is written in half the time that older ones take
 _DRAFT = f"(storage_version '{STORAGE}', recovery_mode no_wal_writes)"
+# Of memory, until a session ends: handing blocks back and forth costs a twentieth of a build. Not more, because DuckDB
+# ends the process, with no error to catch, where a machine has less.
+KEPT = "500MB"
 LAYOUT = 3  # of schema `build`; another number means a rebuild
 
 
@@ -40,8 +43,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = {
         "memory_limit": settings.warehouse.memory_limit,
-        # kept until the session ends: handing blocks back and forth cost a twentieth of a build
-        "block_allocator_memory": settings.warehouse.memory_limit,
+        "block_allocator_memory": KEPT,
         "temp_directory": str(spill),
         "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,
