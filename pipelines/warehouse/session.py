@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.settings import settings_hash
-from pipelines.warehouse import catalogue, inputs, zones
+from pipelines.warehouse import catalogue, inputs, storage, zones
 from pipelines.warehouse.states import create_states
-from pipelines.warehouse.storage import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 
 NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
 WHOLE = ""  # the month of a table that is published as one file
-STORAGE = "v1.4.0"  # of files: DuckDB since 1.4 reads them; text is written in half the time that older ones take
-_DRAFT = f"(storage_version '{STORAGE}', recovery_mode no_wal_writes)"
-# Of memory, until a session ends: handing blocks back and forth costs a twentieth of a build. Not more, because DuckDB
-# ends the process, with no error to catch, where a machine has less.
-KEPT = "500MB"
 LAYOUT = 3  # of schema `build`; another number means a rebuild
 
 
@@ -41,14 +35,10 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an in-memory database that spills below data/, in UTC, with the schemas of a build."""
     spill = settings.data_dir / "warehouse" / "spill"
     spill.mkdir(parents=True, exist_ok=True)
-    config: dict[str, Any] = {
+    config: dict[str, Any] = storage.SESSION | {
         "memory_limit": settings.warehouse.memory_limit,
-        "block_allocator_memory": KEPT,
         "temp_directory": str(spill),
-        "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,
-        # Trying FSST on every text column takes most of what writing a table takes, and saves a quarter of the file.
-        "disabled_compression_methods": "fsst",
     }
     if settings.warehouse.threads:
         config["threads"] = settings.warehouse.threads
@@ -68,7 +58,7 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> I
     try:
         yield
     except BaseException:
-        con.execute("detach warehouse")
+        con.execute("detach database if exists warehouse")
         raise
     con.execute("checkpoint warehouse")
     con.execute("detach warehouse")
@@ -76,7 +66,7 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> I
 
 def attached_draft(con: duckdb.DuckDBPyConnection, file: Path) -> AbstractContextManager[None]:
     """Attach a new file as `warehouse` that nobody needs before all of it is written: it keeps no log."""
-    return attached(con, file, _DRAFT)
+    return attached(con, file, storage.DRAFT)
 
 
 def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
@@ -87,7 +77,7 @@ def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     """
     con.execute("checkpoint warehouse")
     con.execute("detach warehouse")
-    con.execute(f"attach '{quoted(file)}' as warehouse {_DRAFT}")
+    con.execute(f"attach '{quoted(file)}' as warehouse {storage.DRAFT}")
 
 
 def lay_out(con: duckdb.DuckDBPyConnection) -> None:
@@ -96,7 +86,7 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
     for table in catalogue.tables():
-        columns = spelled((column.name, column.type) for column in table.columns)
+        columns = storage.spelled((column.name, column.type) for column in table.columns)
         con.execute(f"create table warehouse.{table.name} ({columns})")
         con.execute(f"comment on table warehouse.{table.name} is {_text(table.description)}")
         for column in table.columns:

@@ -78,6 +78,44 @@ def test_a_product_that_was_renamed(run_table: Run) -> None:
     ]
 
 
+def test_a_name_is_of_its_day(run_table: Run) -> None:
+    """A product renamed between days has each day's own name; only the day with both says so, in its own class."""
+    rows = mix(
+        run_table,
+        line(1, 1, 5, 1, "Tea"),
+        line(2, 1, 5, 1, "Chai", business_date="2026-01-11"),
+        line(3, 1, 5, 1, None, business_date="2026-01-12"),
+        line(4, 1, 5, 1, "Tea", business_date=None, store_id=None, currency=None),
+        line(5, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None),
+        line(6, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None, sale_class="gone"),
+    )
+    found = {(str(row["business_date"]), row["sale_class"]): row for row in rows}
+    assert {key: (row["name_when_ordered"], row["is_named_differently"]) for key, row in found.items()} == {
+        ("2026-01-10", "counted"): ("Tea", False),
+        ("2026-01-11", "counted"): ("Chai", False),
+        ("2026-01-12", "counted"): (None, False),
+        ("None", "counted"): ("Tea", True),
+        ("None", "gone"): ("Chai", False),
+    }
+
+
+def test_repeats_are_of_their_order_and_product(run_table: Run) -> None:
+    """Lines of one order that name no product, or have no store or day, count as one order like all others."""
+    nowhere = {"business_date": None, "store_id": None, "currency": None}
+    rows = mix(
+        run_table,
+        line(1, 1, None, 1, **nowhere),
+        line(1, 2, None, 1, **nowhere),
+        line(2, 1, None, 1, **nowhere),
+        line(3, 1, 5, 1),
+        line(3, 2, 5, 1),
+        line(3, 3, 5, 1),
+        line(4, 1, 5, 1, sale_class="gone"),
+    )
+    told = {(row["product_id"], row["sale_class"]): (row["orders"], row["lines"]) for row in rows}
+    assert told == {(None, "counted"): (2, 3), (5, "counted"): (1, 3), (5, "gone"): (1, 1)}
+
+
 def test_amounts_of_lines(run_table: Run) -> None:
     """Amounts of lines add up exactly, and lines without one are counted, not taken for nothing."""
     most = "99999999999999.9999"
