@@ -27,7 +27,7 @@ dictionary:
 # uv comes into an environment of its own: nothing else needs it. A version already locked stays while it fits;
 # `make lock UPGRADE=--upgrade` takes the newest that do.
 COMPILE = .venv-lock/bin/uv pip compile --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" --quiet $(UPGRADE)
+	--custom-compile-command "make lock" --quiet $(UPGRADE)
 
 lock:
 	$(PYTHON) -m venv .venv-lock

@@ -31,6 +31,9 @@ NOT_IMPORTED = {
 }
 
 
+NAMES_AN_INDEX = re.compile(r"(?m)^\s*--(?!hash=)|://| @ ")
+
+
 def canonical(name: str) -> str:
     """Return the name as registries compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -98,7 +101,9 @@ def test_the_overlay_changes_duckdb_alone(project: Path) -> None:
 def test_the_locks_name_no_index(project: Path) -> None:
     """A lock works with whatever index pip is set up for."""
     for lock in project.glob("requirements*.lock"):
-        assert not re.search(r"--(extra-)?index-url|--find-links|https?://| @ ", lock.read_text("utf-8"))
+        assert not NAMES_AN_INDEX.search(lock.read_text("utf-8"))
+    for line in ("--find-links wheels", "a==1 @ file", "# at https" + "://host/simple"):
+        assert NAMES_AN_INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
 
 
 def test_what_is_declared_is_imported(project: Path) -> None:

@@ -11,11 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Written so that this file does not hold what it looks for.
-REGISTRIES = [
-    ".".join(parts)
-    for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("debian", "org"), ("golang", "org"))
-]
+# Written backwards, so that this file does not hold what it looks for.
+REGISTRIES = [host[::-1] for host in ("gro.ipyp", "gro.detsohnohtyp", "gro.sjmpn", "gro.naibed", "gro.gnalog")]
 PLACES = re.compile(r"(?<![\w.~:<{}-])/(work|root|home|Users)/\w|file:///\w")
 GENERATED = {".parquet", ".duckdb", ".sqlite", ".wal", ".db", ".xlsx", ".pyc", ".whl"}
 LARGEST = 1_000_000
@@ -47,7 +44,7 @@ def test_tracked_files_belong_in_a_repository(project: Path, tracked: list[Path]
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.lock", "--index-url https://" + REGISTRIES[0] + "/simple", "package registry"),
+        ("a.lock", "see https://" + REGISTRIES[0] + "/simple", "package registry"),
         ("a.txt", "see " + REGISTRIES[1], "package registry"),
         ("a.py", 'PATH = "/' + 'work/main"', "line 1 names a place"),
         ("a.md", "one\nrun /" + "home/me/x", "line 2 names a place"),
