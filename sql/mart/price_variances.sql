@@ -1,7 +1,21 @@
 -- One row per order line and per modifier of one: its price beside the menus of then.
+--
+-- Of the only menu that a store names, an item finds one row at most; what several menus
+-- say of it is first added up.
 with
 
-orders as (
+menus as not materialized (
+    select
+        known.store_id,
+        coalesce(known.known_from, cast('-infinity' as timestamptz)) as known_from,
+        any_value(store_menus.menu_id) as menu_id,
+        count(*) > 1 as are_several,
+    from audit.stores_with_menus as known
+    inner join core.store_menus as store_menus on known.store_id = store_menus.store_id
+    group by known.store_id, known.known_from
+),
+
+orders as not materialized (
     select
         orders.order_id,
         orders.created_at,
@@ -10,17 +24,15 @@ orders as (
         orders.sale_class,
         orders.dispatch_method,
         orders.currency,
-        coalesce(
-            known.store_id is not null
-            and orders.created_at
-            >= coalesce(known.known_from, cast('-infinity' as timestamptz)),
-            false
-        ) as is_menu_known,
+        coalesce(orders.created_at >= menus.known_from, false) as is_menu_known,
+        if(is_menu_known, menus.menu_id, null) as menu_id,
+        coalesce(menus.are_several, false) as are_several,
     from mart.orders as orders
-    left join audit.stores_with_menus as known on orders.store_id = known.store_id
+    left join menus on orders.store_id = menus.store_id
 ),
 
-items as (
+-- a modifier without an id names nothing: not the product itself
+items as not materialized (
     select
         order_id,
         line_no,
@@ -28,6 +40,7 @@ items as (
         product_id,
         cast(null as bigint) as modifier_id,
         price,
+        true as is_named,
     from core.order_lines
 
     union all
@@ -39,29 +52,43 @@ items as (
         product_id,
         modifier_id,
         price,
+        modifier_id is not null as is_named,
     from core.order_line_modifiers
 ),
 
--- a modifier without an id names nothing: not the product itself
+sold as not materialized (
+    select
+        orders.* replace (if(items.is_named, orders.menu_id, null) as menu_id),
+        items.* exclude (order_id, is_named),
+    from items
+    inner join orders on items.order_id = orders.order_id
+),
+
+offers as not materialized (
+    select
+        * exclude (offered_from, offered_until),
+        coalesce(offered_from, cast('-infinity' as timestamptz)) as from_at,
+        coalesce(offered_until, cast('infinity' as timestamptz)) as until_at,
+    from audit.menu_offers
+),
+
 -- materialized: joined to offers by product before its menus are known, it would meet
 -- those of every store
 sought as materialized (
     select
-        items.order_id,
-        items.line_no,
-        items.modifier_no,
-        items.product_id,
-        items.modifier_id,
-        orders.created_at,
-        menus.menu_id,
-    from items
-    inner join orders on items.order_id = orders.order_id
-    inner join core.store_menus as menus on orders.store_id = menus.store_id
-    where orders.is_menu_known
-        and (items.modifier_no is null or items.modifier_id is not null)
+        sold.order_id,
+        sold.line_no,
+        sold.modifier_no,
+        sold.product_id,
+        sold.modifier_id,
+        sold.created_at,
+        store_menus.menu_id,
+    from sold
+    inner join core.store_menus as store_menus on sold.store_id = store_menus.store_id
+    where sold.are_several and sold.menu_id is not null
 ),
 
-offers as (
+offers_of_several as (
     select
         sought.order_id,
         sought.line_no,
@@ -70,57 +97,73 @@ offers as (
         list_distinct(flatten(list(offers.prices))) as prices,
         list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
     from sought
-    inner join audit.menu_offers as offers
+    inner join offers
         on sought.menu_id = offers.menu_id
         and sought.product_id = offers.product_id
         and sought.modifier_id is not distinct from offers.modifier_id
-        and (offers.offered_from is null or offers.offered_from <= sought.created_at)
-        and (offers.offered_until is null or offers.offered_until > sought.created_at)
+        and sought.created_at >= offers.from_at
+        and sought.created_at < offers.until_at
     group by sought.order_id, sought.line_no, sought.modifier_no
+),
+
+-- joined by equal keys and bounds alone: any other condition compares each with each
+found as (
+    select sold.*, offers.places, offers.prices, offers.delivery_prices,
+    from sold
+    left join offers
+        on sold.menu_id = offers.menu_id
+        and sold.product_id = offers.product_id
+        and sold.modifier_id is not distinct from offers.modifier_id
+        and sold.created_at >= offers.from_at
+        and sold.created_at < offers.until_at
+    where not sold.are_several
+
+    union all
+
+    select sold.*, offers.places, offers.prices, offers.delivery_prices,
+    from sold
+    left join offers_of_several as offers
+        on sold.order_id = offers.order_id
+        and sold.line_no = offers.line_no
+        and sold.modifier_no is not distinct from offers.modifier_no
+    where sold.are_several
 )
 
 select
     -- keys
-    items.order_id,
-    items.line_no,
-    items.modifier_no,
-    orders.store_id,
-    orders.business_date,
-    orders.sale_class,
-    items.product_id,
-    items.modifier_id,
+    order_id,
+    line_no,
+    modifier_no,
+    store_id,
+    business_date,
+    sale_class,
+    product_id,
+    modifier_id,
     -- how it was dispatched
-    orders.dispatch_method,
+    dispatch_method,
     -- where it stands on the menus of then
-    coalesce(offers.places, 0) as places,
+    coalesce(places, 0) as places,
     case
-        when not orders.is_menu_known then 'menu_unknown'
-        when offers.places = 1 then 'unique'
-        when offers.places > 1 then 'ambiguous'
+        when not is_menu_known then 'menu_unknown'
+        when places = 1 then 'unique'
+        when places > 1 then 'ambiguous'
         else 'none'
     end as menu_match,
     -- money
-    orders.currency,
-    items.price,
-    if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
-    if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null)
-        as menu_delivery_price,
+    currency,
+    price,
+    if(len(prices) = 1, prices[1], null) as menu_price,
+    if(len(delivery_prices) = 1, delivery_prices[1], null) as menu_delivery_price,
     -- the answer
     case
-        when not orders.is_menu_known or offers.places is null or items.price is null
-            then 'cannot_tell'
-        when list_contains(offers.prices, items.price)
-            and list_contains(offers.delivery_prices, items.price) then 'both'
-        when list_contains(offers.prices, items.price) then 'price'
-        when list_contains(offers.delivery_prices, items.price) then 'delivery_price'
-        when len(offers.prices) + len(offers.delivery_prices) = 0 then 'cannot_tell'
+        when not is_menu_known or places is null or price is null then 'cannot_tell'
+        when list_contains(prices, price)
+            and list_contains(delivery_prices, price) then 'both'
+        when list_contains(prices, price) then 'price'
+        when list_contains(delivery_prices, price) then 'delivery_price'
+        when len(prices) + len(delivery_prices) = 0 then 'cannot_tell'
         else 'neither'
     end as price_match,
-    items.price - menu_price as price_drift,
-    items.price - menu_delivery_price as delivery_price_drift,
-from items
-inner join orders on items.order_id = orders.order_id
-left join offers -- by equal keys alone: any other condition compares each with each
-    on items.order_id = offers.order_id
-    and items.line_no = offers.line_no
-    and items.modifier_no is not distinct from offers.modifier_no
+    price - menu_price as price_drift,
+    price - menu_delivery_price as delivery_price_drift,
+from found
