@@ -1,47 +1,74 @@
 -- One row per order line: price, quantity, and what its modifiers could add up to.
+--
+-- Modifiers that are added, with amounts and quantities of common size, are added up in
+-- 18 digits, which is several times faster than 38; the few others by themselves.
 with
 
-modifiers as (
+modifiers as not materialized (
     select
         order_id,
         line_no,
-        coalesce(action <> 'add', true) as is_other, -- no action is an action not known
-        quantity between -1000000 and 1000000 and quantity <> 1 as has_own,
         price,
-        -- most are chosen once: nothing to multiply; beyond a million, products of
-        -- quantities would leave 38 digits
-        case
-            when quantity = 1 then price
-            when quantity between -1000000 and 1000000
-                then cast(price as decimal(38, 4)) * quantity
-        end as own,
-        case
-            -- try: rounding the largest amounts leaves their type
-            when price = try_cast(price as decimal(16, 2)) then case
-                when price <> try_cast(price as decimal(15, 1)) then 2
-                when price <> try_cast(price as decimal(14, 0)) then 1
+        quantity,
+        coalesce(action <> 'add', true) as is_other, -- no action is an action not known
+        try_cast(price as decimal(14, 4)) * try_cast(quantity as decimal(4, 0)) as narrow_own,
+        -- what there is among a line's: another quantity than one, another action, an
+        -- amount for the rare ones to add up, 0 to 4 decimals
+        if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0)
+            | if(is_other, 2, 0)
+            | if(narrow_own is null, 4, 0)
+            | case
+                -- try: rounding the largest amounts leaves their type
+                when price = try_cast(price as decimal(16, 2)) then case
+                    when price <> try_cast(price as decimal(15, 1)) then 32
+                    when price <> try_cast(price as decimal(14, 0)) then 16
+                    else 8
+                end
+                when price = try_cast(price as decimal(17, 3)) then 64
+                when price is not null then 128
                 else 0
-            end
-            when price = try_cast(price as decimal(17, 3)) then 3
-            when price is not null then 4
-        end as decimals,
+            end as bits,
     from core.order_line_modifiers
     where price <> 0 or price is null
 ),
 
-modifier_sums as (
+common as (
     select
         order_id,
         line_no,
         sum(price) as once,
-        sum(own) as own,
+        sum(narrow_own) as narrow_own,
+        bit_or(bits) as bits,
+    from modifiers
+    group by order_id, line_no
+),
+
+rare_modifiers as (
+    select
+        order_id,
+        line_no,
+        price,
+        is_other,
+        narrow_own is null as is_wide,
+        -- beyond a million, products of quantities would leave 38 digits
+        if(
+            quantity between -1000000 and 1000000,
+            cast(price as decimal(38, 4)) * quantity,
+            null
+        ) as own,
+    from modifiers
+    where is_other or narrow_own is null
+),
+
+rare as (
+    select
+        order_id,
+        line_no,
         sum(price) filter (where is_other) as other_once,
         sum(own) filter (where is_other) as other_own,
-        bool_or(has_own) as has_own,
-        bool_or(is_other) as has_other,
+        sum(own) filter (where is_wide) as wide_own,
         count(*) = count(own) as is_whole,
-        max(decimals) as decimals,
-    from modifiers
+    from rare_modifiers
     group by order_id, line_no
 ),
 
@@ -78,25 +105,41 @@ select
     lines.price,
     -- no row: no modifier with a price, and zero is what the others add up to
     cast(
-        coalesce(sums.once, 0) - coalesce(sums.other_once, 0) as decimal(38, 4)
+        coalesce(common.once, 0) - coalesce(rare.other_once, 0) as decimal(38, 4)
     ) as add_once,
     cast(
-        coalesce(sums.own, 0) - coalesce(sums.other_own, 0) as decimal(38, 4)
+        coalesce(common.narrow_own, 0)
+        + coalesce(rare.wide_own, 0)
+        - coalesce(rare.other_own, 0) as decimal(38, 4)
     ) as add_own,
-    cast(coalesce(sums.other_once, 0) as decimal(38, 4)) as other_once,
-    cast(coalesce(sums.other_own, 0) as decimal(38, 4)) as other_own,
+    cast(coalesce(rare.other_once, 0) as decimal(38, 4)) as other_once,
+    cast(coalesce(rare.other_own, 0) as decimal(38, 4)) as other_own,
     -- what it can tell
-    sums.order_id is not null as has_modifiers,
-    coalesce(sums.has_own, false) as has_own,
-    coalesce(sums.has_other, false) as has_other,
+    common.bits is not null as has_modifiers,
+    coalesce(common.bits & 1 <> 0, false) as has_own,
+    coalesce(common.bits & 2 <> 0, false) as has_other,
     coalesce(
         lines.price is not null
         and lines.quantity between -1000000 and 1000000
-        and coalesce(sums.is_whole, true),
+        and coalesce(rare.is_whole, true),
         false
     ) as is_whole,
-    cast(greatest(sums.decimals, lines.decimals) as bigint) as decimals,
+    cast(
+        greatest(
+            lines.decimals,
+            case
+                when common.bits >= 128 then 4
+                when common.bits >= 64 then 3
+                when common.bits >= 32 then 2
+                when common.bits >= 16 then 1
+                when common.bits >= 8 then 0
+            end
+        ) as bigint
+    ) as decimals,
 from lines
-left join modifier_sums as sums
-    on lines.order_id = sums.order_id
-    and lines.line_no = sums.line_no
+left join common
+    on lines.order_id = common.order_id
+    and lines.line_no = common.line_no
+left join rare
+    on lines.order_id = rare.order_id
+    and lines.line_no = rare.line_no
