@@ -188,19 +188,18 @@ subtotal_cells as (
 -- below ten billion each, as in audit.total_fits: none of this leaves 18 digits
 narrow as (
     select
-        orders.business_date,
-        orders.store_id,
-        orders.platform,
-        orders.dispatch_method,
-        coalesce(orders.currency, '') as currency,
-        cast(orders.subtotal_price as decimal(14, 4)) as subtotal,
-        cast(orders.delivery_price as decimal(14, 4)) as delivery,
-        cast(orders.tip as decimal(14, 4)) as tip,
-        cast(orders.discount as decimal(14, 4)) as discount,
-        cast(orders.loyalty_discount as decimal(14, 4)) as loyalty,
-        cast(orders.total_price as decimal(14, 4)) as total,
-    from audit.total_fits as tested
-    inner join mart.orders as orders on tested.order_id = orders.order_id
+        business_date,
+        store_id,
+        platform,
+        dispatch_method,
+        coalesce(currency, '') as currency,
+        try_cast(subtotal_price as decimal(14, 4)) as subtotal,
+        try_cast(delivery_price as decimal(14, 4)) as delivery,
+        try_cast(tip as decimal(14, 4)) as tip,
+        try_cast(discount as decimal(14, 4)) as discount,
+        try_cast(loyalty_discount as decimal(14, 4)) as loyalty,
+        try_cast(total_price as decimal(14, 4)) as total,
+    from mart.orders
 ),
 
 parts as (
@@ -209,6 +208,7 @@ parts as (
         total - cast(subtotal + delivery + tip - discount - loyalty as decimal(15, 4))
             as total_off,
     from narrow
+    where total_off is not null
 ),
 
 total_cells as (

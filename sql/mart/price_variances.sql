@@ -1,15 +1,15 @@
 -- One row per order line and per modifier of one: its price beside the menus of then.
 --
--- Of the only menu that a store names, an item finds one row at most; what several menus
--- say of it is first added up.
+-- What the only menu of a store asks is looked up in it; what several menus of a store ask
+-- together is first worked out, for what was sold there.
 with
 
 menus as not materialized (
     select
         known.store_id,
         coalesce(known.known_from, cast('-infinity' as timestamptz)) as known_from,
-        any_value(store_menus.menu_id) as menu_id,
         count(*) > 1 as are_several,
+        if(are_several, known.store_id, any_value(store_menus.menu_id)) as asked_of,
     from audit.stores_with_menus as known
     inner join core.store_menus as store_menus on known.store_id = store_menus.store_id
     group by known.store_id, known.known_from
@@ -25,8 +25,8 @@ orders as not materialized (
         orders.dispatch_method,
         orders.currency,
         coalesce(orders.created_at >= menus.known_from, false) as is_menu_known,
-        if(is_menu_known, menus.menu_id, null) as menu_id,
-        coalesce(menus.are_several, false) as are_several,
+        menus.are_several,
+        if(is_menu_known, menus.asked_of, null) as asked_of,
     from mart.orders as orders
     left join menus on orders.store_id = menus.store_id
 ),
@@ -58,112 +58,131 @@ items as not materialized (
 
 sold as not materialized (
     select
-        orders.* replace (if(items.is_named, orders.menu_id, null) as menu_id),
+        orders.* replace (if(items.is_named, orders.asked_of, null) as asked_of),
         items.* exclude (order_id, is_named),
     from items
     inner join orders on items.order_id = orders.order_id
 ),
 
-offers as not materialized (
+spans as not materialized (
     select
-        * exclude (offered_from, offered_until),
+        menu_id,
+        product_id,
+        modifier_id,
         coalesce(offered_from, cast('-infinity' as timestamptz)) as from_at,
         coalesce(offered_until, cast('infinity' as timestamptz)) as until_at,
+        places,
+        prices,
+        delivery_prices,
     from audit.menu_offers
 ),
 
 -- materialized: joined to offers by product before its menus are known, it would meet
 -- those of every store
-sought as materialized (
-    select
-        sold.order_id,
-        sold.line_no,
-        sold.modifier_no,
-        sold.product_id,
-        sold.modifier_id,
-        sold.created_at,
-        store_menus.menu_id,
+sold_of_several as materialized (
+    select distinct store_id, product_id, modifier_id,
     from sold
+    where are_several and asked_of is not null
+),
+
+spans_of_several as (
+    select sold.store_id, spans.* exclude (menu_id),
+    from sold_of_several as sold
     inner join core.store_menus as store_menus on sold.store_id = store_menus.store_id
-    where sold.are_several and sold.menu_id is not null
+    inner join spans
+        on store_menus.menu_id = spans.menu_id
+        and sold.product_id = spans.product_id
+        and sold.modifier_id is not distinct from spans.modifier_id
 ),
 
-offers_of_several as (
+bounds_of_several as (
+    select store_id, product_id, modifier_id, from_at as at_time from spans_of_several
+    union
+    select store_id, product_id, modifier_id, until_at as at_time from spans_of_several
+),
+
+intervals_of_several as (
     select
-        sought.order_id,
-        sought.line_no,
-        sought.modifier_no,
-        cast(sum(offers.places) as bigint) as places,
-        list_distinct(flatten(list(offers.prices))) as prices,
-        list_distinct(flatten(list(offers.delivery_prices))) as delivery_prices,
-    from sought
-    inner join offers
-        on sought.menu_id = offers.menu_id
-        and sought.product_id = offers.product_id
-        and sought.modifier_id is not distinct from offers.modifier_id
-        and sought.created_at >= offers.from_at
-        and sought.created_at < offers.until_at
-    group by sought.order_id, sought.line_no, sought.modifier_no
+        store_id,
+        product_id,
+        modifier_id,
+        at_time as from_at,
+        lead(at_time) over (
+            partition by store_id, product_id, modifier_id order by at_time
+        ) as until_at,
+    from bounds_of_several
 ),
 
--- joined by equal keys and bounds alone: any other condition compares each with each
-found as (
-    select sold.*, offers.places, offers.prices, offers.delivery_prices,
-    from sold
-    left join offers
-        on sold.menu_id = offers.menu_id
-        and sold.product_id = offers.product_id
-        and sold.modifier_id is not distinct from offers.modifier_id
-        and sold.created_at >= offers.from_at
-        and sold.created_at < offers.until_at
-    where not sold.are_several
+offers as (
+    select false as are_several, menu_id as asked_of, * exclude (menu_id),
+    from spans
 
     union all
 
-    select sold.*, offers.places, offers.prices, offers.delivery_prices,
-    from sold
-    left join offers_of_several as offers
-        on sold.order_id = offers.order_id
-        and sold.line_no = offers.line_no
-        and sold.modifier_no is not distinct from offers.modifier_no
-    where sold.are_several
+    select
+        true as are_several,
+        intervals.store_id as asked_of,
+        intervals.product_id,
+        intervals.modifier_id,
+        intervals.from_at,
+        intervals.until_at,
+        cast(sum(spans.places) as bigint) as places,
+        list_distinct(flatten(list(spans.prices))) as prices,
+        list_distinct(flatten(list(spans.delivery_prices))) as delivery_prices,
+    from intervals_of_several as intervals
+    inner join spans_of_several as spans
+        on intervals.store_id = spans.store_id
+        and intervals.product_id = spans.product_id
+        and intervals.modifier_id is not distinct from spans.modifier_id
+        and spans.from_at <= intervals.from_at
+        and spans.until_at >= intervals.until_at
+    group by all
 )
 
 select
     -- keys
-    order_id,
-    line_no,
-    modifier_no,
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
-    modifier_id,
+    sold.order_id,
+    sold.line_no,
+    sold.modifier_no,
+    sold.store_id,
+    sold.business_date,
+    sold.sale_class,
+    sold.product_id,
+    sold.modifier_id,
     -- how it was dispatched
-    dispatch_method,
+    sold.dispatch_method,
     -- where it stands on the menus of then
-    coalesce(places, 0) as places,
+    coalesce(offers.places, 0) as places,
     case
-        when not is_menu_known then 'menu_unknown'
-        when places = 1 then 'unique'
-        when places > 1 then 'ambiguous'
+        when not sold.is_menu_known then 'menu_unknown'
+        when offers.places = 1 then 'unique'
+        when offers.places > 1 then 'ambiguous'
         else 'none'
     end as menu_match,
     -- money
-    currency,
-    price,
-    if(len(prices) = 1, prices[1], null) as menu_price,
-    if(len(delivery_prices) = 1, delivery_prices[1], null) as menu_delivery_price,
+    sold.currency,
+    sold.price,
+    if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
+    if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null)
+        as menu_delivery_price,
     -- the answer
     case
-        when not is_menu_known or places is null or price is null then 'cannot_tell'
-        when list_contains(prices, price)
-            and list_contains(delivery_prices, price) then 'both'
-        when list_contains(prices, price) then 'price'
-        when list_contains(delivery_prices, price) then 'delivery_price'
-        when len(prices) + len(delivery_prices) = 0 then 'cannot_tell'
+        when not sold.is_menu_known or offers.places is null or sold.price is null
+            then 'cannot_tell'
+        when list_contains(offers.prices, sold.price)
+            and list_contains(offers.delivery_prices, sold.price) then 'both'
+        when list_contains(offers.prices, sold.price) then 'price'
+        when list_contains(offers.delivery_prices, sold.price) then 'delivery_price'
+        when len(offers.prices) + len(offers.delivery_prices) = 0 then 'cannot_tell'
         else 'neither'
     end as price_match,
-    price - menu_price as price_drift,
-    price - menu_delivery_price as delivery_price_drift,
-from found
+    sold.price - menu_price as price_drift,
+    sold.price - menu_delivery_price as delivery_price_drift,
+from sold
+left join offers -- by equal keys and bounds alone: other conditions compare each with each
+    on sold.are_several = offers.are_several
+    and sold.asked_of = offers.asked_of
+    and sold.product_id = offers.product_id
+    and sold.modifier_id is not distinct from offers.modifier_id
+    and sold.created_at >= offers.from_at
+    and sold.created_at < offers.until_at

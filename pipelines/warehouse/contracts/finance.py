@@ -183,7 +183,7 @@ class FormulaResiduals(
     """One row per business day, store, platform, dispatch method, part and kind of modifiers: what forms leave over.
 
     For machines: a step on the way to audit.formula_evidence, which is what to read.
-    Source: audit.subtotal_fits, audit.total_fits and mart.orders.
+    Source: audit.subtotal_fits and mart.orders.
     Traps: exact amounts before any rounding. Where has_currencies is true, residuals add nothing that means anything.
     """
 
