@@ -86,8 +86,15 @@ def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
     assert [(row["store_id"], row["known_from"]) for row in rows] == [(8, third), (9, None)]
 
 
-def variances(run_table: Run, price: str | None, *offers: dict[str, Any], day: int = 6, **line: Any) -> dict[str, Any]:
-    """Return the row of a line of product 5 that was ordered on a day from menu 1, known since the 3rd."""
+def variances(
+    run_table: Run,
+    price: str | None,
+    *offers: dict[str, Any],
+    day: int = 6,
+    menus: tuple[int, ...] = (1, 2),
+    **line: Any,
+) -> dict[str, Any]:
+    """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
     offer = {"menu_id": 1, "product_id": 5, "places": 1, "delivery_prices": []}
     (row,) = run_table(
         "mart.price_variances",
@@ -102,7 +109,7 @@ def variances(run_table: Run, price: str | None, *offers: dict[str, Any], day: i
                 }
             ],
             "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
-            "core.store_menus": [{"store_id": 9, "menu_id": 1}, {"store_id": 9, "menu_id": 2}],
+            "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
             "audit.stores_with_menus": [{"store_id": 9, "known_from": at(3)}],
             "audit.menu_offers": [offer | each for each in offers],
         },
@@ -114,13 +121,14 @@ OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3)}
 
 
 @pytest.mark.duckdb2
+@pytest.mark.parametrize("menus", [(1,), (1, 2)])
 @pytest.mark.parametrize(
     ("price", "match"),
     [("3", "price"), ("3.5", "delivery_price"), ("3.0001", "neither"), (None, "cannot_tell")],
 )
-def test_which_price_matches(run_table: Run, price: str | None, match: str) -> None:
+def test_which_price_matches(run_table: Run, price: str | None, match: str, menus: tuple[int, ...]) -> None:
     """The price sold is that of the menu, that for delivery, or neither, and then by how much is shown."""
-    row = variances(run_table, price, OFFER)
+    row = variances(run_table, price, OFFER, menus=menus)
     assert (row["menu_match"], row["price_match"], row["places"]) == ("unique", match, 1)
     assert (row["menu_price"], row["menu_delivery_price"]) == (3, Decimal("3.5"))
     if price:
@@ -128,16 +136,41 @@ def test_which_price_matches(run_table: Run, price: str | None, match: str) -> N
         assert row["delivery_price_drift"] == Decimal(price) - Decimal("3.5")
 
 
-def test_the_menu_of_then(run_table: Run) -> None:
+@pytest.mark.parametrize("menus", [(1,), (1, 2)])
+def test_the_menu_of_then(run_table: Run, menus: tuple[int, ...]) -> None:
     """The price that was observed when the order was created counts, not the one of later."""
     old, new = OFFER | {"offered_until": at(7)}, OFFER | {"prices": ["9"], "offered_from": at(7)}
-    assert variances(run_table, "3", old, new)["price_match"] == "price"
-    assert variances(run_table, "3", old, new, day=8)["price_match"] == "neither"
+    assert variances(run_table, "3", old, new, menus=menus)["price_match"] == "price"
+    assert variances(run_table, "3", old, new, menus=menus, day=7)["price_match"] == "neither"
+    assert variances(run_table, "3", old, new, menus=menus, day=8)["price_match"] == "neither"
 
 
-def test_a_menu_not_seen_yet_is_unknown(run_table: Run) -> None:
+def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
+    """What several menus ask together is what each of them asked when the order was created."""
+    offers = [
+        OFFER | {"offered_until": at(7)},
+        OFFER | {"prices": ["9"], "offered_from": at(7), "offered_until": at(9)},
+        OFFER | {"menu_id": 2, "prices": ["4"], "places": 2, "offered_from": at(5), "offered_until": at(8)},
+        OFFER | {"menu_id": 3, "prices": ["5"]},
+    ]
+    found = []
+    for day in range(4, 10):
+        row = variances(run_table, "4", *offers, day=day)
+        found.append((row["places"], row["menu_price"], row["price_match"]))
+    assert found == [
+        (1, 3, "neither"),
+        (3, None, "price"),
+        (3, None, "price"),
+        (3, None, "price"),
+        (1, 9, "neither"),
+        (0, None, "cannot_tell"),
+    ]
+
+
+@pytest.mark.parametrize("menus", [(1,), (1, 2)])
+def test_a_menu_not_seen_yet_is_unknown(run_table: Run, menus: tuple[int, ...]) -> None:
     """Before any menu of the store was observed nothing is compared, and that is said."""
-    row = variances(run_table, "3", OFFER | {"offered_from": None}, day=2)
+    row = variances(run_table, "3", OFFER | {"offered_from": None}, day=2, menus=menus)
     assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "cannot_tell", None)
 
 
@@ -152,7 +185,8 @@ def test_several_places_and_none(run_table: Run) -> None:
     assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "cannot_tell", 0)
 
 
-def test_modifiers_have_rows_of_their_own(run_table: Run) -> None:
+@pytest.mark.parametrize("menus", [(1,), (1, 2)])
+def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]) -> None:
     """A modifier is compared below the product of its line; one without an id matches nothing."""
     modifier = {"order_id": 1, "line_no": 1, "product_id": 5}
     rows = run_table(
@@ -164,7 +198,7 @@ def test_modifiers_have_rows_of_their_own(run_table: Run) -> None:
                 modifier | {"modifier_no": 1, "modifier_id": 7, "price": "1"},
                 modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
             ],
-            "core.store_menus": [{"store_id": 9, "menu_id": 1}],
+            "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
             "audit.stores_with_menus": [{"store_id": 9}],
             "audit.menu_offers": [
                 OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
