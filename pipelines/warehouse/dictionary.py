@@ -28,7 +28,8 @@ Every table of a release, out of the contracts in `pipelines/warehouse/contracts
 
 Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, never a float. Times are in UTC unless a
 column ends with `_local`. A column has one meaning and one name everywhere. What is null was not stated: null is never
-nothing. Columns that start with an underscore say where a row comes from.
+nothing. Columns that start with an underscore say where a row comes from. An ENUM is a text of which all words are
+listed, in the order of the alphabet: it compares and sorts as a text does, and is a plain text in Parquet.
 """
 _SCHEMAS = {
     "mart": "Answers: start here.",

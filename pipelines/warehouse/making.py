@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.results import CheckResult, Tally
 from pipelines.warehouse.verdicts import (
@@ -17,11 +19,10 @@ from pipelines.warehouse.verdicts import (
     violations,
 )
 from pipelines.warehouse.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
+from pipelines.warehouse.words import typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import duckdb
 
     from pipelines.warehouse.catalogue import Check, Table
 
@@ -47,16 +48,20 @@ class Making:
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
         show(self.staged, table, keys)
-        if self.staged.full:
-            self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
-            # Into the file that nobody reads yet: rows that break a contract go with it.
-            rows = self._count(f"insert into warehouse.{table.name} {table.sql}")
-            relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
-        else:
-            relation = f'fresh."{table.name}"'
-            rows = self._count(f"create or replace table {relation} as {table.sql}")
-            self._declared(has_declared_columns(self.con, table, f"from {relation}"))
-            self.staged.sets[table.name] = keys
+        relation = f'fresh."{table.name}"'
+        try:
+            if self.staged.full:
+                self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
+                # Into the file that nobody reads yet: rows that break a contract go with it.
+                rows = self._count(f"insert into warehouse.{table.name} {table.sql}")
+                relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
+            else:
+                rows = self._count(f"create or replace table {relation} as {typed(table)}")
+                self._declared(has_declared_columns(self.con, table, f"from {relation}"))
+                self.staged.sets[table.name] = keys
+        except (duckdb.ConversionException, duckdb.BinderException):
+            self._judge_texts(table)
+            raise
         for result in rows_as_declared(self.con, table, relation, rows):
             self.tally.add(result)
 
@@ -101,6 +106,18 @@ class Making:
         """Return a result for every check of the catalogue; warnings count all that now stands in audit.findings."""
         found = {each.name: each for each in self.tally.results()}
         return list(_complete(self.con, found))
+
+    def _judge_texts(self, table: Table) -> None:
+        """Raise BuildBlocked where rows of a table cannot be stored because of what its contract claims.
+
+        A column of listed words takes no other word: rows are made once more, of texts, to be told which they are.
+        """
+        self._declared(has_declared_columns(self.con, table, table.sql))
+        relation = f'fresh."{table.name}"'
+        rows = self._count(f"create or replace table {relation} as {table.sql}")
+        for result in rows_as_declared(self.con, table, relation, rows, typed=False):
+            self.tally.add(result)
+        self.tally.raise_if_blocked()
 
     def _declared(self, result: CheckResult) -> None:
         """Note what was found in a table's columns; go no further where they are wrong."""

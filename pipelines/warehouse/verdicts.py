@@ -2,8 +2,8 @@
 
 DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
 keys that repeat. Only columns with such rows go to Pandera, which judges them, with the key, so that a failure can
-carry no text; what is reported of a failed row is its key. Knows nothing of which rows are fresh, or of what a failure
-leads to.
+carry no text; what is reported of a failed row is its key. Words that a contract lists are held by the column's type;
+a select may give them as texts. Knows nothing of which rows are fresh, or of what a failure leads to.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pandera.errors import SchemaErrors
 
 from pipelines.warehouse.catalogue import contract_check, key_check
 from pipelines.warehouse.results import SAMPLE, CheckResult
+from pipelines.warehouse.words import as_texts, is_type_of_words, may_become
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,8 +52,12 @@ def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckRe
 
 def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: str) -> CheckResult:
     """Compare the columns of a select with those of a table's contract: names, types and order."""
-    found = [(row[0], row[1]) for row in con.execute(f"describe {select}").fetchall()]
     declared = [(column.name, column.type) for column in table.columns]
+    types = dict(declared)
+    found = [
+        (name, types[name] if may_become(kind, types.get(name, "")) else kind)
+        for name, kind, *_ in con.execute(f"describe {select}").fetchall()
+    ]
     wrong = [
         {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}
         for name in dict(declared + found)
@@ -65,15 +70,18 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
 
 
 def rows_as_declared(
-    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int
+    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int, *, typed: bool = True
 ) -> tuple[CheckResult, CheckResult]:
-    """Hold a relation of so many rows to the table's contract and to its key, where a null equals a null."""
+    """Hold a relation of so many rows to the table's contract and to its key, where a null equals a null.
+
+    Not `typed` is a relation whose words are texts, so that one may be there which the contract does not list.
+    """
     contract, key = contract_check(table), key_check(table)
     if not rows:
         return _clean(contract), _clean(key)
     spelled = ", ".join(f'"{column}"' for column in table.key)
     repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
-    doubts = _doubts(table.contract)
+    doubts = _doubts(table.contract, typed=typed)
     counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
     # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
     ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
@@ -96,9 +104,8 @@ def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns
     schema = table.contract.to_schema()
     shown = [column for column in schema.columns if column in {*columns, *table.key}]
     schema = schema.select_columns(shown)
-    spelled = ", ".join(f'"{column}"' for column in shown)
     violations, sample = 0, []
-    reader = con.sql(f"select {spelled} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
+    reader = con.sql(f"select {as_texts(table, shown)} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
     for batch in reader:
         frame = batch.to_pandas(types_mapper=pd.ArrowDtype)
         try:
@@ -128,11 +135,13 @@ def _clean(claim: Check) -> CheckResult:
 
 
 @functools.cache
-def _doubts(contract: type[Contract]) -> dict[str, str]:
+def _doubts(contract: type[Contract], *, typed: bool) -> dict[str, str]:
     """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
     counts = {}
+    held = {each.name for each in contract.columns() if typed and is_type_of_words(each.type)}
     for name, column in contract.to_schema().columns.items():
-        doubts = [_doubt(f'"{name}"', check) for check in column.checks]
+        checks = [check for check in column.checks if check.name != "isin" or name not in held]
+        doubts = [_doubt(f'"{name}"', check) for check in checks]
         if column.checks and str(column.dtype).startswith("double"):
             doubts.append(f'isnan("{name}")')  # to DuckDB, greater than any number
         if not column.nullable:

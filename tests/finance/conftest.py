@@ -10,11 +10,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.verdicts import has_declared_columns, rows_as_declared
+from pipelines.warehouse.words import typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -222,14 +223,10 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
 
 def _make(con: duckdb.DuckDBPyConnection, name: str) -> None:
     table = catalogue.table(name)
-    con.execute(f"create table {name} as {table.sql}")
-    relation = con.table(name)
-    assert list(zip(relation.columns, map(str, relation.types), strict=True)) == [
-        (column.name, column.type) for column in table.columns
-    ]
-    table.contract.validate(relation.to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype), lazy=True)
-    key = ", ".join(table.key)
-    assert con.sql(f"select 1 from {name} group by {key} having count(*) > 1").fetchall() == []
+    con.execute(f"create table {name} as {typed(table)}")
+    assert has_declared_columns(con, table, table.sql).sample == []
+    row = con.execute(f"select count(*) from {name}").fetchone()
+    assert [each.sample for each in rows_as_declared(con, table, name, row[0] if row else 0)] == [[], []]
 
 
 def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:

@@ -177,7 +177,9 @@ class FormulaRulesInForce(
     rounding_no: Id = column(_ROUNDING, nullable=True)
     answers: Ids = column("Its answers: audit.formula_rules.", nullable=True)
     kept_decimals: Count = column("Decimals that are kept; null where nothing is rounded.", nullable=True)
-    rounded_per: Text = column("What is rounded: each line, or the order's sum once.", nullable=True)
+    rounded_per: Text = column(
+        "What is rounded: each line, or the order's sum once.", nullable=True, isin=("line", "order")
+    )
     source: Text = column(
         "setting: fixed by [formula]. evidence: supported by the orders.", isin=("setting", "evidence")
     )
