@@ -325,7 +325,9 @@ select
         when total_residual = 0 and subtotal_residual = 0 then 'balanced'
         else 'cannot_tell'
     end as verdict,
-    nullif(
+    if(
+        total_residual is not null and subtotal_residual is not null,
+        null,
         concat_ws(
             '; ',
             case
@@ -343,8 +345,7 @@ select
                 when not compared.has_line_sum then 'lines: one has no amount'
                 else 'lines: no discount is stated'
             end
-        ),
-        ''
+        )
     ) as reason,
 from compared
 left join causes on compared.order_id = causes.order_id
