@@ -2,7 +2,6 @@
 -- severity: blocking
 with
 
--- coalesce: what no price is stated of, or nothing compared, adds nothing on either side
 both_sides as (
     select
         store_id,
@@ -10,13 +9,13 @@ both_sides as (
         sale_class,
         dispatch_method,
         currency,
-        kind,
+        kind = 'line' as is_line,
         menu_match,
         price_match,
         times,
-        coalesce(price, 0) as price,
-        coalesce(price_drift, 0) as price_drift,
-        coalesce(delivery_price_drift, 0) as delivery_price_drift,
+        price,
+        price_drift,
+        delivery_price_drift,
     from mart.price_matches_daily
 
     union all
@@ -27,28 +26,29 @@ both_sides as (
         sale_class,
         dispatch_method,
         currency,
-        if(modifier_no is null, 'line', 'modifier') as kind,
+        modifier_no is null as is_line,
         menu_match,
         price_match,
         -1 as times,
-        -coalesce(price, 0) as price,
-        -coalesce(price_drift, 0) as price_drift,
-        -coalesce(delivery_price_drift, 0) as delivery_price_drift,
+        -price as price,
+        -price_drift as price_drift,
+        -delivery_price_drift as delivery_price_drift,
     from mart.price_variances
 ),
 
+-- coalesce: what no price is stated of, or nothing compared, adds nothing on either side
 differences as (
     select
         store_id,
         business_date,
         sale_class,
-        kind,
+        is_line,
         menu_match,
         price_match,
         sum(times) as times,
-        sum(price) as price,
-        sum(price_drift) as price_drift,
-        sum(delivery_price_drift) as delivery_price_drift,
+        coalesce(sum(price), 0) as price,
+        coalesce(sum(price_drift), 0) as price_drift,
+        coalesce(sum(delivery_price_drift), 0) as delivery_price_drift,
     from both_sides
     group by
         store_id,
@@ -56,7 +56,7 @@ differences as (
         sale_class,
         dispatch_method,
         currency,
-        kind,
+        is_line,
         menu_match,
         price_match
 )
@@ -64,7 +64,7 @@ differences as (
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class || ', '
-        || kind || ', ' || menu_match || ', ' || price_match as place,
+        || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as place,
     price as residual,
     times || ' too many, drifts ' || price_drift || ' and ' || delivery_price_drift
         || ' too much' as detail,
