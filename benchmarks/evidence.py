@@ -5,9 +5,10 @@
 One full build of raw Parquet made by seed (benchmarks/build.py), in this process: the seconds that each table takes,
 its contract and the checks of its rows included, are added up by what the table is for, on the clock and on the
 processors. Core is what it takes from the landed files to the checked tables of schema core: observations put in order,
-documents typed, tables made. Reconciled is the evidence of rules, the rules in force, the tables that hold orders to
-them, and prices sold beside menus, which are told apart as well; the aim is that all of it takes at most as long as
-core. Besides stand statuses and suspicions. On a machine with other work look at the CPU.
+documents typed, tables made. Orders reconciled is the evidence of rules, the rules in force and the tables that hold
+lines, orders and days to them; the aim is that they take at most as long as core. Prices beside menus, where each line
+and modifier sold is held to the menu of then, are told apart, and in "all" as well. Besides stand statuses and
+suspicions. On a machine with other work look at the CPU.
 """
 
 from __future__ import annotations
