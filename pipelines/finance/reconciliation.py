@@ -183,6 +183,14 @@ class Reconciliation:
             "control totals that differ": self.different_totals(),
         }
 
+    def verdict(self) -> str:
+        """Return in a sentence without a stop what was found; what cannot be told is not called balanced."""
+        found = [f"{what}: {number:,}" for what, number in self.variances().items() if number]
+        if found:
+            return f"Variances: {', '.join(found)}"
+        untold = sum(line["cannot_tell_count"] for line in self.lines())
+        return f"No variances, but orders that cannot be told: {untold:,}" if untold else "Balanced: no variances"
+
     @property
     def has_restatements(self) -> bool:
         """Whether the release knows of closed days."""

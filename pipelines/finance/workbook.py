@@ -89,9 +89,7 @@ def _summary(
     sheet.tall(2)
     _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
     _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
-    variances = reconciled.variances()
-    found = ", ".join(f"{what}: {number:,}" for what, number in variances.items() if number)
-    _said(sheet, f"Variances: {found}" if found else "Balanced: no variances", "strong")
+    _said(sheet, reconciled.verdict(), "strong")
     left_out = reconciled.without_a_day()
     if left_out:
         _said(sheet, f"Orders in no span of days, as their business day is not known: {left_out:,}", "note")

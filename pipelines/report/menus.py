@@ -34,7 +34,7 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
     yield ""
     yield "Menus as observed when it was placed"
     if all(each["menu_match"] == "menu_unknown" for each in found):
-        yield "  no menu of the store was known then: nothing to compare with"
+        yield "  on no menu of the store that was known then: nothing to compare with"
         return
     for each in found:
         place = f"{each['line_no']}" + ("" if each["modifier_no"] is None else f", modifier {each['modifier_no']}")
@@ -43,7 +43,7 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
 
 def _said(row: Mapping[str, Any]) -> str:
     if row["menu_match"] == "menu_unknown":
-        return "has no menu known to compare with"
+        return "is on no menu known then, and not all were known"
     if row["menu_match"] == "none":
         return "stands on no menu of the store"
     places = "one place" if row["places"] == 1 else f"{row['places']:,} places"

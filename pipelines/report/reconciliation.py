@@ -88,11 +88,7 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     suspected = reconciled.possible_duplicates()
     if suspected:
         yield from wrapped(f"Orders that may repeat another: {suspected:,}, see audit.possible_duplicate_orders.", 0)
-    found = [f"{what}: {number:,}" for what, number in reconciled.variances().items() if number]
-    if not found:
-        yield "Balanced: no variances."
-        return
-    yield from wrapped(f"Variances: {', '.join(found)}.", 0)
+    yield from wrapped(f"{reconciled.verdict()}.", 0)
     worst = reconciled.largest_breaks()
     if worst:
         ids = ", ".join(map(str, worst))

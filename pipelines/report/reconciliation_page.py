@@ -103,12 +103,11 @@ def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterat
 
 
 def _verdict(reconciled: Reconciliation) -> str:
-    found = [f"{what}: {number:,}" for what, number in reconciled.variances().items() if number]
+    verdict = reconciled.verdict()
     left_out = reconciled.without_a_day()
     lacks = f"<p>Orders in no span of days, as their business day is not known: {left_out:,}.</p>" if left_out else ""
-    if found:
-        return f'<p class="bad">Variances: {_text(", ".join(found))}</p>{lacks}'
-    return f'<p class="good">Balanced: no variances</p>{lacks}'
+    look = "good" if verdict.startswith("Balanced") else "bad"
+    return f'<p class="{look}">{_text(verdict)}</p>{lacks}'
 
 
 def _table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -13,9 +13,18 @@ edges as (
         edges.observed_from,
         edges.changed_seen_at,
         edges.is_current,
+        paths.places,
     from core.modifier_price_versions as edges
+    -- below a modifier it stands as often as that one does
     inner join (
-        select distinct menu_id, product_id, modifier_id from core.modifier_paths
+        select
+            menu_id,
+            product_id,
+            modifier_id,
+            count(*) as places,
+        from core.modifier_paths
+        where not is_cycle
+        group by menu_id, product_id, modifier_id
     ) as paths
         on edges.parent_type = 'modifier'
         and edges.menu_id = paths.menu_id
@@ -31,6 +40,7 @@ edges as (
         observed_from,
         changed_seen_at,
         is_current,
+        1 as places,
     from core.modifier_price_versions
     where parent_type = 'product'
 ),
@@ -45,6 +55,7 @@ asked as (
         observed_from,
         changed_seen_at,
         is_current,
+        1 as places,
     from core.menu_price_versions
     where product_id is not null
 
@@ -59,6 +70,7 @@ asked as (
         observed_from,
         changed_seen_at,
         is_current,
+        places,
     from edges
     where modifier_id is not null
 ),
@@ -102,7 +114,7 @@ select
     nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
     nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
     -- where
-    count(*) as places,
+    cast(sum(spans.places) as bigint) as places,
     -- money
     list_sort(list_distinct(list(cast(spans.price as decimal(38, 4))))) as prices,
     list_sort(list_distinct(list(cast(spans.delivery_price as decimal(38, 4)))))

@@ -73,6 +73,7 @@ classes as (
     select
         status,
         any_value(sale_class) as sale_class, -- a status has one
+        sum(orders) as orders,
     from orders
     group by status
 )
@@ -98,6 +99,10 @@ select
     coalesce(orders.week_old_count, 0) as week_old_count,
     -- what became of orders in it
     coalesce(left_behind.moved_on_count, 0) as moved_on_count,
+    -- each time that it was met it was left, or an order has it still
+    coalesce(
+        left_behind.moved_on_count / (left_behind.moved_on_count + coalesce(classes.orders, 0)), 0
+    ) as moved_on_share,
     coalesce(left_behind.moved_on_to, []) as moved_on_to,
 from orders
 full join left_behind on orders.status is not distinct from left_behind.status

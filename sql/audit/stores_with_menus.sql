@@ -1,14 +1,49 @@
--- One row per store of which a menu was observed: since when.
+-- One row per store and interval in which menus of it were known: some of them, or all.
+with
+
+menus as (
+    select
+        menu_id,
+        -- an archive of unknown time counts as seen before all
+        if(
+            bool_or(observed_from is null),
+            cast('-infinity' as timestamptz),
+            min(observed_from)
+        ) as first_seen_at,
+    from core.menu_price_versions
+    group by menu_id
+),
+
+stores as (
+    select
+        store_menus.store_id,
+        min(menus.first_seen_at) as some_from,
+        max(menus.first_seen_at) as all_from,
+        count(*) > count(menus.menu_id) as lacks_a_menu,
+    from core.store_menus as store_menus
+    left join menus on store_menus.menu_id = menus.menu_id
+    group by store_menus.store_id
+    having count(menus.menu_id) > 0
+)
+
 select
     -- keys
-    store_menus.store_id,
-    -- since when; an archive of unknown time counts as seen before all
-    if(
-        bool_or(menus.observed_from is null),
-        null,
-        min(menus.observed_from)
-    ) as known_from,
-from core.store_menus as store_menus
-inner join core.menu_price_versions as menus
-    on store_menus.menu_id = menus.menu_id
-group by store_menus.store_id
+    store_id,
+    nullif(some_from, cast('-infinity' as timestamptz)) as known_from,
+    if(lacks_a_menu, null, all_from) as known_until,
+    -- which
+    false as are_all_known,
+from stores
+where lacks_a_menu or some_from < all_from
+
+union all
+
+select
+    -- keys
+    store_id,
+    nullif(all_from, cast('-infinity' as timestamptz)) as known_from,
+    null as known_until,
+    -- which
+    true as are_all_known,
+from stores
+where not lacks_a_menu

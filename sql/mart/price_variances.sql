@@ -7,12 +7,14 @@ with
 menus as not materialized (
     select
         known.store_id,
-        coalesce(known.known_from, cast('-infinity' as timestamptz)) as known_from,
+        coalesce(known.known_from, cast('-infinity' as timestamptz)) as from_at,
+        coalesce(known.known_until, cast('infinity' as timestamptz)) as until_at,
+        known.are_all_known,
         count(*) > 1 as are_several,
         if(are_several, known.store_id, any_value(store_menus.menu_id)) as asked_of,
     from audit.stores_with_menus as known
     inner join core.store_menus as store_menus on known.store_id = store_menus.store_id
-    group by known.store_id, known.known_from
+    group by known.store_id, known.known_from, known.known_until, known.are_all_known
 ),
 
 orders as not materialized (
@@ -24,11 +26,15 @@ orders as not materialized (
         orders.sale_class,
         orders.dispatch_method,
         orders.currency,
-        coalesce(orders.created_at >= menus.known_from, false) as is_menu_known,
+        menus.store_id is not null as is_menu_known,
+        menus.are_all_known,
         menus.are_several,
-        if(is_menu_known, menus.asked_of, null) as asked_of,
+        menus.asked_of,
     from mart.orders as orders
-    left join menus on orders.store_id = menus.store_id
+    left join menus
+        on orders.store_id = menus.store_id
+        and orders.created_at >= menus.from_at
+        and orders.created_at < menus.until_at
 ),
 
 -- a modifier without an id names nothing: not the product itself
@@ -157,6 +163,9 @@ select
         when not sold.is_menu_known then 'menu_unknown'
         when offers.places = 1 then 'unique'
         when offers.places > 1 then 'ambiguous'
+        -- it may stand on the one that nobody had seen; what names nothing stands on none
+        when not sold.are_all_known and sold.asked_of is not null and sold.product_id is not null
+            then 'menu_unknown'
         else 'none'
     end as menu_match,
     -- money

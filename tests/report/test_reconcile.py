@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import World
+    from conftest import Workbook, World
 
 RULE = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 BERLIN = """\
@@ -82,6 +82,26 @@ def test_a_balanced_selection_ends_with_0(world: World) -> None:
     assert (empty.returncode, empty.stderr) == (0, "")
     assert "There is no order there." in empty.stdout
     assert "Balanced: no variances." in empty.stdout
+
+
+def test_what_cannot_be_told_is_not_called_balanced(
+    world_of: Callable[..., World],
+    make_order: Callable[..., dict[str, Any]],
+    read_workbook: Callable[[Path], Workbook],
+    tmp_path: Path,
+) -> None:
+    """Without a rule for lines no order is balanced: nothing is known to be off, and that is all that is said."""
+    world = world_of(tmp_path / "untold")
+    world.land("orders", [make_order(1)])
+    world.publish()
+    book, page = tmp_path / "book.xlsx", tmp_path / "page.html"
+    done = world.command("reconcile", "--xlsx", str(book), "--html", str(page))
+    said = "No variances, but orders that cannot be told: 1"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{said}.\n" in done.stdout
+    assert said in {cell.value for cell in read_workbook(book).sheets["summary"].values()}
+    assert f'<p class="bad">{said}</p>' in page.read_text("utf-8")
+    assert not any("Balanced" in each for each in (done.stdout, page.read_text("utf-8")))
 
 
 def test_files_are_written_beside_what_is_printed(world: World, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Given = dict[str, list[dict[str, Any]]]
     Run = Callable[[str, Given], list[dict[str, Any]]]
@@ -62,14 +62,32 @@ def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
                 edge | {"parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "price": "2"},
                 edge | {"parent_type": "modifier", "parent_id": 99, "modifier_id": 8, "price": "3"},
             ],
-            "core.modifier_paths": [{"menu_id": 1, "product_id": 5, "modifier_id": 7}],
+            "core.modifier_paths": [{"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}],
         },
     )
     assert [(row["product_id"], row["modifier_id"], row["prices"]) for row in rows] == [(5, 7, [1]), (5, 8, [2])]
 
 
+def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
+    """Below a modifier that a product has twice another stands twice, at one price; a path that is a cycle is none."""
+    edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
+    path = {"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}
+    rows = run_table(
+        "audit.menu_offers",
+        {
+            "core.modifier_price_versions": [
+                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
+                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
+                edge | {"parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "price": "2"},
+            ],
+            "core.modifier_paths": [path, path, path | {"is_cycle": True}],
+        },
+    )
+    assert [(row["modifier_id"], row["places"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
+
+
 def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
-    """A store's menus are known since the first was observed; since ever where one came without a time."""
+    """A store's menus are known since the first was observed, since ever where one came without a time; all, or not."""
     rows = run_table(
         "audit.stores_with_menus",
         {
@@ -78,12 +96,19 @@ def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
                 {"store_id": 9, "menu_id": 1},
                 {"store_id": 9, "menu_id": 2},
                 {"store_id": 10, "menu_id": 3},
+                {"store_id": 11, "menu_id": 1},
+                {"store_id": 11, "menu_id": 3},
             ],
             "core.menu_price_versions": [seen("3", 4), seen("3", 3), seen("3", None, menu_id=2)],
         },
     )
     third = dt.datetime(2026, 10, 3, 12, tzinfo=dt.UTC)
-    assert [(row["store_id"], row["known_from"]) for row in rows] == [(8, third), (9, None)]
+    assert [(row["store_id"], row["known_from"], row["known_until"], row["are_all_known"]) for row in rows] == [
+        (8, third, None, True),
+        (9, third, None, True),
+        (9, None, third, False),
+        (11, third, None, False),
+    ]
 
 
 def variances(
@@ -92,6 +117,7 @@ def variances(
     *offers: dict[str, Any],
     day: int = 6,
     menus: tuple[int, ...] = (1, 2),
+    known: Sequence[dict[str, Any]] = ({"known_from": at(3), "are_all_known": True},),
     **line: Any,
 ) -> dict[str, Any]:
     """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
@@ -110,7 +136,7 @@ def variances(
             ],
             "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
             "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
-            "audit.stores_with_menus": [{"store_id": 9, "known_from": at(3)}],
+            "audit.stores_with_menus": [{"store_id": 9} | each for each in known],
             "audit.menu_offers": [offer | each for each in offers],
         },
     )
@@ -174,6 +200,23 @@ def test_a_menu_not_seen_yet_is_unknown(run_table: Run, menus: tuple[int, ...]) 
     assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "cannot_tell", None)
 
 
+@pytest.mark.parametrize("until", [None, 7])
+def test_what_may_stand_on_a_menu_not_seen_yet_is_unknown(run_table: Run, until: int | None) -> None:
+    """What no known menu has is unknown while another menu of the store is; what names nothing stands on none."""
+    known = [{"known_from": at(3), "known_until": until and at(until), "are_all_known": False}]
+    if until:
+        known.append({"known_from": at(until), "are_all_known": True})
+
+    def match(**line: Any) -> tuple[str, str]:
+        row = variances(run_table, "3", OFFER, known=known, **line)
+        return row["menu_match"], row["price_match"]
+
+    assert match() == ("unique", "price")
+    assert match(product_id=6) == ("menu_unknown", "cannot_tell")
+    assert match(product_id=6, day=7)[0] == ("none" if until else "menu_unknown")
+    assert match(product_id=None) == ("none", "cannot_tell")
+
+
 def test_several_places_and_none(run_table: Run) -> None:
     """In several places a match is ambiguous, and a drift only shown where they agree; a stranger matches none."""
     row = variances(run_table, "4", OFFER, OFFER | {"menu_id": 2, "prices": ["4"]})
@@ -199,7 +242,7 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
                 modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
             ],
             "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
-            "audit.stores_with_menus": [{"store_id": 9}],
+            "audit.stores_with_menus": [{"store_id": 9, "are_all_known": True}],
             "audit.menu_offers": [
                 OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
                 {"menu_id": 1, "product_id": 5, "modifier_id": 7, "places": 1, "prices": ["1"], "delivery_prices": []},

@@ -76,3 +76,18 @@ def test_what_became_of_them(run_table: Run) -> None:
         ("done", 1, 0, []),
         ("new", 0, 5, ["(none): 3", "done: 2"]),
     ]
+
+
+def test_the_share_that_moved_on(run_table: Run) -> None:
+    """Of the times that a status was met, those that another followed; orders of every currency have it still."""
+    seen = {"status_of": "order", "status_before": "new", "status": "done", "times": 3}
+    days = [day("2026-10-01", "new", {2: 4}), day("2026-10-01", "new", {2: 5}, currency="BRL")]
+    days.append(day("2026-10-01", "done", {2: 3}))
+    given = {"audit.daily_statuses": days, "audit.observed_transitions": [seen, seen | {"status_before": "lost"}]}
+    rows = run_table("audit.status_evidence", given)
+    assert [(row["status"], row["currency"], row["moved_on_share"]) for row in rows] == [
+        ("done", "EUR", 0),
+        ("lost", None, 1),
+        ("new", "BRL", 0.25),
+        ("new", "EUR", 0.25),
+    ]

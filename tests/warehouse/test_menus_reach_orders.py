@@ -86,3 +86,26 @@ def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> 
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before
+
+
+@pytest.mark.slow
+def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
+    """What may stand on a menu that nobody saw is unknown until it is seen; only orders since then are touched."""
+    places = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
+    make_order, make_menu, make_store = makers
+    sold.land("stores", [{"id": 1, "at": 151, "document": make_store(1, menu_ids=[1, 2])}])
+    strangers = [
+        make_order(day, store_id=1, created_at=f"2026-11-{day:02d}T13:00:00Z", items=[{"product_id": 5}])
+        for day in (7, 8)
+    ]
+    sold.land("orders", [{"id": each["id"], "at": 200, "document": each} for each in strangers])
+    assert not sold.build().full
+    assert sold.rows(places)[6:] == [("menu_unknown",)] * 2
+    remade.clear()
+    sold.land("menus", [{"id": 2, "at": 160, "document": make_menu(2, p100="1", p101="1")}])
+    assert not sold.build().full
+    assert remade == [1]
+    assert sold.rows(places)[6:] == [("menu_unknown",), ("none",)]
+    before = sold.contents()
+    assert sold.build(full=True).full
+    assert sold.contents() == before

@@ -11,6 +11,7 @@ from pipelines.warehouse.contracts.contract import (
     Ids,
     Instant,
     Money,
+    Share,
     Text,
     Texts,
     column,
@@ -53,8 +54,8 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
 
     Source: audit.daily_statuses and audit.observed_transitions. Which statuses are sales is said by [sales], not by the
     interface.
-    Traps: evidence, not an answer. moved_on_count and moved_on_to are about all currencies of the status: never add
-    them over rows. A status that orders had and none has any more stands with 0 orders.
+    Traps: evidence, not an answer. moved_on_count, moved_on_share and moved_on_to are about all currencies of the
+    status: never add them over rows. A status that orders had and none has any more stands with 0 orders.
     """
 
     status: Text = column("The order's status, as sent; null where the service gave none.", nullable=True)
@@ -79,6 +80,11 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
     )
     week_old_count: Count = column("How many of them still had it a week after creation or later.", ge=0)
     moved_on_count: Count = column("How often an order with it was later seen with another status.", ge=0)
+    moved_on_share: Share = column(
+        "moved_on_count as a share of the times that it was met: those, and the orders of all currencies that have it.",
+        ge=0,
+        le=1,
+    )
     moved_on_to: Texts = column("To which statuses, and how often each, the most frequent first.")
 
 

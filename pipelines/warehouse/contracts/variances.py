@@ -6,6 +6,7 @@ from pipelines.warehouse.contracts.contract import (
     Contract,
     Count,
     Day,
+    Flag,
     Id,
     Instant,
     Money,
@@ -23,7 +24,7 @@ _SALE_CLASS = "The order's sale class; see mart.orders."
 _DISPATCH = "How the order is dispatched, as sent (observed: store_delivery)."
 _MENU_MATCH = (
     "unique, ambiguous, none: in how many places of the store's menus it stood, one, several or no. menu_unknown: no "
-    "menu of the store had been observed by then."
+    "menu of the store had been observed by then, or it stood on none of those that were, while others were not."
 )
 _PRICE_MATCH = (
     "Which of the menus' prices it was sold at: price, delivery_price, both (they are the same, or of several places), "
@@ -32,20 +33,27 @@ _PRICE_MATCH = (
 
 
 class StoresWithMenus(
-    Contract, table="audit.stores_with_menus", scope="all", key=("store_id",), span=("known_from", "")
+    Contract,
+    table="audit.stores_with_menus",
+    scope="all",
+    key=("store_id", "known_from"),
+    span=("known_from", "known_until"),
 ):
-    """One row per store of which a menu was observed: since when.
+    """One row per store and interval in which menus of it were known: first some of them, then all.
 
     For machines: a step on the way to mart.price_variances, which is what to read.
     Source: core.store_menus and core.menu_price_versions.
-    Trap: menus are those that the store's record names now.
+    Traps: menus are those that the store's record names now. One without a price counts as never observed.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
     known_from: Instant = column(
-        "When the first of its menus was first observed; null for an archive of unknown time, before all.",
+        "When the first of its menus was first observed, or the last of them; null for an archive of unknown time, "
+        "before all.",
         nullable=True,
     )
+    known_until: Instant = column("When the last of them was first observed; null in the last row.", nullable=True)
+    are_all_known: Flag = column("Whether every menu that its record names had been observed by then.")
 
 
 class MenuOffers(
