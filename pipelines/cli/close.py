@@ -59,6 +59,8 @@ def close_day(
     from pipelines.report.closing import closed, in_the_way
 
     settings = load_settings(config)
+    if with_exceptions and not with_exceptions.strip():
+        raise SettingsError("--with-exceptions must say why")
     if bool(day) == bool(period):
         raise SettingsError("give either a day, such as 2026-10-31, or --period 2026-10")
     days = one_day(day) if day else period_of(settings, period)
@@ -67,7 +69,7 @@ def close_day(
         typer.echo(in_the_way(days, found))
         raise typer.Exit(3 if found else 0)
     with run_lock(settings.data_dir, "ordermart close"):
-        done = closing.close(settings, days, store, exceptions=with_exceptions)
+        done = closing.close(settings, days, store, exceptions=with_exceptions.strip())
     typer.echo(closed(days, done))
     raise typer.Exit(0 if done.entry else 3)
 

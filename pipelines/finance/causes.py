@@ -23,11 +23,31 @@ booked as (
 ),
 
 before as (
-    select booked.*, acts.at, acts.placing, acts.rules, acts.code
+    select booked.*, acts.at, acts.days, acts.sales, acts.rules
     from booked
     inner join memory.acts as acts using (act_no)
     -- of the rows of one act any will do: they say the same of the order
     qualify row_number() over (partition by order_id order by act_no desc, business_date, sale_class) = 1
+),
+
+versions as (
+    select
+        order_id,
+        version_no,
+        last_seen_at,
+        -- an archive may bring old news: what counts is when it came, too
+        greatest(first_seen_at, try_strptime(left(_load_id, 15), '%Y%m%dT%H%M%S')::timestamptz) as known_at,
+    from core.order_versions
+    semi join differences using (order_id)
+),
+
+-- orders that were known when the day was sealed, and until when they were seen as they were then
+held as (
+    select versions.order_id, differences.seal_no, max(versions.last_seen_at) as seen_at
+    from (select distinct order_id, seal_no from differences) as differences
+    inner join memory.acts as seals on differences.seal_no = seals.act_no
+    inner join versions on differences.order_id = versions.order_id and versions.known_at <= seals.known_to
+    group by versions.order_id, differences.seal_no
 ),
 
 since as (
@@ -39,14 +59,11 @@ since as (
         orders.is_gone,
         known._payload_sha256 as payload_sha256,
         known._fetched_at as fetched_at,
-        -- an archive may bring old news: what counts is when it came, too
-        greatest(
-            first.first_seen_at, try_strptime(left(first._load_id, 15), '%Y%m%dT%H%M%S')::timestamptz
-        ) as known_at,
+        latest.known_at as changed_at,
     from mart.orders as orders
     inner join core.orders as known using (order_id)
-    inner join core.order_versions as first on orders.order_id = first.order_id and first.version_no = 1
-    semi join differences using (order_id)
+    inner join (select order_id, max_by(known_at, version_no) as known_at from versions group by order_id) as latest
+        using (order_id)
 ),
 
 refusals as (
@@ -73,12 +90,15 @@ judged as (
         since.fetched_at as now_fetched_at,
         case
             -- no seal and no restatement knows the order
-            when before.order_id is null and exists (
+            when before.order_id is null and since.changed_at > seals.known_to and exists (
                 select 1 from refusals
-                where refusals.order_id = differences.order_id and refusals.observed_at <= seals.at
+                where refusals.order_id = differences.order_id
+                    and refusals.observed_at <= seals.at
+                    and (held.seen_at is null or refusals.observed_at > held.seen_at)
             ) then 'mended_quarantine'
-            when before.order_id is null and since.known_at > seals.at then 'late_order'
-            when before.order_id is null and seals.placing <> present.placing then 'setting_changed'
+            when before.order_id is null and held.order_id is null then 'late_order'
+            when before.order_id is null and since.changed_at <= seals.known_to and seals.days <> present.days
+                then 'setting_changed'
             when before.order_id is null then 'moved_to_another_day'
             when since.is_gone and before.sale_class <> 'gone' then 'gone'
             -- another document
@@ -93,14 +113,12 @@ judged as (
             when since.payload_sha256 <> before.payload_sha256 and not money.has_changed then 'sale_class_changed'
             when since.payload_sha256 <> before.payload_sha256 then 'changed_by_partner'
             -- the same document
-            when before.placing <> present.placing
-                and (
-                    since.business_date is distinct from before.business_date
-                    or since.sale_class <> before.sale_class
-                ) then 'setting_changed'
+            when before.sale_class = 'gone' and not since.is_gone then 'sale_class_changed'
+            when before.days <> present.days and since.business_date is distinct from before.business_date
+                then 'setting_changed'
+            when before.sales <> present.sales and since.sale_class <> before.sale_class then 'setting_changed'
             when since.business_date is distinct from before.business_date
                 and since.timezone <> before.timezone then 'moved_to_another_day'
-            when before.sale_class = 'gone' then 'sale_class_changed'
             when differences.part = 'line_amount' and before.rules <> present.rules then 'rule_changed'
             else 'our_code_changed'
         end as cause,
@@ -110,6 +128,7 @@ judged as (
     inner join since on differences.order_id = since.order_id
     inner join money on differences.order_id = money.order_id
     left join before on differences.order_id = before.order_id
+    left join held on differences.order_id = held.order_id and differences.seal_no = held.seal_no
 )
 
 select

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.finance.causes import CAUSES
-from pipelines.finance.released import PLACING, circumstances
+from pipelines.finance.released import FinanceError, circumstances
 from pipelines.ledger import Seals, ledger_of
 from pipelines.ledger.closing import POSTED, POSTED_ACT, RESTATED, RESTATED_ACT
 from pipelines.warehouse import build, warehouse_file
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pipelines.ledger import Entry
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult
 
+_INSTANT = pa.timestamp("us", tz="UTC")
+_SHOWN = 5  # orders in a sentence
 _SOURCES = ("raw.day_seals", "raw.sealed_orders", "raw.restated")
 
 
@@ -72,9 +75,29 @@ def record(settings: Settings) -> int:
         create_acts(con, settings.data_dir, body)
         last = con.execute("select max(number) from memory.raw.restated").fetchone()
         values = [last[0] or 0 if last else 0, dt.datetime.now(dt.UTC)]
+        _must_all_be_there(con)
         rows = con.execute(CAUSES, values).to_arrow_table().cast(RESTATED)
+        if rows.num_rows != found[0]:
+            raise FinanceError(
+                f"{found[0]} differences to sealed days, and {rows.num_rows} causes: nothing is recorded"
+            )
         ledger.append(RESTATED_ACT, body, rows)
         return int(rows.num_rows)
+
+
+def _must_all_be_there(con: duckdb.DuckDBPyConnection) -> None:
+    """Raise FinanceError where a sealed order is in no table any more: no cause is one of ours having lost it."""
+    lost = con.execute(
+        "select distinct order_id, business_date from audit.seal_differences "
+        "anti join mart.orders using (order_id) order by all"
+    ).fetchall()
+    if lost:
+        shown = ", ".join(f"{order_id} of {day}" for order_id, day in lost[:_SHOWN])
+        raise FinanceError(
+            f"{len(lost)} sealed orders are in no landed document any more, such as {shown}: bring data/raw back "
+            "from a copy, or fetch them again; nothing is published that sealed days do not add up to. "
+            '`ordermart close reopen DAY --reason "…"` takes the seal of their day back'
+        )
 
 
 def create_acts(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict[str, Any]) -> None:
@@ -83,10 +106,11 @@ def create_acts(con: duckdb.DuckDBPyConnection, data_dir: Path, present: dict[st
     rows = pa.table(
         {
             "act_no": pa.array([entry.no for entry in acts], pa.int64()),
-            "at": pa.array([entry.moment for entry in acts], pa.timestamp("us", tz="UTC")),
+            "at": pa.array([entry.moment for entry in acts], _INSTANT),
+            "known_to": pa.array([_known_to(entry) for entry in acts], _INSTANT),
             **{
                 name: pa.array([_prints(entry.body)[name] for entry in acts], pa.string())
-                for name in ("placing", "rules", "code")
+                for name in ("days", "sales", "rules")
             },
         }
     )
@@ -121,10 +145,19 @@ def post(settings: Settings, period: str) -> Posted:
 def _prints(body: dict[str, Any]) -> dict[str, str]:
     """Return a hash per circumstance that can be a cause."""
     return {
-        "placing": _hash({name: body["settings"][name] for name in PLACING}),
+        "days": _hash(body["settings"]["business_day"]),
+        "sales": _hash(body["settings"]["sales"]),
         "rules": _hash(body["rules"]),
-        "code": body["code"]["sha256"],
     }
+
+
+def _known_to(entry: Entry) -> dt.datetime:
+    """Return when what an act saw ends: a release is sealed as it was published, whatever was landed since."""
+    try:
+        started = str(entry.body["release"]).partition("-")[0]
+        return dt.datetime.strptime(started, "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return entry.moment
 
 
 def _hash(value: Any) -> str:

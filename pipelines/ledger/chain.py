@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import fcntl
-import getpass
 import hashlib
 import json
 import os
+import pwd
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +213,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _who() -> str:
+    """Return the user of the process, whatever the environment calls itself."""
     try:
-        return getpass.getuser()
-    except (OSError, KeyError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         return f"uid {os.getuid()}"

@@ -61,7 +61,8 @@ def packed(pack: Pack) -> str:
     absent = f"\nNot in the release: {', '.join(pack.absent)}." if pack.absent else ""
     return (
         f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.{absent}\n"
-        f"Head of the ledger: {pack.head}\nVerify it anywhere: python3 -I verify.py --head HASH"
+        f"Head of the ledger: {pack.head}\nHash of SHA256SUMS: {pack.sums}\n"
+        "Keep both elsewhere. Verify it anywhere: python3 -I verify.py --head HASH prints them again."
     )
 
 

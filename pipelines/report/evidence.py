@@ -13,6 +13,7 @@ import random
 import secrets
 import shutil
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,14 @@ verify.py        checks all of this with Python's standard library: python3 -I v
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack that was written: where, how many orders were drawn, which tables the release does not hold."""
+    """A pack that was written: where, how many orders were drawn, which tables the release lacks, hashes to keep."""
 
     path: Path
     files: int
     receipts: int
     absent: tuple[str, ...]
     head: str
+    sums: str
 
 
 def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25, seed: int = 1) -> Pack:
@@ -89,21 +91,22 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     if out.exists():
         raise FinanceError(f"{out} is there already: name a folder that is not")
     ledger = ledger_of(settings.data_dir)
-    head = verify(ledger).head
+    held = verify(ledger)
+    entries = list(islice(ledger.entries(), held.entries))  # not those that come meanwhile
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     try:
         for folder in ("ledger", "tables", "receipts"):
             (draft / folder).mkdir(parents=True)
-        sealed = _ledger(ledger, period, draft)
+        sealed = _ledger(ledger, entries, period, draft)
         with released(settings) as release:
             absent = _tables(release, period, draft)
-            population = _seals(release, period, Seals(ledger.entries()), sealed, draft)
+            population = _seals(release, period, Seals(entries), sealed, draft)
             drawn = _receipts(release, population, sample, seed, draft)
             _versions(release, draft)
             _read_me(release, period, draft, drawn, seed, len(population), absent)
         _write(draft / "settings.json", _json(_shown(settings)))
-        _write(draft / "head.txt", head + "\n")
+        _write(draft / "head.txt", held.head + "\n")
         shutil.copyfile(VERIFIER, draft / "verify.py")
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         sums = "".join(f"{_sha256(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
@@ -112,15 +115,18 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return Pack(out, len(files) + 1, drawn, tuple(absent), head)
+    return Pack(out, len(files) + 1, drawn, tuple(absent), held.head, hashlib.sha256(sums.encode()).hexdigest())
 
 
-def _ledger(ledger: Ledger, period: Period, draft: Path) -> list[Path]:
+def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -> list[Path]:
     """Copy the chain and the sealed files of acts about the period; return those of closings."""
-    lines = ledger.folder / "ledger.jsonl"
-    (draft / "ledger" / "ledger.jsonl").write_bytes(lines.read_bytes() if lines.exists() else b"")
+    chain = draft / "ledger" / "ledger.jsonl"
+    chain.touch()
+    if entries:
+        with (ledger.folder / chain.name).open("rb") as lines:  # what a kill left of a line is no act
+            chain.write_bytes(b"".join(islice(lines, len(entries))))
     copied = []
-    for entry in ledger.entries():
+    for entry in entries:
         if entry.file is not None and _is_about(entry, period):
             path = draft / "ledger" / entry.file
             shutil.copyfile(ledger.file(entry), path)

@@ -1,7 +1,9 @@
 """Verify a pack of evidence with nothing but Python's standard library: `python3 -I verify.py [--head HASH]`.
 
 Exit code 0: every file is the one that SHA256SUMS lists, none is missing or added, the ledger's acts follow each
-other, and every sealed file that is here is the one that its act names. 1: something is not; it is named.
+other up to the head in head.txt, and every sealed file that is here is the one that its act names. 1: something is
+not; it is named. Whoever changes a file can list it anew: compare what is printed, the hash of SHA256SUMS and the
+head, with what was printed when the pack was made.
 """
 
 import hashlib
@@ -14,15 +16,27 @@ GENESIS = "0" * 64
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
+    found = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
+
+
+def content(path: Path) -> bytes:
+    """Return what a file holds; nothing where it is not there, which wrong_files tells."""
+    return path.read_bytes() if path.is_file() else b""
 
 
 def wrong_files(pack: Path) -> list[str]:
     """Return what is wrong with the files of the pack, against the list of their hashes."""
     found = {path.relative_to(pack).as_posix() for path in pack.rglob("*") if path.is_file()} - {"SHA256SUMS"}
     listed: dict[str, str] = {}
-    for line in (pack / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
+    sums = pack / "SHA256SUMS"
+    if not sums.is_file():
+        return ["SHA256SUMS: is not here"]
+    sys.stdout.write(f"SHA256SUMS has the hash {digest(sums)}\n")
+    for line in sums.read_text(encoding="utf-8").splitlines():
         sha256, _, name = line.partition("  ")
         listed[name] = sha256
     return [
@@ -40,7 +54,8 @@ def wrong_acts(pack: Path, head: str) -> list[str]:
     """Return what is wrong with the ledger's chain; `head` is a hash that was kept elsewhere, or nothing."""
     wrong: list[str] = []
     previous, hashes = GENESIS, {GENESIS}
-    lines = (pack / "ledger" / "ledger.jsonl").read_bytes().splitlines()
+    absent: list[str] = []
+    lines = content(pack / "ledger" / "ledger.jsonl").splitlines()
     for number, line in enumerate(lines, 1):
         try:
             act = json.loads(line)
@@ -53,13 +68,19 @@ def wrong_acts(pack: Path, head: str) -> list[str]:
         if hashlib.sha256(text).hexdigest() != sha256:
             wrong.append(f"act {number}: was changed after it was written")
         sealed = pack / "ledger" / str(act.get("file"))
-        if act.get("file") and sealed.exists() and digest(sealed) != act.get("file_sha256"):
+        if act.get("file") and not sealed.exists():
+            absent.append(str(number))
+        elif act.get("file") and digest(sealed) != act.get("file_sha256"):
             wrong.append(f"act {number}: {act['file']} is not the file that it sealed")
         previous = sha256
         hashes.add(sha256)
     if head and head not in hashes:
         wrong.append(f"no act has the hash {head}")
+    if content(pack / "head.txt").strip() != previous.encode():
+        wrong.append("head.txt: does not hold the hash of the last act")
     sys.stdout.write(f"{len(lines)} acts; head {previous}\n")
+    if absent:
+        sys.stdout.write(f"Sealed rows that are not here, as of acts about other periods: {', '.join(absent)}\n")
     return wrong
 
 

@@ -14,7 +14,7 @@ from pipelines.warehouse.increment import apply_changes, find_changes
 from pipelines.warehouse.making import results_as_stored
 from pipelines.warehouse.results import BuildResult
 from pipelines.warehouse.session import Memory, attached, fingerprint_of, remembered, session
-from pipelines.warehouse.sources import create_sources, states
+from pipelines.warehouse.sources import create_sources, must_go_on, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,9 +50,12 @@ def build(
     with session(settings) as con:
         create_sources(con, settings)
         why = "a full rebuild was asked for" if full else "" if file.exists() else "there was no warehouse yet"
-        if not why:
+        if file.exists():
             with attached(con, file):
                 before = remembered(con)
+            must_go_on(settings.data_dir, before.sources if before else {})
+        if not why:
+            with attached(con, file):
                 why = _must_be_full(con, raw, before, now)
                 new = {} if why else _new_loads(con, raw)
                 sources = (

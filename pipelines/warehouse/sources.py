@@ -19,13 +19,13 @@ import pyarrow as pa
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.landing.service_log import service_log, service_log_state
-from pipelines.ledger import Ledger, totals_in_force
+from pipelines.ledger import Ledger, LedgerError, ledger_of, totals_in_force
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import closes, inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import duckdb
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 ASSUMED = "raw.assumptions"
+_ACTS = ("raw.control_totals", "raw.day_seals", "raw.sealed_orders", "raw.restated")  # their state: the last act
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,17 @@ def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]
 
 def _inbox(data_dir: Path) -> Path:
     return data_dir / "inbox" / "worklist.sqlite"
+
+
+def must_go_on(data_dir: Path, seen: Mapping[str, str]) -> None:
+    """Raise LedgerError where the ledger lacks acts that a build saw; `seen` is source → the state it had then."""
+    ledger = ledger_of(data_dir)
+    hashes = {seen[name] for name in _ACTS if seen.get(name)}
+    if hashes - {entry.sha256 for entry in ledger.entries()}:
+        raise LedgerError(
+            f"{ledger.folder} lacks acts that the warehouse was built with: bring it back from a copy; to build "
+            "without them all the same, remove data/warehouse first"
+        )
 
 
 def _hints_state(data_dir: Path) -> str:

@@ -105,7 +105,8 @@ added as (
         store_id,
         sale_class,
         part,
-        max(currency) as currency,
+        coalesce(max(currency) filter (where side = 'sealed'), max(currency))
+            as currency,
         coalesce(sum(amount) filter (where side = 'sealed'), 0) as sealed,
         coalesce(sum(amount) filter (where side = 'posted'), 0) as posted,
         coalesce(sum(amount) filter (where side = 'open'), 0) as open,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pipelines.finance.released import FinanceError
+from pipelines.ledger import LedgerError
 from pipelines.ledger.closing import SEALED
 
 pytestmark = pytest.mark.slow
@@ -81,6 +84,68 @@ def test_an_order_that_is_gone_and_comes_back(sealed: Any, hours: tuple[int, int
         ("gone", -10, "sale_class_changed"),
     ]
     assert sealed.off() == []
+
+
+def test_an_order_that_moves_in_after_a_setting_changed(books: Any, hours: tuple[int, int]) -> None:
+    """Another [sales] moves no order, an old refusal that was mended mends nothing: only what moved it is named."""
+    books.land(1, created_at=OCTOBER, store_id=1)
+    books.land(2, created_at=NOVEMBER, store_id=1)
+    books.land(3, verdict="quarantined")
+    books.land(3, hours[0] + 5, created_at=NOVEMBER, store_id=1)
+    books.land(4, created_at="2026-11-01T10:00:00Z", store_id=1)
+    books.publish()
+    books.close("2026-10-31")
+    books.set(sales={"counted": ["done", "ready"], "excluded": ["refused"]})
+    books.publish()
+    for order_id in (2, 3):
+        books.land(order_id, hours[1], created_at=OCTOBER, store_id=1)
+    books.publish()
+    assert books.causes() == {2: {"moved_to_another_day"}, 3: {"moved_to_another_day"}}
+    books.set(business_day={"day_start": "11:00"})
+    books.publish()
+    assert books.all("select distinct cause from mart.restatements where order_id in (1, 4)") == [("setting_changed",)]
+    assert books.off() == []
+
+
+def test_what_was_landed_between_the_release_and_its_seal_is_late(books: Any) -> None:
+    """A day is sealed as its release has it: an order that was landed since, and before the seal, comes late."""
+    books.land(1, created_at=OCTOBER, store_id=1)
+    books.publish()
+    load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-abcdef"
+    books.world.land("orders", [{"id": 2, "document": books.order(2, created_at=OCTOBER)}], load_id=load_id)
+    assert books.close("2026-10-31").orders == 1
+    books.publish()
+    assert books.causes() == {2: {"late_order"}}
+
+
+def test_a_sealed_order_that_was_lost_stops_the_night(sealed: Any) -> None:
+    """A document of a sealed order that is gone from data/raw is named, and nothing is published; reopening lets go."""
+    for path in (sealed.world.data / "raw").rglob("20160101T000000000001-*"):
+        path.unlink()
+    for full in (True, False):
+        with pytest.raises(FinanceError, match="1 sealed orders are in no landed document any more, such as 1 of 2026"):
+            sealed.publish(full=full)
+    assert sealed.off() == []
+    assert list(sealed.ledger.entries("restated")) == []
+    sealed.reopen("2026-10-31")
+    sealed.publish()
+    assert sealed.off() == []
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_ledger_that_lacks_what_was_built_stops_the_build(sealed: Any, hours: tuple[int, int], left: int) -> None:
+    """Acts cut off the end of the chain, or all of them, are missed by the next build, whole or not."""
+    sealed.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
+    sealed.publish()
+    chain = sealed.ledger.folder / "ledger.jsonl"
+    acts = chain.read_bytes().splitlines(keepends=True)
+    chain.write_bytes(b"".join(acts[:left]))
+    for full in (False, True):
+        with pytest.raises(LedgerError, match="lacks acts that the warehouse was built with"):
+            sealed.publish(full=full)
+    chain.write_bytes(b"".join(acts))
+    sealed.publish()
+    assert sealed.restated("difference", "cause") == [(2, "changed_by_partner")]
 
 
 def test_what_no_cause_explains_is_our_code(sealed: Any) -> None:

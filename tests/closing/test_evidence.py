@@ -31,6 +31,14 @@ def verified(pack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def listed_anew(pack: Path, name: str) -> None:
+    """List a changed file by its new hash, as one who forges would."""
+    sums = pack / "SHA256SUMS"
+    lines = [line for line in sums.read_text(encoding="utf-8").splitlines() if not line.endswith(f"  {name}")]
+    lines.append(f"{hashlib.sha256((pack / name).read_bytes()).hexdigest()}  {name}")
+    sums.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[int, int]) -> tuple[Any, Path]:
     """Make a pack about an October in which an order changed after it was sealed."""
@@ -109,9 +117,11 @@ def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> No
     assert verified(pack, "--head", "f" * 64).returncode == 1
 
 
-@pytest.mark.parametrize("fault", ["row", "sealed", "act", "forged act", "lost", "added"])
+@pytest.mark.parametrize(
+    "fault", ["row", "sealed", "act", "forged act", "lost", "added", "head", "no chain", "no list"]
+)
 def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
-    """An edited row, sealed file or act, an act forged with its list, a file lost or added: each is named."""
+    """An edited row, sealed file or act, one forged with its list, files lost or added, another head: each is named."""
     chain = pack / "ledger" / "ledger.jsonl"
     if fault == "row":
         path = pack / "tables" / "mart.restatements.csv"
@@ -122,14 +132,43 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     elif fault in {"act", "forged act"}:
         chain.write_text(chain.read_text(encoding="utf-8").replace('"orders":5', '"orders":6'), encoding="utf-8")
         if fault == "forged act":
-            sums = pack / "SHA256SUMS"
-            lines = [line for line in sums.read_text(encoding="utf-8").splitlines() if "ledger.jsonl" not in line]
-            lines.append(f"{hashlib.sha256(chain.read_bytes()).hexdigest()}  ledger/ledger.jsonl")
-            sums.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    elif fault == "lost":
-        (pack / "seals.csv").unlink()
+            listed_anew(pack, "ledger/ledger.jsonl")
+    elif fault == "head":
+        (pack / "head.txt").write_text("f" * 64 + "\n", encoding="utf-8")
+        listed_anew(pack, "head.txt")
+    elif fault in {"lost", "no chain", "no list"}:
+        {"lost": pack / "seals.csv", "no chain": chain, "no list": pack / "SHA256SUMS"}[fault].unlink()
     else:
         (pack / "more.csv").write_text("x", encoding="utf-8")
     done = verified(pack)
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (1, "")
     assert "WRONG: " in done.stdout
+
+
+def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> None:
+    """Whatever file is changed by a byte is named; one listed anew has another hash of the list than was printed."""
+    _, before = made
+    for path in sorted(each for each in pack.rglob("*") if each.is_file()):
+        name = path.relative_to(pack).as_posix()
+        if name in {"SHA256SUMS", "verify.py"}:
+            continue
+        content = path.read_bytes()
+        path.write_bytes(content + b" ")
+        assert f"WRONG: {name}: is not the file that was listed" in verified(pack).stdout
+        path.write_bytes(content)
+    printed = f"SHA256SUMS has the hash {hashlib.sha256((before / 'SHA256SUMS').read_bytes()).hexdigest()}"
+    assert printed in verified(pack).stdout
+    (pack / "seals.csv").write_text("order_id\n", encoding="utf-8")
+    listed_anew(pack, "seals.csv")
+    assert printed not in verified(pack).stdout
+
+
+def test_half_an_act_is_left_out_of_a_pack(made: tuple[Any, Path], tmp_path: Path) -> None:
+    """What a kill left of a line is in no pack: a pack made then is verified."""
+    books, _ = made
+    chain = books.ledger.folder / "ledger.jsonl"
+    acts = chain.read_bytes()
+    chain.write_bytes(acts + b'{"no": 9')
+    pack = make_pack(books.settings, period_of(books.settings, "2026-10"), tmp_path / "pack").path
+    chain.write_bytes(acts)
+    assert verified(pack, "--head", books.ledger.head()).returncode == 0

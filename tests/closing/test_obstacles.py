@@ -162,6 +162,7 @@ def test_the_commands(clean: Any) -> None:
     assert (done.returncode, "Closed 2026-10-31, as act 1: 2 orders" in done.stdout) == (0, True)
     assert run("close", DAY).returncode == 1
     assert run("close").returncode == 2
+    assert run("close", "2026-11-01", "--with-exceptions", "  ").returncode == 2
     head = done.stdout.rpartition(": ")[2].strip()
     assert head in run("close", "verify", "--head", head).stdout
     assert run("close", "verify", "--head", "0" * 63 + "1").returncode == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -33,6 +35,13 @@ def test_acts_come_back_in_order_with_their_rows(ledger: Ledger) -> None:
     assert ledger.rows(close).to_pydict() == {"order_id": [1, 2], "amount": ["1.00", "2.50"]}
     assert verify(ledger).entries == 3
     assert verify(ledger).head == ledger.head() == list(ledger.entries())[-1].sha256
+
+
+def test_who_is_not_what_the_environment_says(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An act names the user of the process, whoever LOGNAME says it is."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody else")
+    assert ledger.append("note", {}).who == pwd.getpwuid(os.getuid()).pw_name
 
 
 def test_a_new_ledger_holds(tmp_path: Path) -> None:

@@ -52,6 +52,20 @@ def test_a_sealed_day(run_table: Run) -> None:
     assert [orders[name] for name in ("sealed", "posted", "open", "now")] == [1, 0, 0, 1]
 
 
+@pytest.mark.duckdb2
+def test_another_currency_is_found(run_check: Run, run_table: Run) -> None:
+    """A store whose currency changed has the same amounts in another one: it is told; a label where none was is not."""
+    claim = "mart.sealed_days__keep_their_currency"
+    for sealed, now, found in (("EUR", "USD", 1), ("EUR", None, 1), ("EUR", "EUR", 0), (None, "EUR", 0)):
+        given = {
+            "audit.sealed_sums": [{**PLACE, "orders": 1, "currency": sealed}],
+            "mart.reconciliation_daily": [{**PLACE, "orders": 1, "currency": now}],
+        }
+        assert len(run_check(claim, given)) == found
+        rows = run_table("mart.sealed_days", {"raw.day_seals": SEALS, **given})
+        assert {row["currency"] for row in rows} == {sealed or now}
+
+
 CLEAN = {**PLACE, "part": "tip", "sealed": "10", "posted": "1", "open": "2", "now": "13"}
 
 
