@@ -46,8 +46,9 @@ def _release(reconciled: Reconciliation) -> str:
 def _rules() -> str:
     where = "concat_ws(' ', force.part, 'in', nullif(force.scope, 'all'), force.scope_value)"
     says = (
-        "concat_ws(': ', coalesce(force.rule, 'no rule'), rules.sentence) || "
-        "if(force.source = 'setting', ' (fixed by [formula])', ' (borne out by the orders)')"
+        "if(force.rule is null, 'no rule: the orders refute the wider one and support no other', "
+        "concat_ws(': ', force.rule, rules.sentence) || "
+        "if(force.source = 'setting', ' (fixed by [formula])', ' (borne out by the orders)'))"
     )
     fields = _FIELDS.format(12, "'rule in force'", where, says, _NONE, _NO_AMOUNT)
     return (

@@ -3,7 +3,9 @@
 -- A rule fixed in [formula] is in force everywhere. Else the one that the evidence of
 -- all orders supports, but for platforms (dispatch methods, stores, months) that refute
 -- it. Else, where all orders support none, what supports one in the first of these
--- divisions that has any. Counts are left out on purpose: the rows change when the
+-- divisions that has any. Where none is supported the observed total is assumed, but for
+-- a row without a rule: orders refute it, and follow another that too few of them tell
+-- from its rivals. Counts are left out on purpose: the rows change when the
 -- answer does.
 with
 
@@ -30,6 +32,8 @@ evidence as (
         part,
         rule,
         verdict,
+        reason is not null as is_leader,
+        fit_rate,
         list_contains(
             would_decide,
             'an order with a priced modifier of another action than add'
@@ -80,12 +84,36 @@ divided as (
     qualify dense_rank() over (partition by supported.part order by divisions.rank) = 1
 ),
 
+overruled as (
+    select
+        assumed.scope,
+        assumed.scope_value,
+        assumed.part,
+        cast(null as varchar) as rule,
+        false as is_action_open,
+    from evidence as assumed
+    inner join evidence as leader
+        on leader.is_leader
+        and assumed.scope = leader.scope
+        and assumed.part = leader.part
+    inner join raw.settings as settings
+        on leader.fit_rate >= 1 - settings.formula_tolerated_noise
+    where
+        assumed.scope = 'all'
+        and assumed.part = 'total'
+        and assumed.rule = 'observed/unrounded'
+        and assumed.verdict = 'refuted'
+        and assumed.part not in (select part from wide)
+),
+
 found as (
     select scope, scope_value, part, rule, is_action_open from wide
     union all
     select scope, scope_value, part, rule, is_action_open from exceptions
     union all
     select scope, scope_value, part, rule, is_action_open from divided
+    union all
+    select scope, scope_value, part, rule, is_action_open from overruled
 ),
 
 decided as (

@@ -69,7 +69,7 @@ select
     subtotal.rule as subtotal_rule,
     subtotal.source as subtotal_rule_source,
     coalesce(subtotal.is_open, false) as is_action_open,
-    -- of the parts; the formula of the observed order until the orders answer
+    -- of the parts; the formula of the observed order until the orders answer or refute it
     if(total is null, 'observed/unrounded', total.rule) as total_rule,
     if(total is null, 'assumed', total.source) as total_rule_source,
 from answered

@@ -96,6 +96,22 @@ def test_orders_that_cannot_tell(
     assert con.execute(query).fetchone() == (0,)
 
 
+IN_FORCE = "select scope, scope_value, rule from audit.formula_rules_in_force where part = 'total'"
+
+
+def test_a_refuted_formula_is_not_assumed(make_orders: Any, state: Any, gather: Any) -> None:
+    """Where orders refute the observed total, and cannot decide which other it is, there is a row without a rule."""
+    orders = make_orders(13, 600)
+    for order in orders:
+        order.delivery = Decimal(0)
+    state(orders, USUAL, "without_tip/unrounded", noise=0.03)
+    con = gather(orders)
+    rule, verdict, _, lacking = leader(con, "total")
+    assert (rule, verdict, lacking) == ("without_tip/unrounded", "undecided", ["an order with a delivery charge"])
+    assert con.execute(IN_FORCE).fetchall() == [("all", "all", None)]
+    assert gather(orders, formula_total_rule=OBSERVED).execute(IN_FORCE).fetchall() == [("all", "all", OBSERVED)]
+
+
 def test_few_telling_orders_are_not_enough(make_orders: Any, state: Any, gather: Any) -> None:
     """19 orders that tell leave it undecided, one more decides it."""
     orders = make_orders(12, 1500)

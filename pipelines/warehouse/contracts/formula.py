@@ -172,7 +172,9 @@ class FormulaRulesInForce(
     part: Text = column(PART, isin=PARTS)
     scope: Text = column(_SCOPE, isin=SCOPES)
     scope_value: Text = column(_SCOPE_VALUE, nullable=True)
-    rule: Text = column("The rule; null where the wider rule is refuted and no other is supported.", nullable=True)
+    rule: Text = column(
+        "The rule; null where the wider or the assumed rule is refuted and no other is supported.", nullable=True
+    )
     form_no: Id = column(_FORM, nullable=True)
     rounding_no: Id = column(_ROUNDING, nullable=True)
     answers: Ids = column("Its answers: audit.formula_rules.", nullable=True)

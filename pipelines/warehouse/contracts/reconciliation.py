@@ -50,7 +50,8 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
 
     Source: audit.formula_rules_in_force and mart.orders. Of its platform, its dispatch method, its store, its month and
     all orders the first in which anything is decided holds.
-    Trap: a rule without evidence is none: total_rule is then that of the observed order, and says that it is assumed.
+    Trap: a rule without evidence is none: total_rule is then that of the observed order, and says that it is assumed;
+    null once orders refute it.
     """
 
     order_id: Id = column(_ORDER)
