@@ -36,7 +36,7 @@ versions as (
         version_no,
         last_seen_at,
         -- an archive may bring old news: what counts is when it came, too
-        greatest(first_seen_at, try_strptime(left(_load_id, 15), '%Y%m%dT%H%M%S')::timestamptz) as known_at,
+        greatest(first_seen_at, try_strptime(left(_load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz) as known_at,
     from core.order_versions
     semi join differences using (order_id)
 ),
@@ -80,6 +80,13 @@ money as (
     select order_id, bool_or(net <> 0) as has_changed from nets group by order_id
 ),
 
+-- orders that stand on a sealed day now, so that what moved nets to zero
+landed as (
+    select distinct differences.order_id
+    from differences
+    inner join since on differences.order_id = since.order_id and differences.business_date = since.business_date
+),
+
 judged as (
     select
         differences.*,
@@ -109,7 +116,8 @@ judged as (
                     and (before.checked_at is null or refusals.observed_at > before.checked_at)
             ) then 'mended_quarantine'
             when since.payload_sha256 <> before.payload_sha256
-                and since.business_date is distinct from before.business_date then 'moved_to_another_day'
+                and since.business_date is distinct from before.business_date
+                and (nets.net = 0 or landed.order_id is null) then 'moved_to_another_day'
             when since.payload_sha256 <> before.payload_sha256 and not money.has_changed then 'sale_class_changed'
             when since.payload_sha256 <> before.payload_sha256 then 'changed_by_partner'
             -- the same document
@@ -126,7 +134,9 @@ judged as (
     cross join memory.present as present
     inner join memory.acts as seals on differences.seal_no = seals.act_no
     inner join since on differences.order_id = since.order_id
+    inner join nets on differences.order_id = nets.order_id and differences.part = nets.part
     inner join money on differences.order_id = money.order_id
+    left join landed on differences.order_id = landed.order_id
     left join before on differences.order_id = before.order_id
     left join held on differences.order_id = held.order_id and differences.seal_no = held.seal_no
 )

@@ -54,6 +54,21 @@ def test_a_move_to_an_open_day_is_one_row(sealed: Any, hours: tuple[int, int]) -
     assert sealed.off() == []
 
 
+def test_a_move_between_sealed_days_nets_to_zero(sealed: Any, hours: tuple[int, int]) -> None:
+    """What moved is two rows a part that net to zero; a part that changed on the way is changed by the partner."""
+    sealed.close("2026-11-20")
+    sealed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="12.00")
+    sealed.publish()
+    rows = sealed.all(
+        "select part, cause, count(*), sum(difference) from mart.restatements where cause = 'moved_to_another_day' "
+        "or part = 'total_price' group by all order by cause, part"
+    )
+    assert rows[0] == ("total_price", "changed_by_partner", 2, 2)
+    assert ("orders", "moved_to_another_day", 2, 0) in rows
+    assert all(row[1:] == ("moved_to_another_day", 2, 0) for row in rows[1:])
+    assert sealed.off() == []
+
+
 def test_another_start_of_the_day_moves_orders_by_setting(sealed: Any) -> None:
     """The same document on another day, because [business_day] says so, is named by the setting."""
     sealed.set(business_day={"day_start": "11:00"})

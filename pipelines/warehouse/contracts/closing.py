@@ -102,8 +102,9 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("numbe
 
     Source: the ledger, in which a night records what it finds before its release is switched.
     Traps: a row is a difference to all rows before it, so differences add up and `now` does not. An order that moved
-    between sealed days has rows on both, which net to zero; one that moved to an open day has a row on the sealed day
-    alone. Rows whose seal was reopened stand as they were and no longer count: filter by is_seal_in_force.
+    between sealed days has rows on both, which net to zero (a part that also changed: changed_by_partner); one that
+    moved to an open day has a row on the sealed day alone.
+    Rows whose seal was reopened stand as they were and no longer count: filter by is_seal_in_force.
     """
 
     number: Count = column("The number of the restatement, from 1, without gaps, never given twice.", ge=1)
