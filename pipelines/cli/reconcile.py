@@ -28,8 +28,9 @@ def reconcile(
 ) -> None:
     """Reconcile the current release: parts with totals, lines with subtotals, by day; closed days with what is now.
 
-    Exit codes: 0 balanced; 1 there is no release, or a file cannot be written; 2 wrong settings or usage; 3 there are
-    variances: orders that are off, open restatements, or control totals that differ.
+    Exit codes: 0 balanced, or no variance is known: how many orders cannot be told is said; 1 there is no release, or a
+    file cannot be written; 2 wrong settings or usage; 3 there are variances: orders that are off, open restatements, or
+    control totals that differ.
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released
