@@ -130,12 +130,12 @@ def evidence(
 
     The pack holds no personal data and no secret. `python3 -I verify.py` in it checks every hash and the chain.
     """
-    from pipelines.finance.periods import one_day, period_of
+    from pipelines.finance.periods import period_or_day
     from pipelines.report.closing import packed
     from pipelines.report.evidence import make_pack
 
     settings = load_settings(config)
-    days = one_day(period) if period.count("-") > 1 else period_of(settings, period)
+    days = period_or_day(settings, period)
     typer.echo(packed(make_pack(settings, days, out, sample=sample, seed=seed)))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+_WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COLUMNS = ("period", "first_day", "last_day")
 
 
@@ -41,6 +42,13 @@ def one_day(text: str) -> Period:
     """Return the period of one day written 2026-10-31; raise SettingsError when it is none."""
     day = _day(text, f"{text!r} is no day: write it as 2026-10-31")
     return Period(day, day)
+
+
+def period_or_day(settings: Settings, name: str) -> Period:
+    """Return the period of that name, or the day where the file lists no such name and it is written as one."""
+    if _WRITTEN_DAY.fullmatch(name) and name not in fiscal_periods(settings):
+        return one_day(name)
+    return period_of(settings, name)
 
 
 def period_of(settings: Settings, name: str) -> Period:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import Ledger, Seals, ledger_of, verify
-from pipelines.ledger.closing import CLOSED, POSTED_ACT, REOPENED, RESTATED_ACT
+from pipelines.ledger.closing import CLOSED, POSTED_ACT, REOPENED, RESTATED_ACT, SEALED
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
 
@@ -159,14 +159,15 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
 
 
 def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], draft: Path) -> list[int]:
-    """Write the sealed orders of the period, and return their ids; without a seal, those of the release."""
+    """Write the sealed orders of the period, and return their ids; without a seal in force, those of the release."""
     days = f"business_date between date '{period.first_day}' and date '{period.last_day}'"
+    current = release.con.execute(f"select order_id from mart.orders where {days} order by order_id").fetchall()
     if not sealed:
-        rows = release.con.execute(f"select order_id from mart.orders where {days} order by order_id").fetchall()
-        return [row[0] for row in rows]
+        _write(draft / "seals.csv", ",".join([*SEALED.names, "seal_no"]) + "\n")
+        return [row[0] for row in current]
     paths = ", ".join(_text(str(path)) for path in sealed)
     in_force = list(seals.rows())
-    rows = pa.table(
+    counting = pa.table(
         {
             "day": pa.array([each.day for each in in_force], pa.date32()),
             "store_id": pa.array([each.store_id for each in in_force], pa.int64()),
@@ -174,7 +175,7 @@ def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], 
             "seal_no": pa.array([each.seal_no for each in in_force], pa.int64()),
         }
     )
-    release.con.register("day_seals", rows)
+    release.con.register("day_seals", counting)
     # By the ledger, not by the release: a day may have been sealed since the last build.
     release.con.execute(
         f"""
@@ -192,7 +193,7 @@ def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], 
     )
     _copy(release.con, "from seals order by business_date, order_id, seal_no", draft / "seals.csv")
     found = release.con.execute("select distinct order_id from seals order by order_id").fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in found or current]
 
 
 def _receipts(release: Released, population: list[int], sample: int, seed: int, draft: Path) -> int:

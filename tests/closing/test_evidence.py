@@ -90,13 +90,17 @@ def test_a_day_that_was_sealed_since_the_release_is_in_the_pack(books: Any, tmp_
     """A pack made right after a closing has its orders; after the day was reopened it has none of them."""
     books.land(1, created_at=OCTOBER, store_id=1)
     books.publish()
-    books.close("2026-10-31")
     period = period_of(books.settings, "2026-10")
+    make_pack(books.settings, period, tmp_path / "open")
+    books.close("2026-10-31")
     make_pack(books.settings, period, tmp_path / "sealed")
     assert (tmp_path / "sealed" / "seals.csv").read_text(encoding="utf-8").count("\n") == 2
     books.reopen("2026-10-31", 1)
     make_pack(books.settings, period, tmp_path / "reopened")
-    assert (tmp_path / "reopened" / "seals.csv").read_text(encoding="utf-8").count("\n") == 1
+    header = (tmp_path / "reopened" / "seals.csv").read_text(encoding="utf-8")
+    assert header == (tmp_path / "open" / "seals.csv").read_text(encoding="utf-8")
+    assert header.count("\n") == 1
+    assert all((tmp_path / name / "receipts" / "1.txt").exists() for name in ("open", "sealed", "reopened"))
     assert verified(tmp_path / "reopened").returncode == 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.periods import fiscal_periods, one_day, period_of
+from pipelines.finance.periods import fiscal_periods, one_day, period_of, period_or_day
 from pipelines.finance.released import FinanceError
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -110,6 +110,10 @@ def test_fiscal_periods(clean: Any) -> None:
             dt.date(2026, 10, 26),
             28,
         )
+        assert period_or_day(clean.settings, "P11") == period_of(clean.settings, "P11")
+        assert period_or_day(clean.settings, "2026-10-31") == one_day("2026-10-31")
+        file.write_text("period,first_day,last_day\nFY26-P-11,2026-10-26,2026-11-22\n")
+        assert period_or_day(clean.settings, "FY26-P-11").name == "FY26-P-11"
         assert period_of(clean.settings, "2026-02").last_day == dt.date(2026, 2, 28)
         with pytest.raises(SettingsError, match="'P12' is no period"):
             period_of(clean.settings, "P12")
