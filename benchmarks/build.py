@@ -54,24 +54,36 @@ RECONCILED = (
 )
 STORES = 200
 PRODUCTS = 100
+MODIFIERS = 60
+CHOICES = 5  # modifiers below each product
+PRODUCT_PRICE = "(500 + 37 * product % 1500)"  # on the menu and on nine of ten lines, in cents
+MODIFIER_PRICE = "(50 + 7 * modifier)"
 
 # One order as canonical JSON; hash() of (id, salt) is the only chance there is.
 _ORDERS = """
 create or replace macro pick(id, salt, n) as cast(hash(id, salt, {seed}) % n as bigint);
-create or replace macro cents(id, salt, n) as cast(cast(pick(id, salt, n) as decimal(18, 2)) / 100 as decimal(18, 2));
+create or replace macro money(n) as cast(cast(n as decimal(18, 2)) / 100 as decimal(18, 2));
+create or replace macro cents(id, salt, n) as money(pick(id, salt, n));
 
 copy (
     with
     lines as (
-        select id, line_no, 1 + pick(id, 100 + line_no, 3) as quantity, cents(id, 200 + line_no, 2000) as price,
-            pick(id, 300 + line_no, {products})
-                * pick(id, 350 + line_no, {products}) // {products} as product, pick(id, 400 + line_no, 4) as modifiers
+        select id, line_no, 1 + pick(id, 100 + line_no, 3) as quantity, pick(id, 400 + line_no, 4) as modifiers,
+            pick(id, 300 + line_no, {products}) * pick(id, 350 + line_no, {products}) // {products} as product,
+            if(
+                pick(id, 450 + line_no, 10) = 0, cents(id, 200 + line_no, 2000), money({product_price})
+            ) as price
         from range({first}, {last}) as t(id), range(1, 7) as l(line_no)
         where line_no <= 1 + pick(id, 1, 5)
     ),
     modifiers as (
-        select id, line_no, modifier_no, cents(id, 500 + 10 * line_no + modifier_no, 300) as price,
-            pick(id, 600 + 10 * line_no + modifier_no, 60) as modifier
+        select id, line_no, modifier_no,
+            (product + 11 * pick(id, 600 + 10 * line_no + modifier_no, {choices})) % {modifiers} as modifier,
+            if(
+                pick(id, 700 + 10 * line_no + modifier_no, 10) = 0,
+                cents(id, 500 + 10 * line_no + modifier_no, 300),
+                money({modifier_price})
+            ) as price
         from lines, range(1, 4) as m(modifier_no)
         where modifier_no <= modifiers
     ),
@@ -146,7 +158,7 @@ copy (
     from range({rows}) as t(id)
 ) to '{documents}' (format parquet, compression zstd);
 copy (
-    select '{kind}' as kind, id, id as seq, timestamptz '2026-06-01T00:00:00Z' as observed_at, 'live' as source,
+    select '{kind}' as kind, id, id as seq, timestamptz '2025-12-31T00:00:00Z' as observed_at, 'live' as source,
         'accepted' as verdict, sha256, 200::integer as http_status, load_id, null::varchar as reason,
         null::varchar as pointer, null::varchar as customer_key, []::varchar[] as changed_personal,
         null::varchar as refused_ref
@@ -160,7 +172,7 @@ def make_raw(data: Path, orders: int, seed: int = 1, per_load: int = 50_000) -> 
     with duckdb.connect() as con:
         con.execute("set timezone = 'UTC'")
         con.execute(_small(data, "stores", "20260101T000000000000-000001", _STORE, STORES, "1::integer as menu_ids"))
-        con.execute(_small(data, "menus", "20260101T000000000000-000002", _menu(), STORES, _MENU_GATE))
+        con.execute(_small(data, "menus", "20260101T000000000000-000002", _menu(), STORES, _menu_gate()))
         for n, first in enumerate(range(0, orders, per_load)):
             make_orders(con, data, first, min(first + per_load, orders), f"20260601T{n:012d}-000003", orders, seed)
 
@@ -183,6 +195,10 @@ def make_orders(
             load_id=load_id,
             stores=STORES,
             products=PRODUCTS,
+            modifiers=MODIFIERS,
+            choices=CHOICES,
+            product_price=PRODUCT_PRICE,
+            modifier_price=MODIFIER_PRICE,
             orders=orders,
             step=seconds_apart(orders),
             documents=documents,
@@ -196,28 +212,67 @@ _STORE = (
     '\'{"id":\' || id || \',"name":"Store \' || id || \'","timezone":"Europe/Berlin","currency":"EUR",'
     '"menu_ids":[\' || id || \'],"attributes":{}}\''
 )
-_MENU_GATE = f"""1::integer as price_groups, {PRODUCTS}::integer as prices, {PRODUCTS}::integer as products,
-    {PRODUCTS}::integer as product_references, 60::integer as modifiers, 0::integer as child_references,
-    {5 * PRODUCTS}::decimal(38, 4) as price_money, {6 * PRODUCTS}::decimal(38, 4) as delivery_price_money,
-    {PRODUCTS}::decimal(38, 4) as reference_money"""
+
+
+def _product_cents(product: int) -> int:
+    """Return what PRODUCT_PRICE is."""
+    return 500 + 37 * product % 1500
+
+
+def _choices(product: int) -> list[int]:
+    return [(product + 11 * choice) % MODIFIERS for choice in range(CHOICES)]
+
+
+def _modifier_cents(modifier: int) -> int:
+    """Return what MODIFIER_PRICE is."""
+    return 50 + 7 * modifier
+
+
+def _money(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02}"
+
+
+def _menu_gate() -> str:
+    """Return what the gate counts and adds up of the menu."""
+    prices = sum(map(_product_cents, range(PRODUCTS)))
+    references = sum(_modifier_cents(modifier) for product in range(PRODUCTS) for modifier in _choices(product))
+    return f"""1::integer as price_groups, {PRODUCTS}::integer as prices, {PRODUCTS}::integer as products,
+        {CHOICES * PRODUCTS}::integer as product_references, {MODIFIERS}::integer as modifiers,
+        0::integer as child_references, {_money(prices)}::decimal(38, 4) as price_money,
+        {_money(prices + 100 * PRODUCTS)}::decimal(38, 4) as delivery_price_money,
+        {_money(references)}::decimal(38, 4) as reference_money"""
 
 
 def _menu() -> str:
+    """Return the SQL expression of the menu as JSON; what is delivered costs one unit more."""
     prices = [
-        {"price_id": p, "product_id": p, "position": p + 1, "channel": "both", "price": "5", "delivery_price": "6"}
-        for p in range(PRODUCTS)
+        {
+            "price_id": product,
+            "product_id": product,
+            "position": product + 1,
+            "channel": "both",
+            "price": _money(_product_cents(product)),
+            "delivery_price": _money(_product_cents(product) + 100),
+        }
+        for product in range(PRODUCTS)
     ]
     menu = {
         "products": {
-            str(p): {
-                "name": f"Product number {p}",
+            str(product): {
+                "name": f"Product number {product}",
                 "description": "",
                 "dispatch_method": "both",
-                "modifiers": [{"modifier_id": p % 60, "position": 1, "price": "1"}],
+                "modifiers": [
+                    {"modifier_id": modifier, "position": place, "price": _money(_modifier_cents(modifier))}
+                    for place, modifier in enumerate(_choices(product), 1)
+                ],
             }
-            for p in range(PRODUCTS)
+            for product in range(PRODUCTS)
         },
-        "modifiers": {str(m): {"name": f"Modifier {m}", "description": "", "children": []} for m in range(60)},
+        "modifiers": {
+            str(modifier): {"name": f"Modifier {modifier}", "description": "", "children": []}
+            for modifier in range(MODIFIERS)
+        },
     }
     head = {"name": "Menu", "price_groups": [{"id": 1, "name": "All", "position": 1, "prices": prices}]}
     rest = json.dumps(head, separators=(",", ":"))[1:]
