@@ -56,6 +56,8 @@ STORES = 200
 PRODUCTS = 100
 MODIFIERS = 60
 CHOICES = 5  # modifiers below each product
+MOST_LINES = 5  # of an order
+MOST_MODIFIERS = 3  # of a line
 PRODUCT_PRICE = "(500 + 37 * product % 1500)"  # on the menu and on nine of ten lines, in cents
 MODIFIER_PRICE = "(50 + 7 * modifier)"
 
@@ -68,13 +70,14 @@ create or replace macro cents(id, salt, n) as money(pick(id, salt, n));
 copy (
     with
     lines as (
-        select id, line_no, 1 + pick(id, 100 + line_no, 3) as quantity, pick(id, 400 + line_no, 4) as modifiers,
+        select id, line_no, 1 + pick(id, 100 + line_no, 3) as quantity,
+            pick(id, 400 + line_no, {most_modifiers} + 1) as modifiers,
             pick(id, 300 + line_no, {products}) * pick(id, 350 + line_no, {products}) // {products} as product,
             if(
                 pick(id, 450 + line_no, 10) = 0, cents(id, 200 + line_no, 2000), money({product_price})
             ) as price
-        from range({first}, {last}) as t(id), range(1, 7) as l(line_no)
-        where line_no <= 1 + pick(id, 1, 5)
+        from range({first}, {last}) as t(id), range(1, {most_lines} + 1) as l(line_no)
+        where line_no <= 1 + pick(id, 1, {most_lines})
     ),
     modifiers as (
         select id, line_no, modifier_no,
@@ -84,7 +87,7 @@ copy (
                 cents(id, 500 + 10 * line_no + modifier_no, 300),
                 money({modifier_price})
             ) as price
-        from lines, range(1, 4) as m(modifier_no)
+        from lines, range(1, {most_modifiers} + 1) as m(modifier_no)
         where modifier_no <= modifiers
     ),
     modifier_texts as (
@@ -167,14 +170,21 @@ copy (
 """
 
 
-def make_raw(data: Path, orders: int, seed: int = 1, per_load: int = 50_000) -> None:
-    """Write raw files of stores, one menu each, and orders, in loads as a night would leave them."""
+def make_raw(
+    data: Path, orders: int, seed: int = 1, per_load: int = 50_000, most: tuple[int, int] = (MOST_LINES, MOST_MODIFIERS)
+) -> None:
+    """Write raw files of stores, one menu each, and orders, in loads as a night would leave them.
+
+    `most` is how many lines an order has at most, and modifiers a line; half of that is common.
+    """
     with duckdb.connect() as con:
         con.execute("set timezone = 'UTC'")
         con.execute(_small(data, "stores", "20260101T000000000000-000001", _STORE, STORES, "1::integer as menu_ids"))
         con.execute(_small(data, "menus", "20260101T000000000000-000002", _menu(), STORES, _menu_gate()))
         for n, first in enumerate(range(0, orders, per_load)):
-            make_orders(con, data, first, min(first + per_load, orders), f"20260601T{n:012d}-000003", orders, seed)
+            make_orders(
+                con, data, first, min(first + per_load, orders), f"20260601T{n:012d}-000003", orders, seed, most
+            )
 
 
 def seconds_apart(orders: int) -> int:
@@ -183,7 +193,14 @@ def seconds_apart(orders: int) -> int:
 
 
 def make_orders(
-    con: duckdb.DuckDBPyConnection, data: Path, first: int, last: int, load_id: str, orders: int, seed: int
+    con: duckdb.DuckDBPyConnection,
+    data: Path,
+    first: int,
+    last: int,
+    load_id: str,
+    orders: int,
+    seed: int,
+    most: tuple[int, int] = (MOST_LINES, MOST_MODIFIERS),
 ) -> None:
     """Write one load of the orders first … last - 1, of a year that holds `orders`."""
     documents, observations = _pair(data, "orders", load_id)
@@ -197,6 +214,8 @@ def make_orders(
             products=PRODUCTS,
             modifiers=MODIFIERS,
             choices=CHOICES,
+            most_lines=most[0],
+            most_modifiers=most[1],
             product_price=PRODUCT_PRICE,
             modifier_price=MODIFIER_PRICE,
             orders=orders,

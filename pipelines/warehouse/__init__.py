@@ -3,7 +3,7 @@
 Knows nothing of how documents got here, of personal data, or of Dagster.
 """
 
-from pipelines.warehouse.build import build, warehouse_file
+from pipelines.warehouse.build import MemoryLimitError, build, warehouse_file
 from pipelines.warehouse.catalogue import CatalogueError, Check, Table, checks, tables
 from pipelines.warehouse.release import Release, publish
 from pipelines.warehouse.results import BuildBlocked, BuildResult, CheckResult
@@ -14,6 +14,7 @@ __all__ = [
     "CatalogueError",
     "Check",
     "CheckResult",
+    "MemoryLimitError",
     "Release",
     "Table",
     "build",

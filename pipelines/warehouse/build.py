@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from pipelines.landing import guard_source, raw_files
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.full import rebuild
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import duckdb
-
     from pipelines.landing import RawFiles
     from pipelines.settings import Settings
     from pipelines.warehouse.results import CheckResult
 
 KINDS = ("stores", "menus", "orders")
+_SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
+
+
+class MemoryLimitError(Exception):
+    """DuckDB may not use as much memory as a build takes, even in small parts."""
 
 
 def warehouse_file(data_dir: Path) -> Path:
@@ -40,16 +45,31 @@ def build(
     """Bring core, mart and audit up to date with what is landed, in one commit.
 
     `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
-    nothing committed, when a blocking check found anything; LandingError when data/ came from another service.
+    nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
+    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice.
     """
     guard_source(settings)
+    show = progress or (lambda _what, _done, _total: None)
+    why = "a full rebuild was asked for" if full else ""
+    for spread in _SPREADS:
+        try:
+            return _build(settings, why, spread, show)
+        except duckdb.OutOfMemoryException as error:
+            why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
+            short = str(error).partition("\n")[0]
+    limit = settings.warehouse.memory_limit
+    raise MemoryLimitError(f"[warehouse] memory_limit = {limit!r} does not suffice; raise it. DuckDB says: {short}")
+
+
+def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
+    """Build once; `why` says why everything must be made anew, "" where that is yet to be found out."""
     file = warehouse_file(settings.data_dir)
     raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
-    show = progress or (lambda _what, _done, _total: None)
     with session(settings) as con:
         create_sources(con, settings)
-        why = "a full rebuild was asked for" if full else "" if file.exists() else "there was no warehouse yet"
+        if not why and not file.exists():
+            why = "there was no warehouse yet"
         if file.exists():
             with attached(con, file):
                 before = remembered(con)
@@ -74,7 +94,7 @@ def build(
                         checks = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, checks, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
-        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, show)
+        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show)
         with attached(con, file):
             return _result(con, checks, full=True, why=why)
 

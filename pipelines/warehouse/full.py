@@ -14,9 +14,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.landed import create_documents, create_notes, create_observations_view, present
+from pipelines.warehouse.landed import (
+    create_documents,
+    create_notes,
+    create_observations_view,
+    present,
+    rows_per_order,
+)
 from pipelines.warehouse.making import FINDINGS, Making
-from pipelines.warehouse.session import WHOLE, attached_draft, lay_out, month_of, remember, reopen_draft
+from pipelines.warehouse.session import (
+    WHOLE,
+    attached_draft,
+    lay_out,
+    memory_limit,
+    month_of,
+    remember,
+    reopen_draft,
+)
 from pipelines.warehouse.states import create_states, fold
 from pipelines.warehouse.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.views import STATES
@@ -31,7 +45,11 @@ if TYPE_CHECKING:
     from pipelines.warehouse.results import CheckResult
     from pipelines.warehouse.session import Memory
 
-ORDERS_PER_BUCKET = 245_760  # two row groups of DuckDB, so that two threads write one each
+ROW_GROUP = 122_880  # rows that DuckDB writes together
+ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each
+# Of DuckDB's memory, for each order, line and modifier of a bucket. Documents were typed with 290, and not with 140.
+BYTES_PER_ROW = 400
+_WANTED = "kind = 'orders' and sha256 is not null"
 
 
 def rebuild(
@@ -40,11 +58,13 @@ def rebuild(
     raw: Mapping[str, RawFiles],
     memory: Memory,
     buckets: int,
+    spread: int,
     progress: Callable[[str, int, int], None],
 ) -> list[CheckResult]:
     """Build the warehouse file from all that is landed, and return what its checks found.
 
-    Raise BuildBlocked when a blocking check found anything: `file` is then as it was.
+    Orders go in so many `buckets`, 0 for as many as memory asks for; in `spread` times as many. Raise BuildBlocked
+    when a blocking check found anything: `file` is then as it was.
     """
     draft = file.with_name(file.name + ".building")
     for each in (draft, _log_of(draft)):
@@ -54,7 +74,8 @@ def rebuild(
             lay_out(con)
             making = Making(con, full=True)
             _fold(con, raw)
-            _make_all(making, draft, raw, buckets, progress)
+            orders = orders_per_bucket(con, raw, buckets) // spread
+            _make_all(making, draft, raw, max(1, orders), progress)
             making.tally.raise_if_blocked()
             remember(con, memory, _parts(con))
             results = making.results()
@@ -87,7 +108,7 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
 
 
 def _make_all(
-    making: Making, draft: Path, raw: Mapping[str, RawFiles], buckets: int, progress: Callable[[str, int, int], None]
+    making: Making, draft: Path, raw: Mapping[str, RawFiles], size: int, progress: Callable[[str, int, int], None]
 ) -> None:
     con = making.con
     for kind in ("stores", "menus"):
@@ -101,7 +122,7 @@ def _make_all(
     for stage in range(max(stages.values()) + 1):
         of_orders = [table for table in tables if table.scope == "order" and stages[table.name] == stage]
         now = [check for check in checks if _stage(check, stages) == stage]
-        for number, total in _buckets(making, raw if stage == 0 else None, buckets):
+        for number, total in _buckets(making, raw if stage == 0 else None, size):
             progress("building orders, by bucket" if stage == 0 else "reconciling orders, by bucket", number, total)
             _make_bucket(making, of_orders, now)
             if number < total:
@@ -134,24 +155,32 @@ def _make_bucket(making: Making, tables: list[catalogue.Table], checks: list[cat
     making.tally.raise_if_blocked()
 
 
-def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -> Iterator[tuple[int, int]]:
-    """Make touched.bucket for one bucket after the other; yield which it is, of how many.
+def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> int:
+    """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory."""
+    if buckets:
+        row = con.execute(f"select count(*) from warehouse.build.states where {_WANTED}").fetchone()
+        return -(-int(row[0] if row else 0) // buckets)
+    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
+    fit = int(memory_limit(con) / bytes_per_order)
+    if fit >= ORDERS_PER_BUCKET:
+        return ORDERS_PER_BUCKET
+    return min(ROW_GROUP, fit)
+
+
+def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> Iterator[tuple[int, int]]:
+    """Make touched.bucket for one bucket of so many orders after the other; yield which it is, of how many.
 
     With `raw`, make raw.latest_orders too; without, orders are there as tables only.
     """
     con = making.con
-    wanted = "kind = 'orders' and sha256 is not null"
-    row = con.execute(f"select count(*) from warehouse.build.states where {wanted}").fetchone()
-    orders = int(row[0]) if row else 0
-    size = -(-orders // buckets) if buckets else ORDERS_PER_BUCKET
     starts = [
         row[0]
         for row in con.execute(
             f"""
             select id from (
-                select id, row_number() over (order by id) as n from warehouse.build.states where {wanted}
+                select id, row_number() over (order by id) as n from warehouse.build.states where {_WANTED}
             ) as numbered
-            where (n - 1) % {max(size, 1)} = 0
+            where (n - 1) % {size} = 0
             order by id
             """
         ).fetchall()
@@ -159,7 +188,7 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, buckets: int) -
     paths = present(raw["orders"].documents) if raw else []
     for number, start in enumerate(starts or [0]):
         last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
-        mine = f"from warehouse.build.states where {wanted} and id between {start} and {last}"
+        mine = f"from warehouse.build.states where {_WANTED} and id between {start} and {last}"
         making.staged.bucket = f"t.order_id between {start} and {last}"
         con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
         if raw:

@@ -5,6 +5,7 @@ Knows where columns come from and how documents are typed, not which loads or id
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
@@ -29,6 +30,13 @@ class MissingDocumentError(Exception):
 def present(files: Sequence[RawFile]) -> list[Path]:
     """Return the paths of those files that exist: a load without a new document may have none."""
     return [file.path for file in files if file.path.exists()]
+
+
+def rows_per_order(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Fraction:
+    """Return how many orders, lines and modifiers an order document of these files is made into, on average."""
+    counts = "count(*), cast(sum(1 + lines + modifiers) as bigint)"
+    row = con.execute(f"select {counts} from {_files(paths)}").fetchone() if paths else None
+    return Fraction(row[1], row[0]) if row and row[0] else Fraction(1)
 
 
 def create_observations_view(con: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:

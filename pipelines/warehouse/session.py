@@ -11,6 +11,7 @@ import json
 import secrets
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,13 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         _create_settings(con, settings)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
+
+
+def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
+    """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
+    row = con.execute("select current_setting('memory_limit')").fetchone()
+    number, unit = str(row and row[0]).split()
+    return int(Decimal(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
 
 @contextmanager

@@ -1,34 +1,79 @@
-"""A full build of more orders than one bucket holds, within the memory that DuckDB may use unless told otherwise."""
+"""How many orders a full build takes at once, and what it does where memory does not suffice for them."""
 
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
+from pipelines.landing import raw_files
 from pipelines.settings import load_settings
-from pipelines.warehouse import build
-from pipelines.warehouse.full import ORDERS_PER_BUCKET
+from pipelines.warehouse import MemoryLimitError, build
+from pipelines.warehouse.full import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
+from pipelines.warehouse.session import session
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "build.py"
+LARGE = (20, 12)  # orders of 10 lines and 60 modifiers, as a rule
 
 
-@pytest.mark.slow
-def test_a_full_bucket_fits_in_memory(tmp_path: Path) -> None:
-    """A bucket of orders whose every line and modifier stands on a menu builds by the default settings."""
+def landed(folder: Path, orders: int, *, most: tuple[int, int] = (5, 3), **warehouse: str | int) -> Settings:
+    """Land orders as the benchmark of builds makes them, and return settings with these of [warehouse]."""
     spec = importlib.util.spec_from_file_location("benchmark_of_builds", BENCHMARK)
     assert spec is not None
     assert spec.loader is not None
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
-    orders = ORDERS_PER_BUCKET + 1
-    benchmark.make_raw(tmp_path / "data", orders)
-    config = tmp_path / "ordermart.toml"
-    config.write_text("", encoding="utf-8")
-    result = build(load_settings(config, {}))
+    benchmark.make_raw(folder / "data", orders, most=most)
+    config = folder / "ordermart.toml"
+    config.write_text("[warehouse]\n" + "".join(f"{key} = {value!r}\n" for key, value in warehouse.items()), "utf-8")
+    return load_settings(config, {})
+
+
+def at_once(settings: Settings) -> int:
+    """Return how many orders go at once by these settings."""
+    raw = {"orders": raw_files(settings.data_dir, "orders")}
+    with session(settings) as con:
+        return orders_per_bucket(con, raw, settings.warehouse.buckets)
+
+
+@pytest.mark.duckdb2
+def test_large_orders_go_fewer_at_once(tmp_path: Path) -> None:
+    """Two row groups of common orders go at once; fewer where orders are large, or memory is small."""
+    assert at_once(landed(tmp_path / "common", 2000)) == ORDERS_PER_BUCKET
+    assert at_once(landed(tmp_path / "little", 2000, memory_limit="700MB")) == ROW_GROUP
+    assert 50_000 < at_once(landed(tmp_path / "less", 2000, memory_limit="200MB")) < 70_000
+    assert 20_000 < at_once(landed(tmp_path / "large", 2000, most=LARGE)) < 40_000
+
+
+def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
+    """A limit below what even small parts take ends the build with the setting to raise; nothing is left behind."""
+    settings = landed(tmp_path, 2000, memory_limit="30MB")
+    with pytest.raises(MemoryLimitError, match=r"\[warehouse\] memory_limit = '30MB' does not suffice; raise it"):
+        build(settings)
+    assert [each.name for each in (tmp_path / "data" / "warehouse").iterdir()] == ["spill"]
+
+
+@pytest.mark.slow
+def test_parts_become_smaller_until_memory_suffices(tmp_path: Path) -> None:
+    """Orders that do not fit at once are built in four times as many parts, and the build says so."""
+    orders = 40_000
+    result = build(landed(tmp_path, orders, most=LARGE, buckets=1, memory_limit="350MB"))
+    assert result.why == "memory did not suffice: orders go in 4 times as many parts"
     assert result.rows["mart.orders"] == orders
+
+
+@pytest.mark.slow
+def test_a_full_bucket_fits_in_memory(tmp_path: Path) -> None:
+    """A bucket of orders whose every line and modifier stands on a menu builds by the default settings."""
+    orders = ORDERS_PER_BUCKET + 1
+    result = build(landed(tmp_path, orders))
+    assert (result.why, result.rows["mart.orders"]) == ("there was no warehouse yet", orders)
     with duckdb.connect(str(tmp_path / "data" / "warehouse" / "warehouse.duckdb"), read_only=True) as con:
         matches = con.execute("select menu_match, count(*) from mart.price_variances group by 1").fetchall()
     sold = result.rows["core.order_lines"] + result.rows["core.order_line_modifiers"]
