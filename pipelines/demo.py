@@ -6,6 +6,7 @@ Uses the very commands and rooms of a real night; only the service is made up.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,14 @@ from pipelines.vault import new_key_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+# What the stand-in's service is like; the environment goes first.
+_SETTINGS = {
+    "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
+    "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
+    "ORDERMART_SALES__COUNTED": '["delivered", "picked_up"]',
+    "ORDERMART_SALES__EXCLUDED": '["cancelled", "rejected"]',
+}
+
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) -> int:
     """Start the stand-in, run the job on its orders, print what came out, stop the stand-in; return an exit code.
@@ -34,11 +43,9 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
     if not keys.exists():
         keys.parent.mkdir(parents=True, exist_ok=True)
         new_key_file(keys)
-    os.environ.setdefault("ORDERMART_VAULT__KEY_FILE", str(keys))
-    os.environ.setdefault("ORDERMART_PARTNER__CLIENT_ID", "sandbox")
-    os.environ.setdefault("ORDERMART_PARTNER__CLIENT_SECRET", "sandbox")
-    os.environ.setdefault("ORDERMART_SALES__COUNTED", '["delivered", "picked_up"]')
-    os.environ.setdefault("ORDERMART_SALES__EXCLUDED", '["cancelled", "rejected"]')
+    used = _SETTINGS | {"ORDERMART_VAULT__KEY_FILE": str(keys)}
+    for name, value in used.items():
+        os.environ.setdefault(name, value)
     settings = load_settings(config)
     guard_source(settings)
     folder = settings.data_dir / "sandbox"
@@ -53,4 +60,6 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
         night = run_night(settings, wiring(settings, progress).resolve_job_def(NIGHTLY), order_ids=ids)
     typer.echo(summary(settings, night))
     typer.echo(f"\nTook {time.monotonic() - started:.1f} s. The planted faults are listed in {truth}.")
+    typer.echo("Another command that builds on this data is to have the same settings:")
+    typer.echo("  export " + " ".join(f"{name}={shlex.quote(os.environ[name])}" for name in used))
     return Exit.PUBLISHED if night.published else Exit.FAILED
