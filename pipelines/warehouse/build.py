@@ -70,9 +70,14 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
         create_sources(con, settings)
         if not why and not file.exists():
             why = "there was no warehouse yet"
+        before = None
         if file.exists():
-            with attached(con, file):
-                before = remembered(con)
+            try:
+                with attached(con, file):
+                    before = remembered(con)
+            except duckdb.Error:
+                if not why:  # made anew, a damaged file need not be read
+                    raise
             must_go_on(settings.data_dir, before.sources if before else {})
         if not why:
             with attached(con, file):
