@@ -28,9 +28,8 @@ def reconcile(
 ) -> None:
     """Reconcile the current release: parts with totals, lines with subtotals, by day; closed days with what is now.
 
-    Exit codes: 0 balanced, or no variance is known: how many orders cannot be told is said; 1 there is no release, or a
-    file cannot be written; 2 wrong settings or usage; 3 there are variances: orders that are off, open restatements, or
-    control totals that differ.
+    Exit codes: 0 balanced: every order; 1 there is no release, or a file cannot be written; 2 wrong settings or usage;
+    3 not balanced: orders that are off or cannot be told, open restatements, or control totals that differ.
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released
@@ -52,4 +51,4 @@ def reconcile(
         if html is not None:
             write_page(reconciled, html)
             say([f"Page: {html}"])
-        raise typer.Exit(3 if any(reconciled.variances().values()) else 0)
+        raise typer.Exit(0 if reconciled.is_balanced() else 3)

@@ -188,8 +188,15 @@ class Reconciliation:
         found = [f"{what}: {number:,}" for what, number in self.variances().items() if number]
         if found:
             return f"Variances: {', '.join(found)}"
-        untold = sum(line["cannot_tell_count"] for line in self.lines())
+        untold = self._untold()
         return f"No variances, but orders that cannot be told: {untold:,}" if untold else "Balanced: no variances"
+
+    def is_balanced(self) -> bool:
+        """Return whether nothing is off, and nothing is left that cannot be told."""
+        return not any(self.variances().values()) and not self._untold()
+
+    def _untold(self) -> int:
+        return sum(int(line["cannot_tell_count"]) for line in self.lines())
 
     @property
     def has_restatements(self) -> bool:

@@ -90,14 +90,14 @@ def test_what_cannot_be_told_is_not_called_balanced(
     read_workbook: Callable[[Path], Workbook],
     tmp_path: Path,
 ) -> None:
-    """Without a rule for lines no order is balanced: nothing is known to be off, and that is all that is said."""
+    """Without a rule for lines no order is balanced: nothing is known to be off, it is said so, and the exit is 3."""
     world = world_of(tmp_path / "untold")
     world.land("orders", [make_order(1)])
     world.publish()
     book, page = tmp_path / "book.xlsx", tmp_path / "page.html"
     done = world.command("reconcile", "--xlsx", str(book), "--html", str(page))
     said = "No variances, but orders that cannot be told: 1"
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (3, "")
     assert f"{said}.\n" in done.stdout
     assert said in {cell.value for cell in read_workbook(book).sheets["summary"].values()}
     assert f'<p class="bad">{said}</p>' in page.read_text("utf-8")
