@@ -5,6 +5,7 @@ Knows nothing of how rows are made, nor of releases.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -17,6 +18,7 @@ from pipelines.warehouse.making import results_as_stored
 from pipelines.warehouse.results import BuildResult
 from pipelines.warehouse.session import Memory, attached, fingerprint_of, remembered, session
 from pipelines.warehouse.sources import create_sources, must_go_on, states
+from pipelines.warehouse.ties import TiesBroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,11 +48,22 @@ def build(
 
     `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
-    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice.
+    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice. An increment whose
+    totals do not tie out is not committed: all tables are rebuilt instead, and `notes` of the result say so.
     """
     guard_source(settings)
     show = progress or (lambda _what, _done, _total: None)
-    why = "a full rebuild was asked for" if full else ""
+    try:
+        return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
+    except TiesBroken as broken:
+        why = f"an incremental build did not tie out ({broken.named()}), so it was not committed"
+    result = _build_in_parts(settings, why, show)
+    note = f"{why}; all tables were rebuilt from raw. The tables are right, the incremental build is not: report it."
+    return dataclasses.replace(result, notes=(*result.notes, note[0].upper() + note[1:]))
+
+
+def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
+    """Build, in smaller parts each time that memory does not suffice."""
     for spread in _SPREADS:
         try:
             return _build(settings, why, spread, show)

@@ -90,8 +90,12 @@ class Table:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/`."""
-        return (contract_check(self), key_check(self), *(each for each in checks() if each.table == self.name))
+        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/` and `sql/ties/`."""
+        return (
+            contract_check(self),
+            key_check(self),
+            *(each for each in (*checks(), *ties()) if each.table == self.name),
+        )
 
     @property
     def scope(self) -> Scope:
@@ -180,6 +184,12 @@ def stages() -> dict[str, int]:
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
     return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
+
+
+@functools.cache
+def ties() -> tuple[Check, ...]:
+    """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
+    return tuple(_check(path) for path in sorted((SQL / "ties").glob("*.sql")))
 
 
 def table(name: str) -> Table:
@@ -287,7 +297,9 @@ def _check(path: Path) -> Check:
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
     scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
     if not claim or not severity:
-        raise CatalogueError(f"checks/{path.name} must start with its claim, then `-- severity: blocking` or `warning`")
+        raise CatalogueError(
+            f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"
+        )
     return Check(
         name=path.stem,
         table=about,

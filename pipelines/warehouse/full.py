@@ -32,6 +32,7 @@ from pipelines.warehouse.session import (
     reopen_draft,
 )
 from pipelines.warehouse.states import create_states, fold
+from pipelines.warehouse.ties import tie_out
 from pipelines.warehouse.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.views import STATES
 
@@ -76,6 +77,8 @@ def rebuild(
             _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets) // spread
             _make_all(making, draft, raw, max(1, orders), progress)
+            for tie in tie_out(con):
+                making.tally.add(tie)
             making.tally.raise_if_blocked()
             remember(con, memory, _parts(con))
             results = making.results()

@@ -14,6 +14,7 @@ from pipelines.warehouse.landed import create_documents, create_notes, create_ob
 from pipelines.warehouse.making import FINDINGS, Making
 from pipelines.warehouse.session import WHOLE, month_of, remember
 from pipelines.warehouse.states import STATE, create_late, create_states, fold
+from pipelines.warehouse.ties import require_increment_ties
 from pipelines.warehouse.touched import is_stale, touched
 from pipelines.warehouse.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.views import ENTITIES, STATES, between
@@ -76,7 +77,8 @@ def apply_changes(
 ) -> list[CheckResult]:
     """Make what find_changes noted, and what reads one of these sources; check it, commit it, return what checks found.
 
-    Raise BuildBlocked when a blocking check found anything: the warehouse is then as it was.
+    Raise BuildBlocked when a blocking check found anything, TiesBroken when totals over all rows do not tie out: the
+    warehouse is then as it was.
     """
     for kind, files in raw.items():
         fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
@@ -95,6 +97,7 @@ def apply_changes(
         _replace_findings(making)
         _replace_memory(con, new)
         remember(con, memory, parts)
+        require_increment_ties(con, making.tally)
         con.execute("commit")
     except BaseException:
         con.execute("rollback")
