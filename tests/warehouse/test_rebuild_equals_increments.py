@@ -88,8 +88,8 @@ def _prove(world_of: Any, makers: Any, loads: list[list[dict[str, Any]]], order:
         # A rule is named as soon as one order tells: rules come and go with every load.
         world = world_of(
             Path(folder),
-            ORDERMART_FORMULA__MIN_ORDERS="1",
-            ORDERMART_FORMULA__TOLERATED_NOISE="0.3",
+            ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS="1",
+            ORDERMART_FORMULA__MAX_VIOLATION_RATE="0.3",
             ORDERMART_WAREHOUSE__THREADS="2",
         )
         increments = 0
