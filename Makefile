@@ -21,7 +21,7 @@ lint:
 # docs/DICTIONARY.md, out of the contracts; a test says when it is stale.
 dictionary:
 	$(PYTHON) bootstrap.py setup
-	.venv/bin/python -m pipelines.warehouse.dictionary
+	.venv/bin/python -m pipelines.warehouse.catalogue.dictionary
 
 # Resolve the dependencies of pyproject.toml anew, for every platform and Python 3.11 to 3.14, with hashes.
 # uv comes into an environment of its own: nothing else needs it. A version already locked stays while it fits;

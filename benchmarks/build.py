@@ -48,9 +48,9 @@ RECONCILED = (
     "audit.order_rules",
     "mart.order_lines",
     "mart.order_reconciliation",
-    "mart.price_matches_daily",
+    "mart.daily_price_matches",
     "mart.price_variances",
-    "mart.reconciliation_daily",
+    "mart.daily_reconciliations",
 )
 STORES = 200
 PRODUCTS = 100
@@ -386,7 +386,7 @@ def _work(data: Path) -> None:
     """Build and publish, then print seconds and the peak memory of this process."""
     from pipelines.settings import load_settings  # noqa: PLC0415 - imports are not what is measured
     from pipelines.warehouse import build, publish, tables  # noqa: PLC0415
-    from pipelines.warehouse.making import Making  # noqa: PLC0415
+    from pipelines.warehouse.rows.making import Making  # noqa: PLC0415
 
     tables()
     settings = load_settings(data.parent / "ordermart.toml", {})

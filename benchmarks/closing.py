@@ -30,9 +30,9 @@ from pipelines.finance.periods import Period, one_day  # noqa: E402 - the same
 from pipelines.ledger import chain, ledger_of  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - the same
 from pipelines.warehouse import catalogue  # noqa: E402 - the same
-from pipelines.warehouse.manifest import Manifest, code_version, write_manifest  # noqa: E402 - the same
-from pipelines.warehouse.session import fingerprint_of  # noqa: E402 - the same
-from pipelines.warehouse.sources import create_sources  # noqa: E402 - the same
+from pipelines.warehouse.inputs.sources import create_sources  # noqa: E402 - the same
+from pipelines.warehouse.release.manifest import Manifest, code_version, write_manifest  # noqa: E402 - the same
+from pipelines.warehouse.rows.session import fingerprint_of  # noqa: E402 - the same
 
 A_DAY = 20_000
 FIRST = dt.date(2025, 1, 1)
@@ -50,7 +50,7 @@ select
     1 + hash(i) % 200 as store_id,
     date '2025-01-01' + cast(i // 20000 as integer) as business_date,
     if(hash(i, 1) % 20 = 0, 'excluded', 'counted') as sale_class,
-    'delivered' as status, 'EUR' as currency, 'UTC' as timezone, 'setting' as timezone_source, false as is_gone,
+    'delivered' as status, 'EUR' as currency, 'UTC' as timezone, 'setting' as timezone_source, false as is_deleted,
     2 as lines, 3 as units, md5(cast(i as varchar)) || md5(cast(-i as varchar)) as _payload_sha256,
     cast(hash(i, 2) % 5000 as decimal(18, 4)) / 100 as subtotal_price, 2.5 as delivery_price,
     cast(hash(i, 3) % 500 as decimal(18, 4)) / 100 as tip, 0 as discount, null as loyalty_discount,
@@ -65,7 +65,7 @@ from range({orders}) as t (i)
 def make_release(folder: Path, orders: int) -> Any:
     """Write a data folder with one release of so many orders, and return its settings."""
     file = folder / "ordermart.toml"
-    file.write_text('[sales]\ncounted = ["delivered"]\n', encoding="utf-8")
+    file.write_text('[sales]\ncounted_statuses = ["delivered"]\n', encoding="utf-8")
     settings = load_settings(file, {})
     release = settings.data_dir / "published" / "releases" / "made"
     release.mkdir(parents=True)
@@ -157,21 +157,21 @@ def _compare(settings: Any, file: Path) -> None:
         for schema in ("raw", "mart", "audit"):
             con.execute(f"create schema {schema}")
         started = time.perf_counter()
-        create_sources(con, settings, "raw.day_seals", "raw.sealed_orders", "raw.restated")
+        create_sources(con, settings, "raw.day_closes", "raw.closed_orders", "raw.restated")
         opened = time.perf_counter() - started
         con.execute(f"attach '{file}' as made (read_only)")
         con.execute("create view mart.order_reconciliation as from made.mart.order_reconciliation")
         parts = "sum(subtotal_price), sum(delivery_price), sum(tip), sum(discount), sum(total_price), sum(line_amount)"
         started = time.perf_counter()
-        for name in ("raw.sealed_orders", "mart.order_reconciliation"):
+        for name in ("raw.closed_orders", "mart.order_reconciliation"):
             con.execute(f"select business_date, store_id, sale_class, {parts} from {name} group by all").fetchall()
         floor = time.perf_counter() - started
         started = time.perf_counter()
-        for name in ("audit.sealed_sums", "audit.daily_prints"):
+        for name in ("audit.closed_day_totals", "audit.daily_fingerprints"):
             con.execute(f"create table {name} as {catalogue.table(name).sql}")
         prints = time.perf_counter() - started
         started = time.perf_counter()
-        found = con.execute(catalogue.table("audit.seal_differences").sql).fetchall()
+        found = con.execute(catalogue.table("audit.pending_restatements").sql).fetchall()
         took = time.perf_counter() - started
         assert found == []
     print(

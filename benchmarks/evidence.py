@@ -32,8 +32,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from build import is_evidence, make_raw  # noqa: E402 - the other benchmark, beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, full, tables  # noqa: E402 - the same
-from pipelines.warehouse.making import Making  # noqa: E402 - the same
+from pipelines.warehouse import build, tables  # noqa: E402 - the same
+from pipelines.warehouse.build import full  # noqa: E402 - the same
+from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
 
 Taken = tuple[float, float]  # seconds on the clock, on the processors
 SHOWN = 0.02  # of core's: what takes less is not listed
@@ -46,7 +47,7 @@ BESIDES = (
     "audit.status_evidence",
 )
 # Every line and modifier sold beside the menus of then: the widest part of reconciling.
-PRICES = ("audit.menu_offers", "audit.stores_with_menus", "mart.price_matches_daily", "mart.price_variances")
+PRICES = ("audit.menu_offers", "audit.stores_with_menus", "mart.daily_price_matches", "mart.price_variances")
 KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the rest")
 
 

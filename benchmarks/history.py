@@ -36,9 +36,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from build import make_orders, make_raw, seconds_apart  # noqa: E402 - the other benchmark, beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, increment, tables, warehouse_file  # noqa: E402 - the same
-from pipelines.warehouse.making import Making  # noqa: E402 - the same
-from pipelines.warehouse.views import UNDATED, key_of  # noqa: E402 - the same
+from pipelines.warehouse import build, tables, warehouse_file  # noqa: E402 - the same
+from pipelines.warehouse.increment import increment  # noqa: E402 - the same
+from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
+from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +113,7 @@ def _add_years(file: Path, orders: int, copies: int) -> None:
 def _moved(column: Column, orders: int, days: int) -> str:
     """Return the expression of a column in a copy that begins so many orders and days later."""
     name = f'"{column.name}"'
-    if column.name in {"order_id", "repeats_order_id"}:
+    if column.name in {"order_id", "original_order_id"}:
         return f"{name} + {orders} as {name}"
     if column.name == "business_date":
         return f"{name} + {days} as {name}"

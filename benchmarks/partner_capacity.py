@@ -34,7 +34,7 @@ async def ask(base_url: str, ids: list[int], in_flight: int, seconds: float) -> 
     partner = msgspec.structs.replace(
         load_settings(environ={}).partner,
         base_url=base_url,
-        max_in_flight=in_flight,
+        max_concurrency=in_flight,
         client_id=Secret("sandbox"),
         client_secret=Secret("sandbox"),
     )
@@ -71,7 +71,7 @@ def main() -> int:
         ids = Path(folder) / "ids"
         with Sandbox(ids=ids, orders=500, stores=4, days=5) as sandbox:
             asked = [int(line) for line in ids.read_text().split()]
-            sandbox.suffer(**trouble)
+            sandbox.set_faults(**trouble)
             sandbox.forget()
             came = asyncio.run(ask(sandbox.base_url, asked, chosen.in_flight, chosen.seconds * len(capacities)))
             log: list[dict[str, Any]] = sandbox.served()["seconds"]

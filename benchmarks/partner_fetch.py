@@ -77,7 +77,7 @@ async def bare(partner: Partner, ids: int) -> None:
     """Fetch `ids` orders by as many aiohttp loops as may be in flight, with nothing around them."""
     waiting = iter(range(ids))
     headers = {"Authorization": "Bearer benchmark"}
-    connector = aiohttp.TCPConnector(limit=partner.max_in_flight)
+    connector = aiohttp.TCPConnector(limit=partner.max_concurrency)
     async with aiohttp.ClientSession(connector=connector) as session:
 
         async def loop() -> None:
@@ -86,7 +86,7 @@ async def bare(partner: Partner, ids: int) -> None:
                 async with session.get(partner.base_url + path, headers=headers) as response:
                     await response.read()
 
-        await asyncio.gather(*(loop() for _ in range(partner.max_in_flight)))
+        await asyncio.gather(*(loop() for _ in range(partner.max_concurrency)))
 
 
 def main() -> None:
@@ -103,7 +103,7 @@ def main() -> None:
     partner = msgspec.structs.replace(
         load_settings(environ={}).partner,
         base_url=f"http://127.0.0.1:{here.recv()}",
-        max_in_flight=chosen.in_flight,
+        max_concurrency=chosen.in_flight,
         client_id=Secret("benchmark"),
         client_secret=Secret("benchmark"),
     )

@@ -8,8 +8,8 @@ import dagster as dg
 
 from pipelines.assets.hints import HINTS, SMALL, hint_sensor
 from pipelines.assets.lock import run_lock
+from pipelines.assets.maintenance_asset import chores
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
-from pipelines.assets.tidy import chores
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.settings import Settings, load_settings
 

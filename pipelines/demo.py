@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
     "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
-    "ORDERMART_SALES__COUNTED": '["delivered", "picked_up"]',
-    "ORDERMART_SALES__EXCLUDED": '["cancelled", "rejected"]',
+    "ORDERMART_SALES__COUNTED_STATUSES": '["delivered", "picked_up"]',
+    "ORDERMART_SALES__EXCLUDED_STATUSES": '["cancelled", "rejected"]',
 }
 
 

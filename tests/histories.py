@@ -51,8 +51,8 @@ DAYS = ("2026-10-25", "2026-10-31", "2026-11-01", "2026-11-02")
 ZONES = ("Europe/Berlin", "America/Lima", "Nowhere", None)
 # A rule is named as soon as one order tells: rules come and go with every load.
 SETTINGS = {
-    "ORDERMART_FORMULA__MIN_ORDERS": "1",
-    "ORDERMART_FORMULA__TOLERATED_NOISE": "0.3",
+    "ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS": "1",
+    "ORDERMART_FORMULA__MAX_VIOLATION_RATE": "0.3",
     "ORDERMART_WAREHOUSE__THREADS": "1",
 }
 CHANGED_SETTINGS = (
@@ -61,10 +61,10 @@ CHANGED_SETTINGS = (
     {"ORDERMART_BUSINESS_DAY__TIME": "requested_time"},
     {"ORDERMART_FINANCE__CURRENCY": "CHF"},
     {"ORDERMART_FINANCE__DUPLICATE_MINUTES": "600"},
-    {"ORDERMART_FORMULA__MIN_ORDERS": "3"},
-    {"ORDERMART_MENUS__PRODUCT_IDS": "per_menu"},
+    {"ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS": "3"},
+    {"ORDERMART_MENUS__PRODUCT_ID_SCOPE": "per_menu"},
     {"ORDERMART_WAREHOUSE__BUCKETS": "3"},
-    {"ORDERMART_PLANNER__HOT_DAYS": "5"},  # shapes audit.questions alone
+    {"ORDERMART_PLANNER__HOT_MAX_AGE_DAYS": "5"},  # shapes audit.questions alone
 )
 WHY = "a generated history"
 

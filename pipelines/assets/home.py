@@ -52,12 +52,12 @@ def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
         "ORDERMART_CONFIG": str(settings.file),
     }
     command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(ROOT / "workspace.yaml")]
-    with receiver_beside(environ) if webhooks else nullcontext():
+    with running_receiver(environ) if webhooks else nullcontext():
         return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command
 
 
 @contextmanager
-def receiver_beside(environ: dict[str, str]) -> Iterator[None]:
+def running_receiver(environ: dict[str, str]) -> Iterator[None]:
     """Run the webhook receiver while the block runs; one that cannot start says why on standard error."""
     command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve"]
     receiver = subprocess.Popen(command, cwd=ROOT, env=environ)  # noqa: S603 -- our own command

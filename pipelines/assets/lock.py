@@ -73,7 +73,7 @@ def holder(data_dir: Path) -> str | None:
         return str(error)
 
 
-def goes_on_since(data_dir: Path) -> datetime | None:
+def resumed_since(data_dir: Path) -> datetime | None:
     """Return when the killed run began that the run under way goes on with; None when it goes on with none."""
     return _held.get(data_dir)
 

@@ -18,7 +18,7 @@ from pipelines.inbox.plans import keep_plan, plans, tell
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files
-from pipelines.warehouse.known import histories, known_orders, never_found
+from pipelines.warehouse.build.known import histories, known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
-    """Add the known orders that are due again, within [planner] budget; return what was planned, in sentences."""
+    """Add the known orders that are due again, within [planner] request_budget; return what was planned, in sentences."""
     now = now or datetime.now(UTC)
     learned = learn(History(*each) for each in histories(settings.data_dir))
     planned = plan(_known(settings), now, settings.planner, learned=learned)
@@ -50,7 +50,7 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
     return said
 
 
-def what_came(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
+def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
     """Say, and remember, what the sample and the gap probe of the last plan showed, by what these loads observed.
 
     An order of the sample that something else asked for too, such as a webhook, did not change unseen. Return no

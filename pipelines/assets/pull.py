@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.assets.lock import goes_on_since
+from pipelines.assets.lock import resumed_since
 from pipelines.inbox.entries import INT64
 from pipelines.inbox.gaps import MissingGuard
 from pipelines.inbox.worklist import WorkList
@@ -24,7 +24,7 @@ from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import Answer, open_spool, open_vault
-from pipelines.warehouse.known import known_among
+from pipelines.warehouse.build.known import known_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _LOAD = 2_000  # bodies a load
 
 
-class AddressInDoubtError(Exception):
+class SuspectBaseUrlError(Exception):
     """Too many orders that were there before are not found; what told so was not landed."""
 
 
@@ -72,7 +72,7 @@ def pull(
     `ask` puts into the work list what is wanted besides, after a killed run's answers were taken up.
     Stores come from the service's list, unless not `lists`; what their records name is added to the work list as menus.
     Raise PartnerError when the service cannot be worked with at all; what was landed by then stays. Raise
-    AddressInDoubtError when more than [planner] missing_limit of the known orders are not found.
+    SuspectBaseUrlError when more than [planner] max_not_found_rate of the known orders are not found.
     """
     guard_source(settings)
     path = settings.data_dir / "inbox" / "worklist.sqlite"
@@ -96,7 +96,7 @@ class _Pull:
     ) -> None:
         self.settings, self.vault, self.spool, self.work, self.kind = settings, vault, spool, work, kind
         self.progress = progress or (lambda *_: None)
-        self.since = goes_on_since(settings.data_dir)
+        self.since = resumed_since(settings.data_dir)
         self.result = Pulled(kind)
         self.menu_ids: set[int] = set()
         self.known: set[int] = set()
@@ -112,7 +112,7 @@ class _Pull:
             due = self.work.due(self.kind)
             if self.kind == "orders":
                 self.known = known_among(self.settings.data_dir, due)
-                self.guard = MissingGuard(self.settings.planner.missing_limit, len(self.known))
+                self.guard = MissingGuard(self.settings.planner.max_not_found_rate, len(self.known))
             for chunk in _chunks(due):
                 try:
                     await self._land(client, chunk, len(due))
@@ -137,7 +137,7 @@ class _Pull:
                         self.progress(self.kind, self.result.asked + outcome.answered, due)
             except RunStopped as error:
                 stopped = error
-            except AddressInDoubtError:
+            except SuspectBaseUrlError:
                 self.spool.end()
                 raise
             self._count(load.commit())
@@ -150,7 +150,7 @@ class _Pull:
         """Stop before 404s of a wrong address make known orders gone."""
         is_known = answer.id in self.known and not answer.code
         if is_known and self.guard is not None and self.guard.see(missing=answer.status == 404):
-            raise AddressInDoubtError(self.guard.sentence())
+            raise SuspectBaseUrlError(self.guard.sentence())
 
     def take_up(self) -> None:
         """Land what a killed run was answered and had not landed; what it had landed is only told the work list."""

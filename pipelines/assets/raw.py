@@ -9,8 +9,8 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.lock import goes_on_since
-from pipelines.assets.plan import plan_orders, what_came
+from pipelines.assets.lock import resumed_since
+from pipelines.assets.plan import plan_orders, report_plan_results
 from pipelines.assets.pull import Pulled, pull
 from pipelines.assets.request import ask_for
 from pipelines.inbox.receiver import inbox_path
@@ -94,7 +94,7 @@ def raw_orders(context: dg.AssetExecutionContext, config: OrderRequest) -> dg.Ma
 
 def _told(settings: Any, pulled: Pulled) -> list[str]:
     with WorkList(inbox_path(settings.data_dir)) as work:
-        return what_came(settings, work, pulled.loads)
+        return report_plan_results(settings, work, pulled.loads)
 
 
 def _landed(
@@ -106,7 +106,7 @@ def _landed(
     then: Callable[[Pulled], list[str]] | None = None,
 ) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
-    since = goes_on_since(settings.data_dir)
+    since = resumed_since(settings.data_dir)
     pulled: Pulled = pull(
         settings,
         kind,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from pipelines.cli import close, explain, land, questions, reconcile, runs, sandbox, totals, vault, webhooks
+from pipelines.cli import close, explain, land, ledger, questions, reconcile, runs, sandbox, totals, vault, webhooks
 from pipelines.cli.options import end
 from pipelines.settings import SettingsError
 
@@ -22,10 +22,11 @@ app = typer.Typer(
 app.add_typer(runs.app)
 app.add_typer(questions.app)
 app.add_typer(land.app, name="land")
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(explain.app, name="explain")
 app.add_typer(close.app, name="close")
 app.add_typer(close.restatements_app, name="restatements")
-app.add_typer(close.evidence_app)
+app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")

@@ -74,22 +74,6 @@ def close_day(
     raise typer.Exit(0 if done.entry else 3)
 
 
-@app.command("verify")
-def close_verify(
-    *,
-    head: Annotated[str, typer.Option(metavar="HASH", help="A head kept elsewhere: is it in this chain?")] = "",
-    config: Config = None,
-) -> None:
-    """Walk the ledger's chain, its sealed files included, and print its head, to be kept elsewhere.
-
-    Exit codes: 0 it holds; 1 it does not, or does not hold the head that was given.
-    """
-    from pipelines.ledger import ledger_of, verify
-    from pipelines.report.closing import verified
-
-    typer.echo(verified(verify(ledger_of(load_settings(config).data_dir), head)))
-
-
 @app.command("reopen")
 def close_reopen(
     day: Annotated[str, typer.Argument(help="The business day, such as 2026-10-31.")],
@@ -112,11 +96,11 @@ def close_reopen(
     typer.echo(reopened(entry))
 
 
-evidence_app = typer.Typer()
+audit_pack_app = typer.Typer()
 
 
-@evidence_app.command("evidence")
-def evidence(
+@audit_pack_app.command("audit-pack")
+def audit_pack(
     *,
     period: Annotated[
         str, typer.Option(metavar="NAME", help="A month, 2026-10, a day, or one of [closing] periods_file.")

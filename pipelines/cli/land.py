@@ -87,16 +87,16 @@ def land_stores(
     _land("stores", asked, config, in_parts=backfill)
 
 
-@app.command("retry")
-def land_retry(*, config: Config = None) -> None:
+@app.command("reprocess")
+def land_reprocess(*, config: Config = None) -> None:
     """Judge again what was refused, and bring back fields that settings have since named as harmless."""
     from pipelines.assets.lock import run_lock
-    from pipelines.landing import land_retry as retry
+    from pipelines.landing import reprocess_quarantine
     from pipelines.vault import open_vault
 
     settings = load_settings(config)
-    with run_lock(settings.data_dir, "ordermart land retry"), open_vault(settings) as vault:
-        summaries = retry(settings, vault)
+    with run_lock(settings.data_dir, "ordermart land reprocess"), open_vault(settings) as vault:
+        summaries = reprocess_quarantine(settings, vault)
     if not summaries:
         typer.echo("Nothing is waiting to be judged again.")
     for summary in summaries:

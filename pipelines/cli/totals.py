@@ -20,13 +20,13 @@ def totals() -> None:
 
 @app.command("import")
 def totals_import(
-    file: Annotated[Path, typer.Argument(help="CSV: day,store_id,orders,amount,money_part,sale_classes.")],
+    file: Annotated[Path, typer.Argument(help="CSV: day,store_id,orders,amount,amount_field,sale_classes.")],
     *,
     config: Config = None,
 ) -> None:
     """Import control totals from a CSV file into the ledger; the next build compares ours with them.
 
-    Columns: day (2026-10-31, a business day), store_id, orders and amount (either may be empty), money_part
+    Columns: day (2026-10-31, a business day), store_id, orders and amount (either may be empty), amount_field
     (total_price, subtotal_price, …) and sale_classes: which orders it counts, all, or some of counted, excluded,
     unmapped, gone joined by +. A later import of the same day, store, part and classes stands for the earlier one.
     """

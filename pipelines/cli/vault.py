@@ -12,11 +12,11 @@ app = typer.Typer(help="The room of personal data.", no_args_is_help=True)
 
 @app.callback()
 def vault() -> None:
-    """Keep `new-keys` a word of its own."""
+    """Keep `generate-keys` a word of its own."""
 
 
-@app.command("new-keys")
-def vault_new_keys(
+@app.command("generate-keys")
+def vault_generate_keys(
     file: Annotated[Path, typer.Argument(help="A new file, made with mode 600. Keep a copy elsewhere.")],
 ) -> None:
     """Make the two secrets of a vault in a new file; without them nothing sealed can ever be opened again."""

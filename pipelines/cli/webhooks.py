@@ -41,14 +41,16 @@ def webhooks_undecodable(*, config: Config = None) -> None:
     typer.echo(unread(undecodable(inbox_path(load_settings(config).data_dir))))
 
 
-@app.command("reread")
-def webhooks_reread(*, config: Config = None) -> None:
+@app.command("reprocess")
+def webhooks_reprocess(*, config: Config = None) -> None:
     """Read them again, after [webhooks] was put right: what can be read now is put on the work list."""
     from pipelines.inbox.receiver import inbox_path
-    from pipelines.inbox.reread import reread
+    from pipelines.inbox.reprocess import reprocess_deliveries
     from pipelines.report.inbox import read_again
     from pipelines.vault import open_vault
 
     settings = load_settings(config)
     with open_vault(settings) as vault:
-        typer.echo(read_again(*reread(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body)))
+        typer.echo(
+            read_again(*reprocess_deliveries(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body))
+        )

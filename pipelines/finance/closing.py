@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.obstacles import obstacles
+from pipelines.finance.blockers import obstacles
 from pipelines.finance.periods import Period
-from pipelines.finance.released import FinanceError, Released, circumstances, must_be_made_by, released
+from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, released
 from pipelines.ledger import Seals, ledger_of
 from pipelines.ledger.closing import CLOSED, REOPENED, SEALED
 
@@ -42,7 +42,7 @@ class Closed:
 def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> list[str]:
     """Return what stands in the way of sealing these days, a sentence each; [] where nothing does."""
     with released(settings) as release:
-        must_be_made_by(settings, release.manifest)
+        check_release_settings(settings, release.manifest)
         return obstacles(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
 
 
@@ -61,12 +61,12 @@ def close(
     """
     ledger = ledger_of(settings.data_dir)
     seals = Seals(ledger.entries())
-    left = {day: seals.left_open(day, store_id) for day in period.days}
+    left = {day: seals.unclosed_stores(day, store_id) for day in period.days}
     days = [{"day": day.isoformat(), "stores": stores} for day, stores in left.items() if stores != []]
     if not days:
         raise FinanceError(f"{_spoken(period, store_id)} is sealed already; `ordermart close reopen` opens a day again")
     with released(settings) as release:
-        must_be_made_by(settings, release.manifest)
+        check_release_settings(settings, release.manifest)
         _store_must_exist(release, store_id)
         in_the_way = obstacles(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
         if in_the_way and not exceptions:
@@ -97,7 +97,7 @@ def _orders(release: Released, seals: Seals, left: dict[dt.date, list[int] | Non
     """Return the orders of the days and stores that are to be sealed, in the shape of SEALED."""
     whole = [day for day, stores in left.items() if stores is None]
     named = [(day, store) for day, stores in left.items() for store in stores or ()]
-    alone = [(day, store) for day in whole for store in seals.sealed_alone(day)]
+    alone = [(day, store) for day in whole for store in seals.separately_closed_stores(day)]
     con = release.con
     con.register("whole_days", pa.table({"day": pa.array(whole, pa.date32())}))
     for name, pairs in (("named_days", named), ("alone_days", alone)):

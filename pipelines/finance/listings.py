@@ -95,7 +95,7 @@ def _days(reconciled: Reconciliation) -> Listing:
     names = ", ".join(f"rows.{column.name}" for column in MEASURES)
     return Listing(
         "days",
-        "One row per store, business day and sale class, from mart.reconciliation_daily.",
+        "One row per store, business day and sale class, from mart.daily_reconciliations.",
         (
             Column("line", "count"),
             Column("business_date", "day"),
@@ -106,7 +106,7 @@ def _days(reconciled: Reconciliation) -> Listing:
             *MEASURES,
         ),
         f"select {LINE} as line, business_date, cast(rows.store_id as varchar) as store_id, stores.store_name, "
-        f"currency, sale_class, {names} from mart.reconciliation_daily as rows "
+        f"currency, sale_class, {names} from mart.daily_reconciliations as rows "
         f"left join {_STORES} as stores on rows.store_id = stores.store_id where {reconciled.selection.where()} "
         "order by business_date nulls last, rows.store_id nulls last, sale_class",
     )
@@ -135,20 +135,20 @@ def _orders(reconciled: Reconciliation, name: Literal["breaks", "orders"]) -> Li
             *(Column(each, "amount", is_summed=True) for each in amounts.split()),
             Column("formula_subtotal", "amount", is_summed=True),
             Column("subtotal_residual", "amount", is_summed=True),
-            Column("subtotal_cause", "text"),
+            Column("subtotal_likely_cause", "text"),
             Column("formula_total", "amount", is_summed=True),
             Column("total_residual", "amount", is_summed=True),
-            Column("total_cause", "text"),
+            Column("total_likely_cause", "text"),
             Column("reason", "text"),
         ),
-        f"with lines as (select {LINE} as line, currency, sale_class from mart.reconciliation_daily as rows "
+        f"with lines as (select {LINE} as line, currency, sale_class from mart.daily_reconciliations as rows "
         f"where {reconciled.selection.where()} group by currency, sale_class) "
         "select lines.line, cast(rows.order_id as varchar) as order_id, rows.business_date, "
         "cast(rows.store_id as varchar) as store_id, orders.store_name, rows.currency, rows.sale_class, orders.status, "
         "orders.created_at_local, orders.timezone, rows.verdict, "
         + ", ".join(f"rows.{each}" for each in amounts.split())
-        + ", rows.formula_subtotal, rows.subtotal_residual, rows.subtotal_cause, rows.formula_total, "
-        "rows.total_residual, rows.total_cause, rows.reason "
+        + ", rows.formula_subtotal, rows.subtotal_residual, rows.subtotal_likely_cause, rows.formula_total, "
+        "rows.total_residual, rows.total_likely_cause, rows.reason "
         "from mart.order_reconciliation as rows inner join mart.orders as orders on rows.order_id = orders.order_id "
         "inner join lines on rows.currency is not distinct from lines.currency and rows.sale_class = lines.sale_class "
         f"where {reconciled.selection.where()} and {is_broken if name == 'breaks' else 'true'} "
@@ -160,14 +160,14 @@ _RESTATED = (
     Column("line", "count"),
     Column("number", "id"),
     Column("order_id", "id"),
-    Column("sealed_business_date", "day"),
+    Column("closed_business_date", "day"),
     Column("store_id", "id"),
     Column("store_name", "text"),
     Column("currency", "text"),
     Column("sale_class", "text"),
     Column("part", "text"),
     Column("sealed", "amount"),
-    Column("restated_before", "amount"),
+    Column("prior_restated_amount", "amount"),
     Column("now", "amount"),
     Column("difference", "amount"),
     Column("cause", "text"),
@@ -183,7 +183,7 @@ def _restatements(reconciled: Reconciliation) -> Listing:
     if not reconciled.has_restatements:
         nothing = ", ".join(f"null as {column.name}" for column in _RESTATED)
         return Listing("restatements", says, _RESTATED, f"select {nothing} where false")
-    where = reconciled.selection.where("sealed_business_date")
+    where = reconciled.selection.where("closed_business_date")
     return Listing(
         "restatements",
         says,
@@ -191,10 +191,10 @@ def _restatements(reconciled: Reconciliation) -> Listing:
         f"with opened as (select number, {RESTATED_LINE} as line from mart.restatements as rows "
         f"where {OPEN} and {where}) "
         "select opened.line, cast(rows.number as varchar) as number, cast(rows.order_id as varchar) as order_id, "
-        "rows.sealed_business_date, cast(rows.store_id as varchar) as store_id, stores.store_name, rows.currency, "
-        "rows.sale_class, rows.part, rows.sealed, rows.restated_before, rows.now, rows.difference, rows.cause, "
+        "rows.closed_business_date, cast(rows.store_id as varchar) as store_id, stores.store_name, rows.currency, "
+        "rows.sale_class, rows.part, rows.sealed, rows.prior_restated_amount, rows.now, rows.difference, rows.cause, "
         "rows.detected_at, coalesce(zones.timezone, 'UTC') as timezone, rows.posted_period, "
-        "case when not rows.is_seal_in_force then 'seal reopened' when rows.posted_period is not null then 'posted' "
+        "case when not rows.is_close_active then 'seal reopened' when rows.posted_period is not null then 'posted' "
         "else 'open' end as state from mart.restatements as rows left join opened on rows.number = opened.number "
         f"left join {_STORES} as stores on rows.store_id = stores.store_id "
         "left join (select store_id, any_value(timezone) as timezone from mart.orders group by store_id) as zones "

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.finance.released import Released
-    from pipelines.warehouse.manifest import Manifest
+    from pipelines.warehouse.release.manifest import Manifest
 
 Record = dict[str, Any]
 
 COUNTS = (
     "orders",
     "balanced_count",
-    "total_off_count",
-    "lines_off_count",
-    "both_off_count",
-    "cannot_tell_count",
+    "total_break_count",
+    "subtotal_break_count",
+    "both_break_count",
+    "indeterminate_count",
     "breaks",
 )
 AMOUNTS = (
@@ -40,11 +40,11 @@ AMOUNTS = (
     "line_amount",
     "unallocated_amount",
     "subtotal_residual",
-    "subtotal_residual_size",
+    "subtotal_abs_residual",
     "total_residual",
-    "total_residual_size",
+    "total_abs_residual",
 )
-BREAKS = "('total_off', 'lines_off', 'both_off')"
+BREAKS = "('total_break', 'subtotal_break', 'both_break')"
 _SUMS = ", ".join(
     [
         *(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS),
@@ -122,7 +122,7 @@ class Reconciliation:
         """Return one row per currency and sale class, with counts and exact sums: the lines of the summary."""
         return records(
             self.db,
-            f"select {LINE} as line, currency, sale_class, {_SUMS} from mart.reconciliation_daily as rows "
+            f"select {LINE} as line, currency, sale_class, {_SUMS} from mart.daily_reconciliations as rows "
             f"where {self.selection.where()} group by currency, sale_class order by line",
         )
 
@@ -130,7 +130,7 @@ class Reconciliation:
         """Return one row per line of the summary and business day, over all stores; `open` counts restatements."""
         found = records(
             self.db,
-            f"select currency, sale_class, business_date, {_SUMS} from mart.reconciliation_daily as rows "
+            f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
             f"where {self.selection.where()} group by all "
             "order by currency nulls last, sale_class, business_date nulls last",
         )
@@ -147,7 +147,7 @@ class Reconciliation:
             self.db,
             f"select {RESTATED_LINE} as line, currency, part, count(*) as restatements, "
             "cast(sum(difference) as decimal(38, 4)) as difference from mart.restatements as rows "
-            f"where {OPEN} and {self.selection.where('sealed_business_date')} group by currency, part order by line",
+            f"where {OPEN} and {self.selection.where('closed_business_date')} group by currency, part order by line",
         )
 
     def different_totals(self) -> int:
@@ -167,7 +167,7 @@ class Reconciliation:
         ).fetchall()
         return [order_id for (order_id,) in rows]
 
-    def without_a_day(self) -> int:
+    def undated_order_count(self) -> int:
         """Return how many orders a span of days leaves out because their business day is not known."""
         if self.selection.since is None and self.selection.until is None:
             return 0
@@ -196,7 +196,7 @@ class Reconciliation:
         return not any(self.variances().values()) and not self._untold()
 
     def _untold(self) -> int:
-        return sum(int(line["cannot_tell_count"]) for line in self.lines())
+        return sum(int(line["indeterminate_count"]) for line in self.lines())
 
     @property
     def has_restatements(self) -> bool:
@@ -213,8 +213,8 @@ class Reconciliation:
         if not self.has_restatements:
             return {}
         rows = self.db.execute(
-            "select currency, sale_class, sealed_business_date, count(*) from mart.restatements as rows "
-            f"where {OPEN} and {self.selection.where('sealed_business_date')} group by all"
+            "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
+            f"where {OPEN} and {self.selection.where('closed_business_date')} group by all"
         ).fetchall()
         return {tuple(row[:3]): row[3] for row in rows}
 
@@ -223,15 +223,15 @@ class Reconciliation:
 # a spreadsheet would read one such as ">0" or "*" as a condition.
 LINE = "dense_rank() over (order by currency nulls last, sale_class)"
 RESTATED_LINE = "dense_rank() over (order by currency nulls last, part)"
-OPEN = "rows.posted_period is null and rows.is_seal_in_force and rows.difference <> 0"
+OPEN = "rows.posted_period is null and rows.is_close_active and rows.difference <> 0"
 
 
 def reconciliation(release: Released, selection: Selection) -> Reconciliation:
     """Return the reconciliation of an open release; raise ReconciliationError where it lacks the tables."""
     tables = frozenset(tables_of(release.con))
-    if "mart.reconciliation_daily" not in tables:
+    if "mart.daily_reconciliations" not in tables:
         raise ReconciliationError(
-            f"release {release.manifest.id} has no mart.reconciliation_daily, an older version made it: "
+            f"release {release.manifest.id} has no mart.daily_reconciliations, an older version made it: "
             "run `ordermart build`"
         )
     return Reconciliation(release.con, release.manifest, selection, tables)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.warehouse.manifest import Manifest, read_manifest
-from pipelines.warehouse.release import DATABASE, current_release
-from pipelines.warehouse.session import fingerprint_of
+from pipelines.warehouse.release.manifest import Manifest, read_manifest
+from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.rows.session import fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def released(settings: Settings) -> Iterator[Released]:
         yield Released(path, manifest, con)
 
 
-def must_be_made_by(settings: Settings, manifest: Manifest) -> None:
+def check_release_settings(settings: Settings, manifest: Manifest) -> None:
     """Raise FinanceError where the settings that shape tables are not those that the release was made by."""
     if manifest.fingerprint.get("the settings") != fingerprint_of(settings)["the settings"]:
         raise FinanceError(

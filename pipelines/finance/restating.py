@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from pipelines.finance.causes import CAUSES
 from pipelines.finance.released import FinanceError, circumstances
+from pipelines.finance.restatement_causes import CAUSES
 from pipelines.ledger import Seals, ledger_of
 from pipelines.ledger.closing import POSTED, POSTED_ACT, RESTATED, RESTATED_ACT
 from pipelines.warehouse import build, warehouse_file
-from pipelines.warehouse.manifest import code_version
-from pipelines.warehouse.sources import create_sources
+from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.release.manifest import code_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a sentence
-_SOURCES = ("raw.day_seals", "raw.sealed_orders", "raw.restated")
+_SOURCES = ("raw.day_closes", "raw.closed_orders", "raw.restated")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def build_and_record(
 def record(settings: Settings) -> int:
     """Write the differences that the last build found into the ledger, as one act, and return how many rows."""
     with _warehouse(settings) as con:
-        found = con.execute("select count(*) from audit.seal_differences").fetchone()
+        found = con.execute("select count(*) from audit.pending_restatements").fetchone()
         if not found or not found[0]:
             return 0
         ledger = ledger_of(settings.data_dir)
@@ -88,7 +88,7 @@ def record(settings: Settings) -> int:
 def _must_all_be_there(con: duckdb.DuckDBPyConnection) -> None:
     """Raise FinanceError where a sealed order is in no table any more: no cause is one of ours having lost it."""
     lost = con.execute(
-        "select distinct order_id, business_date from audit.seal_differences "
+        "select distinct order_id, business_date from audit.pending_restatements "
         "anti join mart.orders using (order_id) order by all"
     ).fetchall()
     if lost:
@@ -125,8 +125,8 @@ def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, 
         rows = con.sql("from memory.raw.restated order by number").to_arrow_table().to_pylist()
     seals = Seals(ledger_of(settings.data_dir).entries())
     for row in rows:
-        row["is_seal_in_force"] = seals.of(row["business_date"], row["store_id"]) == row["seal_no"]
-    return [row for row in rows if everything or (row["posted_period"] is None and row["is_seal_in_force"])]
+        row["is_close_active"] = seals.of(row["business_date"], row["store_id"]) == row["close_entry_no"]
+    return [row for row in rows if everything or (row["posted_period"] is None and row["is_close_active"])]
 
 
 def post(settings: Settings, period: str) -> Posted:

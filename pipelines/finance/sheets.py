@@ -61,8 +61,8 @@ _WIDTHS_BY_NAME = {
     "item": 48,
     "timezone": 19,
     "reason": 36,
-    "subtotal_cause": 20,
-    "total_cause": 20,
+    "subtotal_likely_cause": 20,
+    "total_likely_cause": 20,
     "cause": 20,
 }
 _PAGE_WIDE = 14  # columns that are still read when printed on one page

@@ -73,25 +73,25 @@ def _verdicts(reconciled: Reconciliation) -> str:
     fields = _FIELDS.format(14, "'verdicts'", "item", "says", "orders", _NO_AMOUNT)
     return (
         f"select {fields} from (select verdict as item, concat_ws('; ', nullif(concat_ws(', ', 'total: ' || "
-        "total_cause, 'lines: ' || subtotal_cause), ''), reason) as says, count(*) as orders "
+        "total_likely_cause, 'lines: ' || subtotal_likely_cause), ''), reason) as says, count(*) as orders "
         f"from mart.order_reconciliation as rows where {reconciled.selection.where()} group by all)"
     )
 
 
 def _totals(reconciled: Reconciliation) -> str:
-    item = "strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || money_part"
+    item = "strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || amount_field"
     says = (
-        "concat_ws('; ', comparison, why_unknown, 'stated ' || orders_stated || ' orders', 'held ' || orders_held || "
-        "' orders', 'stated ' || amount_stated, 'held ' || amount_held, 'counted: ' || sale_classes)"
+        "concat_ws('; ', comparison, unknown_reason, 'stated ' || control_order_count || ' orders', 'held ' || actual_order_count || "
+        "' orders', 'stated ' || control_amount, 'held ' || actual_amount, 'counted: ' || sale_classes)"
     )
-    fields = _FIELDS.format(15, "'control total'", item, says, "orders_difference", "amount_difference")
+    fields = _FIELDS.format(15, "'control total'", item, says, "order_count_variance", "amount_variance")
     return f"select {fields} from audit.control_totals as rows where {reconciled.selection.where()}"
 
 
 def _statuses() -> str:
     says = (
-        "concat_ws('; ', 'taken as ' || sale_class, 'of a total of zero: ' || zero_count, "
-        "'moved on: ' || nullif(moved_on_count, 0) || ' (' || array_to_string(moved_on_to, ', ') || ')', currency)"
+        "concat_ws('; ', 'taken as ' || sale_class, 'of a total of zero: ' || zero_total_count, "
+        "'moved on: ' || nullif(transitioned_count, 0) || ' (' || array_to_string(next_statuses, ', ') || ')', currency)"
     )
     item = "coalesce(status, 'no status')"
     fields = _FIELDS.format(16, "'statuses, all days'", item, says, "orders", "total_price")
@@ -99,7 +99,7 @@ def _statuses() -> str:
 
 
 def _duplicates(reconciled: Reconciliation) -> str:
-    says = "'may repeat order ' || repeats_order_id || ', ' || seconds_later || ' seconds later'"
+    says = "'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later'"
     fields = _FIELDS.format(17, "'possible duplicates'", "cast(order_id as varchar)", says, _NONE, "total_price")
     return f"select {fields} from audit.possible_duplicate_orders as rows where {reconciled.selection.where()}"
 

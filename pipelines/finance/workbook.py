@@ -90,7 +90,7 @@ def _summary(
     _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
     _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
     _said(sheet, reconciled.verdict(), "strong")
-    left_out = reconciled.without_a_day()
+    left_out = reconciled.undated_order_count()
     if left_out:
         _said(sheet, f"Orders in no span of days, as their business day is not known: {left_out:,}", "note")
     _said(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")

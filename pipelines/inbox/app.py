@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from pipelines.inbox.committer import Delivery
-from pipelines.inbox.reread import as_sent
+from pipelines.inbox.reprocess import as_sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -118,7 +118,7 @@ class Receiver:
         chunks: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self._settings.slow_seconds):
+            async with asyncio.timeout(self._settings.read_timeout_seconds):
                 more = True
                 while more:
                     message = await receive()

@@ -51,10 +51,10 @@ class Reader:
     """Reads deliveries as [webhooks] says; make one and keep it."""
 
     def __init__(self, settings: Webhooks) -> None:
-        self._topic = [_place(text) for text in settings.topic_at]
-        self._delivery = [_place(text) for text in settings.delivery_id_at]
+        self._topic = [_place(text) for text in settings.topic_locations]
+        self._delivery = [_place(text) for text in settings.delivery_id_locations]
         self._ids = {
-            kind: [_place(text.replace("{kind}", singular)) for text in settings.id_at]
+            kind: [_place(text.replace("{kind}", singular)) for text in settings.id_locations]
             for kind, singular in _SINGULAR.items()
         }
 

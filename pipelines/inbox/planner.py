@@ -94,15 +94,15 @@ def plan(
     budget: int | None = None,
     seed: int | None = None,
 ) -> Plan:
-    """Choose what to ask for at `now`: at most `budget` requests (default: [planner] budget), sample included.
+    """Choose what to ask for at `now`: at most `budget` requests (default: [planner] request_budget), sample included.
 
     Half of the budget at most goes to the sample. When the rest is short: missing ones, then by tier, and within a tier
     those first whose age is one at which orders were seen to change, then the most overdue by the tier's own pace.
     Reads `orders` once and keeps no more of them than the budget. The same seed draws the same sample.
     """
-    most = max(0, settings.budget if budget is None else budget)
-    still_changing = timedelta(days=settings.cold_days) if learned is None else learned.settled_after
-    drawn = _Reservoir(min(settings.sample, most // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
+    most = max(0, settings.request_budget if budget is None else budget)
+    still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
+    drawn = _Reservoir(min(settings.sample_size, most // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
     chosen: list[tuple[tuple[float, ...], Planned]] = []
     due, kept = Counter[Tier](), Counter[Tier]()
     resting = final = 0
@@ -152,15 +152,19 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
         # Its age is not known: it may still change. What only a file showed was asked for by nobody.
         return None if order.archive_only else "cold"
     age = now - order.created_at
-    if age <= timedelta(days=settings.hot_days):
+    if age <= timedelta(days=settings.hot_max_age_days):
         return "hot"
-    if age <= timedelta(days=settings.warm_days):
+    if age <= timedelta(days=settings.warm_max_age_days):
         return "warm"
-    return "cold" if age <= timedelta(days=settings.cold_days) else None
+    return "cold" if age <= timedelta(days=settings.cold_max_age_days) else None
 
 
 def _pace(tier: Tier, settings: Planner) -> timedelta:
-    hours = {"hot": settings.hot_every_hours, "warm": settings.warm_every_hours, "cold": settings.cold_every_hours}
+    hours = {
+        "hot": settings.hot_interval_hours,
+        "warm": settings.warm_interval_hours,
+        "cold": settings.cold_interval_hours,
+    }
     return MISSING_APART if tier == "missing" else timedelta(hours=hours[tier])
 
 

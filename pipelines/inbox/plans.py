@@ -44,13 +44,13 @@ class KeptPlan:
     confidence: float | None
     low: float | None
     high: float | None
-    gap_found: int | None
-    gap_unnamed: int | None
+    gap_found_count: int | None
+    gap_unnotified_count: int | None
 
 
 _COLUMNS = (
     "no, planned_at, due, left_out, population, sample, gap, told_at, checked, changed, missing, confidence, "
-    "low, high, gap_found, gap_unnamed"
+    "low, high, gap_found_count, gap_unnotified_count"
 )
 
 
@@ -77,7 +77,7 @@ def tell(path: Path, no: int, missed: Missed, missing: int, gaps: GapReport) -> 
     with closing(connect(path)) as connection, transaction(connection):
         connection.execute(
             "update plans set told_at = ?, checked = ?, changed = ?, missing = ?, confidence = ?, low = ?, high = ?, "
-            "gap_found = ?, gap_unnamed = ? where no = ?",
+            "gap_found_count = ?, gap_unnotified_count = ? where no = ?",
             (*values, missed.high, gaps.found, gaps.unnamed, no),
         )
 

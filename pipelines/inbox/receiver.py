@@ -84,7 +84,7 @@ async def _serve(app: Starlette, host: str, port: int, settings: Settings) -> No
         port=port,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.slow_seconds * 1000)),
+        http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000)),
         backlog=1024,
         backpressure=2 * webhooks.queue_size,  # more than may wait, so that what is too much is told so
         log_enabled=False,

@@ -67,7 +67,7 @@ def _hmac_sha256(settings: Webhooks) -> Verify:
     key = settings.secret.reveal().encode()
     header, clock = settings.signature_header.lower().encode(), settings.timestamp_header.lower().encode()
     prefix = settings.signature_prefix.encode()
-    before, after = (part.encode() for part in settings.signed.split("{body}"))
+    before, after = (part.encode() for part in settings.signing_template.split("{body}"))
     decode: Callable[[bytes], bytes] = binascii.unhexlify if settings.signature_encoding == "hex" else _strict_base64
 
     def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:

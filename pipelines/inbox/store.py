@@ -75,8 +75,8 @@ create table if not exists plans (
     confidence real,
     low real,
     high real,
-    gap_found integer,
-    gap_unnamed integer
+    gap_found_count integer,
+    gap_unnotified_count integer
 ) strict;
 """
 

@@ -9,7 +9,7 @@ from pipelines.landing.in_parts import Backfilled, backfill
 from pipelines.landing.load import Load, open_load
 from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
-from pipelines.landing.retry import land_retry
+from pipelines.landing.reprocess import reprocess_quarantine
 from pipelines.landing.source import guard_source
 from pipelines.landing.verdicts import Cost, LoadSummary, Refusal
 
@@ -26,8 +26,8 @@ __all__ = [
     "backfill",
     "guard_source",
     "land_files",
-    "land_retry",
     "merge_days",
     "open_load",
     "raw_files",
+    "reprocess_quarantine",
 ]

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 
 
-class UnfitError(Exception):
+class InvalidDocumentError(Exception):
     """A body cannot be taken: why (a short code) and where (a JSON pointer), never a value."""
 
     def __init__(self, reason: str, pointer: str | None = None) -> None:
@@ -40,13 +40,13 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$.:-]{0,63}|0|-?[1-9][0-9]{0,18}", re.ASC
 
 
 def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
-    """Return the tree of `body`; raise UnfitError for anything that is not plainly JSON within the limits."""
+    """Return the tree of `body`; raise InvalidDocumentError for anything that is not plainly JSON within the limits."""
     if len(body) > max_bytes:
-        raise UnfitError("too_large", "")
+        raise InvalidDocumentError("too_large", "")
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        raise UnfitError("invalid_utf8", "") from None
+        raise InvalidDocumentError("invalid_utf8", "") from None
     if body.count(b"[") + body.count(b"{") > max_depth:
         _check_depth(text, max_depth)
     doubled: list[tuple[dict[str, Any], str]] = []
@@ -63,12 +63,12 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
             text, object_pairs_hook=pairs, parse_int=Whole, parse_float=Fraction, parse_constant=_not_finite
         )
     except RecursionError:
-        raise UnfitError("too_deep", "") from None
+        raise InvalidDocumentError("too_deep", "") from None
     except ValueError:
-        raise UnfitError("not_json", "") from None
+        raise InvalidDocumentError("not_json", "") from None
     if doubled:
         at, key = doubled[0]
-        raise UnfitError("duplicate_key", f"{_place_of(tree, at)}/{shown(key)}")
+        raise InvalidDocumentError("duplicate_key", f"{_place_of(tree, at)}/{shown(key)}")
     if _SURROGATE.search(text):
         _check_surrogates(tree)
     return tree
@@ -112,7 +112,7 @@ def plain(value: Any) -> Any:
 
 
 def _not_finite(_: str) -> NoReturn:
-    raise UnfitError("not_finite", "")
+    raise InvalidDocumentError("not_finite", "")
 
 
 def _check_depth(text: str, max_depth: int) -> None:
@@ -122,7 +122,7 @@ def _check_depth(text: str, max_depth: int) -> None:
         if bracket in {"[", "{"}:
             depth += 1
             if depth > max_depth:
-                raise UnfitError("too_deep", "")
+                raise InvalidDocumentError("too_deep", "")
         elif bracket in {"]", "}"}:
             depth -= 1
 
@@ -151,4 +151,4 @@ def _check_surrogates(tree: Any) -> None:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise UnfitError("lone_surrogate", pointer) from None
+                raise InvalidDocumentError("lone_surrogate", pointer) from None

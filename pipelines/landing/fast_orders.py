@@ -24,7 +24,7 @@ from pipelines.landing.clean_order import (
     modifiers_of,
     money_of,
 )
-from pipelines.landing.judged import EMPTY, Judged
+from pipelines.landing.validated import EMPTY, Judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,8 +48,8 @@ _PLACE = tuple((name, f"has_{name}", f"/{name}") for name in ("user_latitude", "
 class FastOrders:
     """The quick path; `judge` returns None for whatever it leaves to the walk."""
 
-    def __init__(self, open_fields: Iterable[str], max_bytes: int) -> None:
-        self._open = frozenset(open_fields)
+    def __init__(self, plaintext_fields: Iterable[str], max_bytes: int) -> None:
+        self._open = frozenset(plaintext_fields)
         self._max_bytes = max_bytes
         self._decode = msgspec.json.Decoder(CleanOrder).decode
         self._encode = msgspec.json.Encoder().encode

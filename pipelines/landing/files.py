@@ -15,7 +15,7 @@ import msgspec
 from pipelines.landing import leaves
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.durable import LandingError
-from pipelines.landing.exact import UnfitError
+from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import open_load
 from pipelines.partner.pointer import PointerError, get, parse
 
@@ -119,6 +119,6 @@ def time_in(body: bytes, pointer: str) -> dt.datetime | None:
     try:
         text: Any = get(msgspec.json.decode(body), pointer)
         moment = dt.datetime.fromisoformat(leaves.time(text, pointer))
-    except (PointerError, UnfitError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+    except (PointerError, InvalidDocumentError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None
     return moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

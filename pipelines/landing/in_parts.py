@@ -19,8 +19,8 @@ from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.durable import LandingError
 from pipelines.landing.files import Asked, checked, time_in
 from pipelines.landing.load import open_load
-from pipelines.landing.menus_then import MenusThen
 from pipelines.landing.raw_files import raw_files
+from pipelines.landing.unobserved_menus import MenusThen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from pipelines.landing.exact import Fraction, UnfitError, Whole
+from pipelines.landing.exact import Fraction, InvalidDocumentError, Whole
 
 INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 20
@@ -35,33 +35,33 @@ _WIDE = decimal.Context(
 
 
 def integer(value: Any, pointer: str) -> int:
-    """Return a 64-bit integer that is written as one; raise UnfitError otherwise."""
+    """Return a 64-bit integer that is written as one; raise InvalidDocumentError otherwise."""
     if type(value) is not Whole:
-        raise UnfitError("wrong_type", pointer)
+        raise InvalidDocumentError("wrong_type", pointer)
     if len(value) > _INT64_DIGITS or (number := int(value)) not in INT64:
-        raise UnfitError("integer_out_of_range", pointer)
+        raise InvalidDocumentError("integer_out_of_range", pointer)
     return number
 
 
 def text(value: Any, pointer: str) -> str:
-    """Return a string; raise UnfitError for anything else."""
+    """Return a string; raise InvalidDocumentError for anything else."""
     if type(value) is not str:
-        raise UnfitError("wrong_type", pointer)
+        raise InvalidDocumentError("wrong_type", pointer)
     return value
 
 
 def number(value: Any, pointer: str) -> Any:
-    """Return a number's own text as it came; raise UnfitError for anything else."""
+    """Return a number's own text as it came; raise InvalidDocumentError for anything else."""
     if type(value) is not Whole and type(value) is not Fraction:
-        raise UnfitError("wrong_type", pointer)
+        raise InvalidDocumentError("wrong_type", pointer)
     return value
 
 
 def time(value: Any, pointer: str) -> str:
-    """Return a timestamp's own text; raise UnfitError unless it names a real instant (no offset: UTC)."""
+    """Return a timestamp's own text; raise InvalidDocumentError unless it names a real instant (no offset: UTC)."""
     found = _TIME.fullmatch(text(value, pointer))
     if found is None:
-        raise UnfitError("bad_timestamp", pointer)
+        raise InvalidDocumentError("bad_timestamp", pointer)
     year, month, day, hour, minute, second, sign, hours, minutes = found.groups()
     try:
         date = dt.date(int(year), int(month), int(day))
@@ -69,11 +69,11 @@ def time(value: Any, pointer: str) -> str:
         moment = dt.datetime.combine(date, clock)
         if sign:
             if int(hours) > 23 or int(minutes) > 59:
-                raise UnfitError("bad_timestamp", pointer)
+                raise InvalidDocumentError("bad_timestamp", pointer)
             offset = dt.timedelta(hours=int(hours), minutes=int(minutes))
             moment = moment - offset if sign == "+" else moment + offset
     except (ValueError, OverflowError):
-        raise UnfitError("bad_timestamp", pointer) from None
+        raise InvalidDocumentError("bad_timestamp", pointer) from None
     return str(value)
 
 
@@ -93,7 +93,7 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
         return short, Decimal(short), False
     exact = _exact(own, pointer)
     if exact.copy_abs() >= MONEY_LIMIT:
-        raise UnfitError("too_many_digits", pointer)
+        raise InvalidDocumentError("too_many_digits", pointer)
     scale = exact.as_tuple().exponent
     if isinstance(scale, int) and -4 <= scale <= 0:
         return str(exact), exact, False
@@ -103,9 +103,9 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
     if nearest == exact:
         return _trimmed(nearest), nearest, False
     if not rounds or _WIDE.abs(_WIDE.subtract(exact, nearest)) > _NEAR:
-        raise UnfitError("too_many_decimals", pointer)
+        raise InvalidDocumentError("too_many_decimals", pointer)
     if nearest.copy_abs() >= MONEY_LIMIT:
-        raise UnfitError("too_many_digits", pointer)
+        raise InvalidDocumentError("too_many_digits", pointer)
     return _trimmed(nearest), nearest, True
 
 
@@ -125,14 +125,14 @@ def _exact(own: str, pointer: str) -> Decimal:
         whole, _, decimals = digits.partition(".")
         decimals = decimals.rstrip("0")
         if len(whole) + len(decimals) > _MOST_DIGITS:
-            raise UnfitError("too_many_digits" if len(whole) > _MOST_DIGITS else "too_many_decimals", pointer)
+            raise InvalidDocumentError("too_many_digits" if len(whole) > _MOST_DIGITS else "too_many_decimals", pointer)
         own = own.replace(digits, f"{whole}.{decimals}" if decimals else whole)
     try:
         exact = Decimal(own)
     except decimal.InvalidOperation:
-        raise UnfitError("too_many_digits", pointer) from None
+        raise InvalidDocumentError("too_many_digits", pointer) from None
     if exact.adjusted() > _MOST_DIGITS:
-        raise UnfitError("too_many_digits", pointer)
+        raise InvalidDocumentError("too_many_digits", pointer)
     if exact.adjusted() < -_MOST_DIGITS:
-        raise UnfitError("too_many_decimals", pointer)
+        raise InvalidDocumentError("too_many_decimals", pointer)
     return exact

@@ -15,13 +15,13 @@ from decimal import localcontext
 from typing import TYPE_CHECKING, Self
 
 from pipelines.landing.durable import LandingError, Lock
-from pipelines.landing.exact import UnfitError
+from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
-from pipelines.landing.judge import Gate
 from pipelines.landing.leaves import EXACT
 from pipelines.landing.raw_files import KINDS, pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+from pipelines.landing.validate import Gate
 from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
 from pipelines.vault import Sealing
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.landing.judged import Judged
+    from pipelines.landing.validated import Judged
     from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
     from pipelines.vault import Sealed, Vault
@@ -217,7 +217,7 @@ class Load:
                     continue
                 try:
                     judged[at] = judge(item.body, item.asked)
-                except UnfitError as error:
+                except InvalidDocumentError as error:
                     id_ = self._gate.own_id(item.body) if item.asked is None else item.asked
                     refused[at] = Refusal(id_, error.reason, error.pointer)
         return judged, refused

@@ -26,7 +26,7 @@ class Rekeeper:
     def __init__(self, settings: Settings, kind: str) -> None:
         stores = kind == "stores"
         self._shape = None if stores else ORDER if kind == "orders" else MENU
-        self._patterns = settings.partner.store.keep_pointers if stores else settings.landing.keep_pointers
+        self._patterns = settings.partner.store.allowed_pointers if stores else settings.landing.allowed_pointers
         self._trie = trie(self._patterns)
         self._member = "attributes" if stores else "_kept"
 

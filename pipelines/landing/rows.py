@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.landing.judged import Judged
+    from pipelines.landing.validated import Judged
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
     from pipelines.vault import Sealed
 

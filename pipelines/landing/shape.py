@@ -16,7 +16,7 @@ class Field(NamedTuple):
     name: str
     leaf: Leaf
     personal: bool = False  # sealed, `has_<name>` in its place
-    free: bool = False  # personal unless settings name it in open_fields
+    free: bool = False  # personal unless settings name it in plaintext_fields
     required: bool = False  # neither null nor absent
     adds_to: str = ""  # the sum it is part of
 

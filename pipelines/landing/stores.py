@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import UnfitError
+from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.pattern import attributes, trie
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tuple[int, dict[str, Any]]:
-    """Return a store's id and canonical document; raise UnfitError for a wrong type where a pointer leads."""
+    """Return a store's id and canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
     named = {
         "id": (record.id_pointer,),
         "name": (record.name_pointer,),
         "timezone": (record.timezone_pointer,),
         "currency": (record.currency_pointer,),
         "menu_ids": record.menu_id_pointers,
-        "attributes": record.keep_pointers,
+        "attributes": record.allowed_pointers,
     }
     patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
     found = walk.unknown
@@ -62,7 +62,7 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
 
 def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
     if name == "id":
-        raise UnfitError("no_id", pointer)
+        raise InvalidDocumentError("no_id", pointer)
     walk.absences.add(f"{name}={how}")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import datetime as dt
 
     from pipelines.landing.index import Seen
-    from pipelines.landing.judged import Judged
+    from pipelines.landing.validated import Judged
 
 Source = Literal["live", "archive"]
 VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import UnfitError, escaped, shown
+from pipelines.landing.exact import InvalidDocumentError, escaped, shown
 from pipelines.landing.pattern import Sorted, Trie, within
 from pipelines.landing.shape import Field, Keyed, Many, One, Shape
 
@@ -24,9 +24,9 @@ _ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 class Walk:
     """One walk through one document, and what it found."""
 
-    def __init__(self, keep: Trie, open_fields: Iterable[str] = (), *, rounds: bool = False) -> None:
+    def __init__(self, keep: Trie, plaintext_fields: Iterable[str] = (), *, rounds: bool = False) -> None:
         self._keep = keep
-        self._open = frozenset(open_fields)
+        self._open = frozenset(plaintext_fields)
         self._rounds = rounds
         self.absences: set[str] = set()
         self.counts: dict[str, int] = {}
@@ -36,7 +36,7 @@ class Walk:
         self.unknown = Sorted()
 
     def document(self, tree: Any, shape: Shape) -> dict[str, Any]:
-        """Return the canonical document of `tree`; raise UnfitError where its shape is wrong."""
+        """Return the canonical document of `tree`; raise InvalidDocumentError where its shape is wrong."""
         canonical = self._object(tree, shape, "", "", self._keep)
         if self.unknown.unknown:
             canonical["_unknown"] = self.unknown.types()
@@ -47,7 +47,7 @@ class Walk:
 
     def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise UnfitError("wrong_type", at)
+            raise InvalidDocumentError("wrong_type", at)
         canonical: dict[str, Any] = {}
         for field in shape.fields:
             own = value.get(field.name, _ABSENT)
@@ -79,7 +79,7 @@ class Walk:
         absent: bool,
     ) -> None:
         if isinstance(field, Field | One) and field.required:
-            raise UnfitError("no_id", place)
+            raise InvalidDocumentError("no_id", place)
         self.absences.add(f"{path[1:]}={'absent' if absent else 'null'}")
         if not absent:
             hidden = isinstance(field, Field) and (field.personal or field.free)
@@ -105,16 +105,16 @@ class Walk:
 
     def _many(self, field: Many, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
         if not isinstance(own, list):
-            raise UnfitError("wrong_type", at)
+            raise InvalidDocumentError("wrong_type", at)
         self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
     def _keyed(self, field: Keyed, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         if not isinstance(own, dict):
-            raise UnfitError("wrong_type", at)
+            raise InvalidDocumentError("wrong_type", at)
         for key in own:
             if not _ID_KEY.fullmatch(key) or int(key) not in leaves.INT64:
-                raise UnfitError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
+                raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
         self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
         return {
             key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)

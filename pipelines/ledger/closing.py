@@ -47,7 +47,7 @@ SEALED = pa.schema(
 RESTATED = pa.schema(
     [
         ("number", pa.int64()),
-        ("seal_no", pa.int64()),
+        ("close_entry_no", pa.int64()),
         ("order_id", pa.int64()),
         ("store_id", pa.int64()),
         ("business_date", pa.date32()),
@@ -55,13 +55,13 @@ RESTATED = pa.schema(
         ("part", pa.string()),
         ("currency", pa.string()),
         ("sealed", _SUM),
-        ("restated_before", _SUM),
+        ("prior_restated_amount", _SUM),
         ("now", _SUM),
         ("difference", _SUM),
         ("cause", pa.string()),
         ("detected_at", _INSTANT),
-        ("now_business_date", pa.date32()),
-        ("now_sale_class", pa.string()),
+        ("current_business_date", pa.date32()),
+        ("current_sale_class", pa.string()),
         ("now_timezone", pa.string()),
         ("now_payload_sha256", pa.string()),
         ("now_fetched_at", _INSTANT),
@@ -76,7 +76,7 @@ class DaySeal:
 
     day: dt.date
     store_id: int | None
-    seal_no: int | None
+    close_entry_no: int | None
 
     @property
     def is_every_store(self) -> bool:
@@ -109,14 +109,14 @@ class Seals:
         found = self._days.get(day, _Day())
         return found.every if store_id is None else found.own.get(store_id, found.every)
 
-    def left_open(self, day: dt.date, store_id: int | None) -> list[int] | None:
+    def unclosed_stores(self, day: dt.date, store_id: int | None) -> list[int] | None:
         """Return the stores that closing this day would seal: None for every one without a seal, [] for none."""
         if store_id is not None:
             return [] if self.of(day, store_id) else [store_id]
         found = self._days.get(day, _Day())
         return None if found.every is None else sorted(store for store, no in found.own.items() if no is None)
 
-    def sealed_alone(self, day: dt.date) -> list[int]:
+    def separately_closed_stores(self, day: dt.date) -> list[int]:
         """Return the stores whose day has a seal of their own, which closing the day leaves as it is."""
         return sorted(store for store, no in self._days.get(day, _Day()).own.items() if no is not None)
 

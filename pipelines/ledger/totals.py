@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ACT = "totals"
 MONEY_PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
-HEADER = ("day", "store_id", "orders", "amount", "money_part", "sale_classes")
+HEADER = ("day", "store_id", "orders", "amount", "amount_field", "sale_classes")
 AMOUNT = pa.decimal128(38, 4)
 SCHEMA = pa.schema(
     [
@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
         pa.field("store_id", pa.int64(), nullable=False),
         pa.field("orders", pa.int64()),
         pa.field("amount", AMOUNT),
-        pa.field("money_part", pa.string(), nullable=False),
+        pa.field("amount_field", pa.string(), nullable=False),
         pa.field("sale_classes", pa.string(), nullable=False),
     ]
 )
@@ -58,13 +58,13 @@ class Total(NamedTuple):
     store_id: int
     orders: int | None
     amount: Decimal | None
-    money_part: str
+    amount_field: str
     sale_classes: str
 
     @property
     def about(self) -> tuple[dt.date, int, str, str]:
         """What it is a total of: a later one of the same takes its place."""
-        return self.day, self.store_id, self.money_part, self.sale_classes
+        return self.day, self.store_id, self.amount_field, self.sale_classes
 
 
 class Imported(NamedTuple):
@@ -148,14 +148,14 @@ def _total(fields: dict[str, str], where: str) -> Total:
         raise TotalsError(
             f"{where}, column amount: not an amount such as 1234.50: a point, at most four decimals, no separators"
         )
-    if fields["money_part"] not in MONEY_PARTS:
-        raise TotalsError(f"{where}, column money_part: must be one of {', '.join(MONEY_PARTS)}")
+    if fields["amount_field"] not in MONEY_PARTS:
+        raise TotalsError(f"{where}, column amount_field: must be one of {', '.join(MONEY_PARTS)}")
     return Total(
         _day(fields["day"], where),
         int(fields["store_id"]),
         int(orders) if orders else None,
         Decimal(amount).quantize(Decimal("0.0001")) if amount else None,
-        fields["money_part"],
+        fields["amount_field"],
         _classes(fields["sale_classes"], where),
     )
 

@@ -100,6 +100,6 @@ class Trouble:
     body: builtins.bytes | None = field(default=None, repr=False)
 
     @property
-    def tells_of_service(self) -> bool:
+    def is_service_fault(self) -> bool:
         """Whether the service as a whole may be at fault."""
         return self.service or self.overload or self.body is not None

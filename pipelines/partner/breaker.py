@@ -85,7 +85,7 @@ class Breaker:
         """Whether asking has stopped until a probe gets through."""
         return self._open
 
-    def is_outlasted_by(self, pause: float) -> bool:
+    def would_exceed_deadline(self, pause: float) -> bool:
         """Say whether a service asked for too few things to call it failing has no time left after `pause`."""
         return not self._open and self._since is not None and pause >= self.seconds_left()
 

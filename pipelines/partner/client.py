@@ -12,11 +12,11 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from pipelines.partner.answers import Failed, Fetched, Trouble
-from pipelines.partner.asking import Asking
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.clock import Clock
 from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
+from pipelines.partner.request_loop import Asking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -45,7 +45,7 @@ class PartnerClient:
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.max_in_flight = partner.max_in_flight
+        self.max_concurrency = partner.max_concurrency
         self.behaviour = Behaviour()
         self._partner = partner
         self._max_bytes = max_bytes
@@ -145,7 +145,7 @@ def _network(partner: Partner) -> httpx.AsyncBaseTransport:
     def session() -> aiohttp.ClientSession:
         opened = aiohttp.ClientSession(
             # One more than the pace allows, for the token.
-            connector=aiohttp.TCPConnector(limit=partner.max_in_flight + 1, ssl=context),
+            connector=aiohttp.TCPConnector(limit=partner.max_concurrency + 1, ssl=context),
             # A cookie is a credential, too: none is kept.
             cookie_jar=aiohttp.DummyCookieJar(),
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
     """Yield a Fetched or a Failed for each of `ids`, once, in the order of completion.
 
-    At most `max_in_flight` ids are taken from `ids`, which may be lazy, before they are answered.
+    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered.
     Raises RunStopped where nothing more can be asked; ids not yet yielded are then unanswered.
     Leaving early cancels what is under way: use `contextlib.aclosing` for it.
     """
@@ -36,7 +36,7 @@ async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> As
             return
 
     try:
-        for _ in range(client.max_in_flight):
+        for _ in range(client.max_concurrency):
             start_next()
         while under_way:
             task = await done.get()

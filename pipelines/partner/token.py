@@ -100,7 +100,7 @@ class Tokens:
         self._lived("accepted", self._clock.monotonic() - token.obtained_at)
 
     def _lived(self, what: str, seconds: float) -> None:
-        self._behaviour.met(self._clock.now(), "authenticate", "token_life", what, seconds)
+        self._behaviour.met(self._clock.now(), "authenticate", "token_lifetime", what, seconds)
 
     def refused(self, token: Token, last_refusal: float | None) -> None:
         """Forget `token`, unless another has taken its place already.

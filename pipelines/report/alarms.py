@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _SHOWN = 10  # of each in a terminal
 _NEW = """
-    select kind, path, what, value, example_ids from audit.drift
+    select kind, path, what, value, example_ids from audit.schema_drift
     where load_id > ? order by kind desc, path, what, value
 """
 _SILENT = """
-    select silences.store_id, stores.name, silent_from, days, expected_orders
-    from audit.silences as silences left join core.stores as stores using (store_id)
-    where is_ongoing order by expected_orders desc, store_id
+    select silences.store_id, stores.name, inactive_from_date, days, expected_order_count
+    from audit.inactive_periods as silences left join core.stores as stores using (store_id)
+    where is_ongoing order by expected_order_count desc, store_id
 """
 
 
@@ -34,13 +34,13 @@ def alarms(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Ite
     known = _last_load(release) if is_new else None
     new = db.execute(_NEW, [known]).fetchall() if known else []
     if new:
-        yield f"New since the last release: {len(new):,} (audit.drift)"
+        yield f"New since the last release: {len(new):,} (audit.schema_drift)"
     for kind, path, what, value, ids in new[:_SHOWN]:
         first = f", first in {', '.join(map(str, ids))}" if ids else ""
         yield f"  {kind} {path}: {what}{'' if value is None else ' ' + repr(value)}{first}"
     silent = db.execute(_SILENT).fetchall()
     if silent:
-        yield f"Stores without orders where they usually have some: {len(silent):,} (audit.silences)"
+        yield f"Stores without orders where they usually have some: {len(silent):,} (audit.inactive_periods)"
     for store_id, name, since, days, expected in silent[:_SHOWN]:
         yield f"  {store_id} {name or 'without a name'}: since {since}, {days} days, about {expected:.0f} orders missed"
     for each in (new, silent):

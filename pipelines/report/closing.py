@@ -62,7 +62,7 @@ def packed(pack: Pack) -> str:
     return (
         f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.{absent}\n"
         f"Head of the ledger: {pack.head}\nHash of SHA256SUMS: {pack.sums}\n"
-        "Keep both elsewhere. Verify it anywhere: python3 -I verify.py --head HASH prints them again."
+        "Keep both elsewhere. Verify it anywhere: python3 -I verify.py --expect-head HASH prints them again."
     )
 
 
@@ -112,12 +112,12 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     heads = f"{'no':>6}  {'order':>12}  {'sealed day':10}  {'class':9} {'part':16}"
     yield f"{heads} {'booked':>14} {'now':>14} {'difference':>14}  cause"
     for row in rows[:_SHOWN]:
-        state = "" if row["is_seal_in_force"] else "  (its day was reopened)"
+        state = "" if row["is_close_active"] else "  (its day was reopened)"
         state += f"  (posted to {row['posted_period']})" if row["posted_period"] else ""
         yield (
             f"{row['number']:>6}  {row['order_id']:>12}  {row['business_date']}  {row['sale_class']:9} "
             f"{row['part']:16} "
-            f"{amount(row['sealed'] + row['restated_before'], None):>14} {amount(row['now'], None):>14} "
+            f"{amount(row['sealed'] + row['prior_restated_amount'], None):>14} {amount(row['now'], None):>14} "
             f"{amount(row['difference'], None, signed=True):>14}  {row['cause']}{state}"
         )
     if len(rows) > _SHOWN:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 VERIFIER = Path(__file__).with_name("verify_evidence.py")
 # Table → what it shows an auditor; those with a business date only for the period's days.
 TABLES = {
-    "mart.sealed_days": "what was sealed, posted, is open and is there now",
+    "mart.closed_days": "what was sealed, posted, is open and is there now",
     "mart.restatements": "what changed in sealed days, and why",
-    "mart.reconciliation_daily": "how far each day's prices explain each other",
+    "mart.daily_reconciliations": "how far each day's prices explain each other",
     "mart.order_reconciliation": "each order's parts and residuals",
     "audit.formula_evidence": "how well each formula fits",
     "audit.formula_rules_in_force": "the formulas in force",
@@ -50,7 +50,7 @@ TABLES = {
     "audit.loads": "what was loaded when",
     "audit.findings": "which claims the source's data break",
 }
-_DAYS = ("business_date", "sealed_business_date")
+_DAYS = ("business_date", "closed_business_date")
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
 _READ_ME = """Evidence for {period}: {first} to {last}
 made {made} from release {release}, published {published}
@@ -163,7 +163,7 @@ def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], 
     days = f"business_date between date '{period.first_day}' and date '{period.last_day}'"
     current = release.con.execute(f"select order_id from mart.orders where {days} order by order_id").fetchall()
     if not sealed:
-        _write(draft / "seals.csv", ",".join([*SEALED.names, "seal_no"]) + "\n")
+        _write(draft / "seals.csv", ",".join([*SEALED.names, "close_entry_no"]) + "\n")
         return [row[0] for row in current]
     paths = ", ".join(_text(str(path)) for path in sealed)
     in_force = list(seals.rows())
@@ -172,26 +172,26 @@ def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], 
             "day": pa.array([each.day for each in in_force], pa.date32()),
             "store_id": pa.array([each.store_id for each in in_force], pa.int64()),
             "is_every_store": pa.array([each.is_every_store for each in in_force], pa.bool_()),
-            "seal_no": pa.array([each.seal_no for each in in_force], pa.int64()),
+            "close_entry_no": pa.array([each.close_entry_no for each in in_force], pa.int64()),
         }
     )
-    release.con.register("day_seals", counting)
+    release.con.register("day_closes", counting)
     # By the ledger, not by the release: a day may have been sealed since the last build.
     release.con.execute(
         f"""
         create temp table seals as
         select sealed.* exclude (filename)
         from (
-            select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as seal_no
+            select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as close_entry_no
             from read_parquet([{paths}], filename = true) where {days}
         ) as sealed
-        left join day_seals as own
+        left join day_closes as own
             on sealed.business_date = own.day and sealed.store_id = own.store_id and not own.is_every_store
-        left join day_seals as every_store on sealed.business_date = every_store.day and every_store.is_every_store
-        where sealed.seal_no = if(own.day is null, every_store.seal_no, own.seal_no)
+        left join day_closes as every_store on sealed.business_date = every_store.day and every_store.is_every_store
+        where sealed.close_entry_no = if(own.day is null, every_store.close_entry_no, own.close_entry_no)
         """
     )
-    _copy(release.con, "from seals order by business_date, order_id, seal_no", draft / "seals.csv")
+    _copy(release.con, "from seals order by business_date, order_id, close_entry_no", draft / "seals.csv")
     found = release.con.execute("select distinct order_id from seals order by order_id").fetchall()
     return [row[0] for row in found or current]
 

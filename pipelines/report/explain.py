@@ -110,11 +110,11 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     yield f"  sha256 {order['_payload_sha256']}"
     yield from wrapped(f"first seen {moment(order['_fetched_at'])}, last checked {moment(order['last_checked_at'])}")
     yield from wrapped(f"load {order['_load_id']}")
-    if order["is_gone"]:
+    if order["is_deleted"]:
         yield "  The service no longer knows this order: what follows is what it said last."
     for each in records(
         db,
-        "from audit.quarantine where kind = 'orders' and entity_id = ? and is_still_refused order by seq",
+        "from audit.quarantine where kind = 'orders' and entity_id = ? and is_unresolved order by seq",
         [order["order_id"]],
     ):
         yield from wrapped(
@@ -125,7 +125,7 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
 def _repeats(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
     for each in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order_id]):
         yield from wrapped(
-            f"It may repeat order {each['repeats_order_id']}: same customer, store and lines, "
+            f"It may repeat order {each['original_order_id']}: same customer, store and lines, "
             f"{each['seconds_later']:,} seconds later."
         )
 
@@ -163,7 +163,7 @@ def _amounts(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> 
     if "mart.order_lines" not in tables:
         return {}
     found = records(
-        db, "select line_no, line_amount, amount_lacks from mart.order_lines where order_id = ?", [order_id]
+        db, "select line_no, line_amount, missing_amount_reason from mart.order_lines where order_id = ?", [order_id]
     )
     return {each["line_no"]: each for each in found}
 
@@ -174,7 +174,7 @@ def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | Non
             "no_rule": "no subtotal rule is in force",
             "not_stated": "a price or a quantity that it needs is not stated, or out of bounds",
             "action_unknown": "what a modifier of this action does to the price is not known",
-        }.get(amount["amount_lacks"] or "no_rule", amount["amount_lacks"])
+        }.get(amount["missing_amount_reason"] or "no_rule", amount["missing_amount_reason"])
         yield from wrapped(f"no line amount: {why}", 7)
         return
     written, result = rule.line(line, modifiers)
@@ -220,7 +220,7 @@ def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -
         yield "audit.quarantine does not name it."
     for each in refusals:
         times = counted(each["times"], "time", "times")
-        still = "still so" if each["is_still_refused"] else "not so any more"
+        still = "still so" if each["is_unresolved"] else "not so any more"
         yield (
             f"audit.quarantine: {_refusal(each)}, {times}, last {moment(each['last_seen_at'])} "
             f"in load {each['load_id']}, {still}."

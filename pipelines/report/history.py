@@ -23,7 +23,7 @@ def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str,
     """Give the lines about an order's past; `order` is its row of mart.orders."""
     if "core.order_versions" in tables:
         yield from _versions(db, order["order_id"])
-    if {"mart.sealed_days", "mart.restatements"} <= tables:
+    if {"mart.closed_days", "mart.restatements"} <= tables:
         yield from _closing(db, order)
 
 
@@ -49,25 +49,25 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
     yield "Closing"
     seals = records(
         db,
-        "select distinct seal_no, sealed_at from mart.sealed_days "
-        "where business_date = ? and store_id is not distinct from ? order by seal_no",
+        "select distinct close_entry_no, closed_at from mart.closed_days "
+        "where business_date = ? and store_id is not distinct from ? order by close_entry_no",
         [order["business_date"], order["store_id"]],
     )
     for seal in seals:
         yield from wrapped(
-            f"business day {order['business_date']} of this store is sealed: act {seal['seal_no']} of the ledger, "
-            f"{moment(seal['sealed_at'])}"
+            f"business day {order['business_date']} of this store is sealed: act {seal['close_entry_no']} of the ledger, "
+            f"{moment(seal['closed_at'])}"
         )
     if not seals:
         yield "  its business day is not sealed"
     for each in records(db, "from mart.restatements where order_id = ? order by number", [order["order_id"]]):
-        before = f", restated before by {money(each['restated_before'])}" if each["restated_before"] else ""
+        before = f", restated before by {money(each['prior_restated_amount'])}" if each["prior_restated_amount"] else ""
         state = f"posted to {plain(each['posted_period'])}" if each["posted_period"] else "open"
         yield from wrapped(
-            f"restatement {each['number']}: {each['part']} of {each['sealed_business_date']} ({each['sale_class']}), "
+            f"restatement {each['number']}: {each['part']} of {each['closed_business_date']} ({each['sale_class']}), "
             f"sealed {money(each['sealed'])}{before}, now {money(each['now'])}, "
             f"difference {money(each['difference'])}; {each['cause']}, found {moment(each['detected_at'])}, "
-            + (state if each["is_seal_in_force"] else "its seal was reopened")
+            + (state if each["is_close_active"] else "its seal was reopened")
         )
 
 

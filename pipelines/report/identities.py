@@ -67,7 +67,7 @@ def _total(
     written, amount = rule.total(order)
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount)}"), 8)
-    yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_cause"))
+    yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_likely_cause"))
     yield from _rule(rule, sources.get("total"), 8)
 
 
@@ -101,7 +101,7 @@ def _subtotal(
     if rows:
         yield from wrapped(f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result)}"), 11)
     yield from _compared(
-        order["subtotal_price"], result, checked["subtotal_residual"], checked.get("subtotal_cause"), 11
+        order["subtotal_price"], result, checked["subtotal_residual"], checked.get("subtotal_likely_cause"), 11
     )
     yield from _rule(rule, sources.get("subtotal"), 11)
 

@@ -27,8 +27,8 @@ def unread(deliveries: Iterable[StoredDelivery]) -> str:
         return "Every delivery could be read."
     what = "delivery" if len(lines) == 1 else "deliveries"
     lines.append(
-        f"{len(lines):,} {what} could not be read. Put [webhooks] topic_at and id_at right, "
-        "then `ordermart webhooks reread`."
+        f"{len(lines):,} {what} could not be read. Put [webhooks] topic_locations and id_locations right, "
+        "then `ordermart webhooks reprocess`."
     )
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ _MATCHES = {
     "price": "is the price, not the delivery price",
     "delivery_price": "is the delivery price, not the price",
     "neither": "is neither price",
-    "cannot_tell": "cannot be compared",
+    "indeterminate": "cannot be compared",
 }
 
 
@@ -50,8 +50,8 @@ def _said(row: Mapping[str, Any]) -> str:
     known = [
         f"{name} {money(row[column])}" + (f", off by {money(row[drift])}" if row[drift] else "")
         for name, column, drift in (
-            ("price", "menu_price", "price_drift"),
-            ("delivery price", "menu_delivery_price", "delivery_price_drift"),
+            ("price", "menu_price", "price_variance"),
+            ("delivery price", "menu_delivery_price", "delivery_price_variance"),
         )
         if row[column] is not None
     ]

@@ -27,7 +27,7 @@ _LEAVES: dict[str, dict[str, str]] = {
 }
 _OBSERVED_SET = "Values observed so far; the interface does not show the complete set."
 _FIGURES = (
-    *("documents", "places", "present", "documents_null", "documents_absent"),
+    *("documents", "places", "present", "null_document_count", "absent_document_count"),
     *("decimals", "shortest", "longest"),
 )
 _PERSONAL = "Personal data."
@@ -99,7 +99,7 @@ def fields(settings: Settings) -> str:
             places += f" of {row['places']:,}"
         lines.append(
             f"{row['kind']:7} {row['path']}{mark}: {', '.join(row['types']) or 'never seen'}{places}; "
-            f"null {row['documents_null']:,}, absent {row['documents_absent']:,} of {row['documents']:,}"
+            f"null {row['null_document_count']:,}, absent {row['absent_document_count']:,} of {row['documents']:,}"
         )
     return "\n".join(lines)
 
@@ -146,8 +146,8 @@ def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schem
         "documents",
         "places",
         "present",
-        "documents_null",
-        "documents_absent",
+        "null_document_count",
+        "absent_document_count",
         "decimals",
         "shortest",
         "longest",
@@ -159,10 +159,10 @@ def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schem
     for name in ("earliest", "latest", "first_seen_at", "last_seen_at"):
         if row[name] is not None:
             seen[name] = row[name].isoformat()
-    if row["documents_null"]:
+    if row["null_document_count"]:
         schema["type"] = [schema["type"], "null"]
     if values := observed.values.get((kind, path)):
-        schema["enum"] = [*values, *([None] if row["documents_null"] else [])]
+        schema["enum"] = [*values, *([None] if row["null_document_count"] else [])]
         schema["description"] = _OBSERVED_SET
         seen["values"] = values
     schema["x-observed"] = seen

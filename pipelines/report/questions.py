@@ -52,10 +52,10 @@ def questions(settings: Settings, *, markdown: bool = False) -> str:
 def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     yield f"{len(found)} things are not shown by the interface; {total:,} orders are known."
     for row in found:
-        yield f"{row['rank']:3}. {row['not_shown']} (section {row['section']}): {row['how_sure']}"
+        yield f"{row['rank']:3}. {row['undocumented']} (section {row['section']}): {row['evidence_status']}"
         yield f"     assumed: {row['assumed']}"
-        if row["data_show"]:
-            yield f"     seen: {row['data_show']}"
+        if row["evidence"]:
+            yield f"     seen: {row['evidence']}"
         if row["orders"]:
             yield f"     depends on it: {_depends(row)}"
     yield "As a letter to the partner: ordermart questions --markdown"
@@ -66,9 +66,9 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     yield f"So far we have seen {total:,} orders."
     for number, row in enumerate(found, 1):
         yield f"\n## {number}. {_plain(row['ask'])}\n"
-        yield f"- Section {row['section']} of the document does not show: {_plain(row['not_shown'])}."
+        yield f"- Section {row['section']} of the document does not show: {_plain(row['undocumented'])}."
         yield f"- We assume meanwhile: {_plain(row['assumed'])}"
-        yield f"- We see ({_WORDS[row['how_sure']]}): {_plain(row['data_show'] or 'nothing that could tell')}"
+        yield f"- We see ({_WORDS[row['evidence_status']]}): {_plain(row['evidence'] or 'nothing that could tell')}"
         if row["orders"]:
             yield f"- It matters for {_depends(row)}."
         if row["example_ids"]:

@@ -51,9 +51,9 @@ def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterato
         f"lines amount to {_sum(line['line_amount'])}, not on any line {_sum(line['unallocated_amount'])}"
     )
     yield from wrapped(
-        f"{line['balanced_count']:,} balanced, {line['breaks']:,} off ({line['total_off_count']:,} in the total, "
-        f"{line['lines_off_count']:,} in the lines, {line['both_off_count']:,} in both), "
-        f"{line['cannot_tell_count']:,} cannot be told"
+        f"{line['balanced_count']:,} balanced, {line['breaks']:,} off ({line['total_break_count']:,} in the total, "
+        f"{line['subtotal_break_count']:,} in the lines, {line['both_break_count']:,} in both), "
+        f"{line['indeterminate_count']:,} cannot be told"
     )
     yield f"  {'day':10} {'orders':>7} {'total':>15} {'lines':>15} {'unallocated':>12} {'breaks':>6} {'open':>5}"
     hidden = len(days) - _DAYS
@@ -82,7 +82,7 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:
-    left_out = reconciled.without_a_day()
+    left_out = reconciled.undated_order_count()
     if left_out:
         yield from wrapped(f"Orders in no span of days, as their business day is not known: {left_out:,}.", 0)
     suspected = reconciled.possible_duplicates()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000  # of one table: a page is read, a workbook is calculated with
 _STYLE = """
-:root{color-scheme:light;--ink:#1c2430;--soft:#5b6675;--line:#d7dde5;--head:#eef2f6;--bad:#a3182a;--good:#17663a}
+:root{color-scheme:light;--ink:#1c2430;--soft:#5b6675;--line:#d7dde5;--expect-head:#eef2f6;--bad:#a3182a;--good:#17663a}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.25rem;max-width:110rem;font:15px/1.45 system-ui,sans-serif;color:var(--ink)}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2rem 0 .25rem}
@@ -29,7 +29,7 @@ p{margin:.25rem 0}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:6px;margin-top:.5rem}
 table{border-collapse:collapse;width:100%;font-size:13px}
 th,td{padding:.3rem .55rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-th,th.n{background:var(--head);position:sticky;top:0;white-space:normal;min-width:4.2rem}td{min-width:3rem}
+th,th.n{background:var(--expect-head);position:sticky;top:0;white-space:normal;min-width:4.2rem}td{min-width:3rem}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n,td.k{white-space:nowrap}td.x{color:var(--soft)}
 tr:last-child td{border-bottom:0}
 nav a{margin-right:1rem}
@@ -104,7 +104,7 @@ def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterat
 
 def _verdict(reconciled: Reconciliation) -> str:
     verdict = reconciled.verdict()
-    left_out = reconciled.without_a_day()
+    left_out = reconciled.undated_order_count()
     lacks = f"<p>Orders in no span of days, as their business day is not known: {left_out:,}.</p>" if left_out else ""
     look = "good" if verdict.startswith("Balanced") else "bad"
     return f'<p class="{look}">{_text(verdict)}</p>{lacks}'

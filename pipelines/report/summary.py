@@ -24,7 +24,7 @@ _SHOWN = 20  # refusals in a terminal; all are in audit.quarantine
 TRY = (
     """select store_id, store_name, sale_class, currency, sum(orders) as orders, sum(total_price) as money
     from mart.daily_store_sales group by all order by money desc limit 5""",
-    """select product_id, max(name_when_ordered) as name, sum(units) as units
+    """select product_id, max(ordered_name) as name, sum(units) as units
     from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by units desc limit 5""",
     """select check_name, count(*) as violations, min(entity_id) as such_as
     from audit.findings group by all order by violations desc""",
@@ -64,7 +64,7 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
         return set(
             db.execute(
                 "select kind, entity_id, if(entity_id is null, load_id || ' ' || seq, null) "
-                "from audit.quarantine where is_still_refused"
+                "from audit.quarantine where is_unresolved"
             ).fetchall()
         )
 
@@ -110,7 +110,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
             yield f"  {schema + ':':6} " + ", ".join(rows)
         open_refusals = db.execute(
-            "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_still_refused "
+            "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_unresolved "
             "group by all order by all"
         ).fetchall()
         yield f"Refused or failed: {sum(row[2] for row in open_refusals):,} (all in audit.quarantine)"

@@ -1,4 +1,4 @@
-"""Verify a pack of evidence with nothing but Python's standard library: `python3 -I verify.py [--head HASH]`.
+"""Verify a pack of evidence with nothing but Python's standard library: `python3 -I verify.py [--expect-head HASH]`.
 
 Exit code 0: every file is the one that SHA256SUMS lists, none is missing or added, the ledger's acts follow each
 other up to the head in head.txt, and every sealed file that is here is the one that its act names. 1: something is
@@ -24,11 +24,11 @@ def digest(path: Path) -> str:
 
 
 def content(path: Path) -> bytes:
-    """Return what a file holds; nothing where it is not there, which wrong_files tells."""
+    """Return what a file holds; nothing where it is not there, which invalid_files tells."""
     return path.read_bytes() if path.is_file() else b""
 
 
-def wrong_files(pack: Path) -> list[str]:
+def invalid_files(pack: Path) -> list[str]:
     """Return what is wrong with the files of the pack, against the list of their hashes."""
     found = {path.relative_to(pack).as_posix() for path in pack.rglob("*") if path.is_file()} - {"SHA256SUMS"}
     listed: dict[str, str] = {}
@@ -50,7 +50,7 @@ def wrong_files(pack: Path) -> list[str]:
     ]
 
 
-def wrong_acts(pack: Path, head: str) -> list[str]:
+def invalid_entries(pack: Path, head: str) -> list[str]:
     """Return what is wrong with the ledger's chain; `head` is a hash that was kept elsewhere, or nothing."""
     wrong: list[str] = []
     previous, hashes = GENESIS, {GENESIS}
@@ -88,10 +88,10 @@ def main() -> int:
     """Verify the pack that this file lies in, and say what is wrong."""
     pack = Path(__file__).resolve().parent
     arguments = sys.argv[1:]
-    if arguments and (len(arguments) != len(("--head", "HASH")) or arguments[0] != "--head"):
-        sys.stdout.write("usage: python3 -I verify.py [--head HASH]\n")
+    if arguments and (len(arguments) != len(("--expect-head", "HASH")) or arguments[0] != "--expect-head"):
+        sys.stdout.write("usage: python3 -I verify.py [--expect-head HASH]\n")
         return 2
-    wrong = [*wrong_files(pack), *wrong_acts(pack, arguments[1] if arguments else "")]
+    wrong = [*invalid_files(pack), *invalid_entries(pack, arguments[1] if arguments else "")]
     sys.stdout.write("".join(f"WRONG: {each}\n" for each in wrong) or "Nothing was changed.\n")
     return 1 if wrong else 0
 

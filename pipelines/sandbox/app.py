@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pipelines.sandbox.dialects import ROOT, Dialect, json
-from pipelines.sandbox.spoiling import Spoiler
+from pipelines.sandbox.fault_injection import Spoiler
 from pipelines.sandbox.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Service:
         self.now = now
         self._menus.clear()
 
-    def suffer(self, trouble: Trouble) -> None:
+    def set_faults(self, trouble: Trouble) -> None:
         """Let another trouble begin."""
         life = trouble.token_life_seconds
         self.tokens.life_seconds = self._token_life_seconds if life is None else life

@@ -9,9 +9,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.sandbox.chance import Chance
 from pipelines.sandbox.faults_of_menus import MENU_PLANTERS
 from pipelines.sandbox.faults_of_orders import ORDER_PLANTERS
+from pipelines.sandbox.rng import Chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

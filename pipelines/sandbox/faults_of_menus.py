@@ -12,7 +12,7 @@ from pipelines.sandbox import planting
 from pipelines.sandbox.planting import Planter, Spoil, drop, put
 
 if TYPE_CHECKING:
-    from pipelines.sandbox.chance import Chance
+    from pipelines.sandbox.rng import Chance
 
 _PRICE = "/menu/price_groups/0/prices/0"
 _AMOUNTS = (f"{_PRICE}/price", f"{_PRICE}/delivery_price")

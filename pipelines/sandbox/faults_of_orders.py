@@ -13,7 +13,7 @@ from pipelines.sandbox.planting import Planter, Spoil, drop, put
 from pipelines.sandbox.prices import shortest
 
 if TYPE_CHECKING:
-    from pipelines.sandbox.chance import Chance
+    from pipelines.sandbox.rng import Chance
 
 _ITEM = "/items/0"
 _MODIFIER = "/items/0/modifiers/0"
@@ -106,8 +106,8 @@ def _missing_id(_chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
 
 
 ORDER_PLANTERS: dict[str, Planter] = {
-    "total_off": _total_off,
-    "subtotal_off": _subtotal_off,
+    "total_break": _total_off,
+    "subtotal_break": _subtotal_off,
     "product_in_no_menu": _product_in_no_menu,
     "modifier_in_no_dictionary": _modifier_in_no_dictionary,
     "new_value": _new_value,

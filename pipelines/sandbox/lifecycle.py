@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from pipelines.sandbox.chance import Chance
+    from pipelines.sandbox.rng import Chance
 
 MINUTE = 60
 HOUR = 3600

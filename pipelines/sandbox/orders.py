@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.sandbox.chance import Chance
 from pipelines.sandbox.lifecycle import HOUR, MINUTE, Amendment, Course, course, current
 from pipelines.sandbox.menus import at
 from pipelines.sandbox.people import WISHES, Customer, contact
 from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
+from pipelines.sandbox.rng import Chance
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.rng import Chance
 
 if TYPE_CHECKING:
     from pipelines.sandbox.places import Town

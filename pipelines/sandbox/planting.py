@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.sandbox.chance import Chance
+    from pipelines.sandbox.rng import Chance
 
 # What is done to a document's bytes after it was encoded.
 Spoil = Callable[[bytes], bytes]

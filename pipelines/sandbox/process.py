@@ -113,7 +113,7 @@ class Sandbox:
         """Let it forget what it was asked."""
         self._desk("DELETE", "served")
 
-    def suffer(self, **trouble: object) -> None:
+    def set_faults(self, **trouble: object) -> None:
         """Let another trouble begin: the flags of Trouble, none for a calm service."""
         self._desk("POST", "faults", trouble)
 

@@ -17,7 +17,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 
 from pipelines.sandbox.app import Service, make_app
-from pipelines.sandbox.desk import Desk
+from pipelines.sandbox.control_api import Desk
 from pipelines.sandbox.dialects import DIALECTS
 from pipelines.sandbox.trouble import pairs
 from pipelines.sandbox.trouble import trouble as trouble_of
@@ -95,7 +95,7 @@ def serve(
         token_life_seconds=token_life_seconds,
         dialect=DIALECTS[dialect](),
     )
-    service.suffer(suffered)
+    service.set_faults(suffered)
     desk = Desk(service)
     desk.sender.use(told)
     if truth is not None:

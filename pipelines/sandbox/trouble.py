@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hint
 
 import msgspec
 
-from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.rng import Chance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 
-from pipelines.sandbox.chance import Chance
+from pipelines.sandbox.rng import Chance
 from pipelines.sandbox.trouble import TroubleError, from_flags
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from pipelines.sandbox.chance import Chance
 from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.lifecycle import LONGEST
 from pipelines.sandbox.orders import Composer, Order, Placed
 from pipelines.sandbox.people import Customer, meet
 from pipelines.sandbox.places import TOWNS
 from pipelines.sandbox.prices import PriceRules
+from pipelines.sandbox.rng import Chance
 from pipelines.sandbox.stores import Store, found_stores
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ with its default in `ordermart.toml`; an error names the key.
 
 from pipelines.settings.reading import DEFAULT_FILE, PREFIX, ROOT, load_settings, settings_hash, without_secrets
 from pipelines.settings.tables import (
-    OPEN_FIELDS,
+    PLAINTEXT_FIELDS,
     Authenticate,
     BusinessDay,
     Closing,
@@ -32,7 +32,7 @@ from pipelines.settings.tables import (
 
 __all__ = [
     "DEFAULT_FILE",
-    "OPEN_FIELDS",
+    "PLAINTEXT_FIELDS",
     "PREFIX",
     "ROOT",
     "Authenticate",

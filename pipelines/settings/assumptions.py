@@ -18,13 +18,13 @@ _HIDDEN = {"partner.authenticate.body"}  # whoever writes a credential into it d
 class Assumption(NamedTuple):
     """One thing that the interface does not show.
 
-    `section` is the interface's; `not_shown` is the row of the README's table; `keys` are settings as table.key;
+    `section` is the interface's; `undocumented` is the row of the README's table; `keys` are settings as table.key;
     `assumed` says what is done without a setting; `ask` is the question to the partner.
     """
 
     question: str
     section: str
-    not_shown: str
+    undocumented: str
     keys: tuple[str, ...]
     assumed: str
     ask: str
@@ -46,7 +46,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("token_place", "4.1", "where the token is in the response",
                _keys(_AUTH, "token_pointer"), "",
                "Under which name does the answer of Authenticate client hold the token?"),
-    Assumption("token_life", "5", "token lifetime",
+    Assumption("token_lifetime", "5", "token lifetime",
                _keys(_AUTH, "expires_in_pointer"), "",
                "How long is a token valid, and where does the answer say so?"),
     Assumption("token_header", "5", 'how the token is sent ("bearer style", value `<ACCESS_TOKEN>`)',
@@ -71,16 +71,16 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys(_STORE, "menu_id_pointers"), "",
                "How does a store name its menus, and may it have several at once?"),
     Assumption("store_personal", "2.3", "what in a store record is personal",
-               _keys(_STORE, "keep_pointers"), "",
+               _keys(_STORE, "allowed_pointers"), "",
                "Which fields of a store record are personal data?"),
     Assumption("listing", "4", "how to list orders and menus (there is no way)",
                (), "only what is asked for by id, or named by a webhook",
                "Is there a way to list orders by store and time, and menus? In which order are ids given out?"),
     Assumption("sales", "3", "which statuses are sales",
-               _keys("sales", "counted", "excluded"), "",
+               _keys("sales", "counted_statuses", "excluded_statuses"), "",
                "Which order statuses exist, and which of them mean that an order was paid and counts as a sale?"),
     Assumption("business_day", "2.1", "which time decides the business day",
-               _keys("business_day", "time", "day_start"), "",
+               _keys("business_day", "time_field", "day_start"), "",
                "Which time decides the day on which you account for an order, and when does a day begin?"),
     Assumption("timezone", "2.3", "timezone of a store",
                (*_keys(_STORE, "timezone_pointer"), *_keys("business_day", "timezone")), "",
@@ -98,27 +98,27 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                (), "every value is taken as it is",
                "What is the complete set of values of each coded field, and what does each value mean?"),
     Assumption("new_fields", "9", "fields not documented",
-               _keys("landing", "keep_pointers"), "",
+               _keys("landing", "allowed_pointers"), "",
                "What do the fields mean that the document does not show, and do they hold personal data?"),
     Assumption("free_texts", "2.1", "free texts that may hold personal data",
-               _keys("privacy", "open_fields"), "",
+               _keys("privacy", "plaintext_fields"), "",
                "May dispatch_note, instructions, confirmation_code and tracking_url hold personal data?"),
     Assumption("product_ids", "2.2", "is a product id the same product in every menu?",
-               _keys("menus", "product_ids"), "",
+               _keys("menus", "product_id_scope"), "",
                "Is a product id the same product in every menu and store?"),
     Assumption("final_statuses", "3", "which statuses are final",
                _keys("planner", "final_statuses"), "",
                "After which statuses does an order no longer change, and how do statuses follow each other?"),
     Assumption("webhook_places", "6", "where a webhook names its topic, its id and itself",
-               _keys("webhooks", "topic_at", "id_at", "delivery_id_at"), "",
+               _keys("webhooks", "topic_locations", "id_locations", "delivery_id_locations"), "",
                "What do a webhook's headers and body look like, and which change sends which topic?"),
     Assumption("webhook_signing", "6", "how webhooks are signed",
                _keys("webhooks", "signature", "signature_header", "signature_encoding", "signature_prefix",
-                     "signed", "timestamp_header", "tolerance_seconds"),
+                     "signing_template", "timestamp_header", "tolerance_seconds"),
                "",
                "How are webhooks signed, and how often and how long is a failed one sent again?"),
     Assumption("webhook_answers", "6", "which answer a webhook wants, how soon, and what is sent again",
-               _keys("webhooks", "slow_seconds", "max_bytes", "queue_size", "retry_after_seconds"),
+               _keys("webhooks", "read_timeout_seconds", "max_bytes", "queue_size", "retry_after_seconds"),
                "2xx once it is on the disk, 202 for one that nobody could read, 503 when there is no room",
                "Which answer does a webhook wait for, how long, and are webhooks sent again, twice or out of order?"),
     Assumption("day_complete", "3", "when a day's orders are complete",
@@ -131,7 +131,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys("formula", "subtotal_rule"), "the rule that orders bear out; until then no line has an amount",
                "By which formula does subtotal_price follow from the lines and their modifiers?"),
     Assumption("limits", "8", "rate limits, and which failures pass",
-               _keys("partner", "max_in_flight", "max_tries", "retry_after_cap_seconds"), "",
+               _keys("partner", "max_concurrency", "max_attempts", "max_retry_after_seconds"), "",
                "Which rate limits hold, and how does the service say that one was reached?"),
     Assumption("sizes", "8", "size limits",
                _keys("landing", "max_bytes", "max_depth"), "",

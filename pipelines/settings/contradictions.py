@@ -42,9 +42,9 @@ def contradictions(settings: Settings) -> Iterator[str]:
 
 
 def _sales(settings: Settings) -> Iterator[str]:
-    both = sorted(set(settings.sales.counted) & set(settings.sales.excluded))
+    both = sorted(set(settings.sales.counted_statuses) & set(settings.sales.excluded_statuses))
     if both:
-        yield f"[sales] counted and [sales] excluded both hold {both[0]!r}: a status is in one of them or in none"
+        yield f"[sales] counted_statuses and [sales] excluded_statuses both hold {both[0]!r}: a status is in one of them or in none"
 
 
 def _times(settings: Settings) -> Iterator[str]:
@@ -65,8 +65,8 @@ def _times(settings: Settings) -> Iterator[str]:
 
 def _formula(settings: Settings) -> Iterator[str]:
     formula = settings.formula
-    if not 0 <= formula.tolerated_noise < 0.5:
-        yield "[formula] tolerated_noise: must be a share from 0 to below 0.5"
+    if not 0 <= formula.max_violation_rate < 0.5:
+        yield "[formula] max_violation_rate: must be a share from 0 to below 0.5"
     for key, rule in (("total_rule", formula.total_rule), ("subtotal_rule", formula.subtotal_rule)):
         if rule and not _RULE.fullmatch(rule):
             yield f"[formula] {key}: {rule!r} is no rule like observed/unrounded; audit.formula_rules has them all"
@@ -95,21 +95,21 @@ def _numbers(settings: Settings) -> Iterator[str]:
     positive = {
         "[partner] timeout_seconds": partner.timeout_seconds,
         "[partner] connect_timeout_seconds": partner.connect_timeout_seconds,
-        "[partner] max_in_flight": partner.max_in_flight,
-        "[partner] max_tries": partner.max_tries,
-        "[partner] outage_seconds": partner.outage_seconds,
+        "[partner] max_concurrency": partner.max_concurrency,
+        "[partner] max_attempts": partner.max_attempts,
+        "[partner] outage_timeout_seconds": partner.outage_timeout_seconds,
         "[landing] max_bytes": landing.max_bytes,
         "[landing] max_depth": landing.max_depth,
-        "[vault] refused_days": settings.vault.refused_days,
+        "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
         "[warehouse] keep_releases": warehouse.keep_releases,
-        "[formula] min_orders": settings.formula.min_orders,
+        "[formula] min_distinguishing_orders": settings.formula.min_distinguishing_orders,
         "[finance] duplicate_minutes": settings.finance.duplicate_minutes,
     }
     for key, number in positive.items():
         if not (math.isfinite(number) and number > 0):
             yield f"{key}: must be above zero"
     not_negative = {
-        "[partner] retry_after_cap_seconds": partner.retry_after_cap_seconds,
+        "[partner] max_retry_after_seconds": partner.max_retry_after_seconds,
         "[partner.list_stores] first_page": partner.list_stores.first_page,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
@@ -133,8 +133,8 @@ def _pointers(settings: Settings) -> Iterator[str]:
         "[partner.store] timezone_pointer": (store.timezone_pointer,),
         "[partner.store] currency_pointer": (store.currency_pointer,),
         "[partner.store] menu_id_pointers": store.menu_id_pointers,
-        "[partner.store] keep_pointers": store.keep_pointers,
-        "[landing] keep_pointers": landing.keep_pointers,
+        "[partner.store] allowed_pointers": store.allowed_pointers,
+        "[landing] allowed_pointers": landing.allowed_pointers,
     }
     for key, texts in pointers.items():
         for text in texts:

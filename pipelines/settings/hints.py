@@ -36,9 +36,9 @@ def webhooks(settings: Webhooks) -> Iterator[str]:
         ("tolerance_seconds", settings.tolerance_seconds),
         ("max_bytes", settings.max_bytes),
         ("queue_size", settings.queue_size),
-        ("slow_seconds", settings.slow_seconds),
+        ("read_timeout_seconds", settings.read_timeout_seconds),
         ("retry_after_seconds", settings.retry_after_seconds),
-        ("keep_days", settings.keep_days),
+        ("retention_days", settings.retention_days),
     ):
         if not (math.isfinite(number) and number > 0):
             yield f"[webhooks] {name}: must be above zero"
@@ -47,16 +47,16 @@ def webhooks(settings: Webhooks) -> Iterator[str]:
 
 def _places(settings: Webhooks) -> Iterator[str]:
     for key, places in (
-        ("topic_at", settings.topic_at),
-        ("id_at", settings.id_at),
-        ("delivery_id_at", settings.delivery_id_at),
+        ("topic_locations", settings.topic_locations),
+        ("id_locations", settings.id_locations),
+        ("delivery_id_locations", settings.delivery_id_locations),
     ):
-        if not places and key != "delivery_id_at":
+        if not places and key != "delivery_id_locations":
             yield f"[webhooks] {key}: must name a place"
         for place in places:
             if not _PLACE.fullmatch(place):
                 yield f"[webhooks] {key}: {place!r} is neither header:Name nor a JSON pointer like /data/id"
-            elif "{kind}" in place and key != "id_at":
+            elif "{kind}" in place and key != "id_locations":
                 yield f"[webhooks] {key}: {place!r} holds {{kind}}, which only the topic tells"
 
 
@@ -69,24 +69,31 @@ def _signature(settings: Webhooks) -> Iterator[str]:
         yield "[webhooks] signature_header: must name a header"
     if settings.timestamp_header and not _HEADER.fullmatch(settings.timestamp_header):
         yield "[webhooks] timestamp_header: must name a header, or be empty"
-    if settings.signed.count("{body}") != 1:
-        yield "[webhooks] signed: must hold {body} once, or the signature says nothing about the body"
-    for found in set(_BRACES.findall(settings.signed)) - {"{body}", "{timestamp}"}:
-        yield f"[webhooks] signed: {found!r} is neither {{body}} nor {{timestamp}}"
-    if bool(settings.timestamp_header) != ("{timestamp}" in settings.signed):
+    if settings.signing_template.count("{body}") != 1:
+        yield "[webhooks] signing_template: must hold {body} once, or the signature says nothing about the body"
+    for found in set(_BRACES.findall(settings.signing_template)) - {"{body}", "{timestamp}"}:
+        yield f"[webhooks] signing_template: {found!r} is neither {{body}} nor {{timestamp}}"
+    if bool(settings.timestamp_header) != ("{timestamp}" in settings.signing_template):
         yield "[webhooks] timestamp_header: it and {timestamp} in signed need each other; an unsigned one is no proof"
 
 
 def planner(settings: Planner) -> Iterator[str]:
     """Give one sentence for each thing in [planner] that cannot hold; it names the key."""
-    for name in ("hot_days", "hot_every_hours", "warm_days", "warm_every_hours", "cold_days", "cold_every_hours"):
+    for name in (
+        "hot_max_age_days",
+        "hot_interval_hours",
+        "warm_max_age_days",
+        "warm_interval_hours",
+        "cold_max_age_days",
+        "cold_interval_hours",
+    ):
         number = getattr(settings, name)
         if not (math.isfinite(number) and number > 0):
             yield f"[planner] {name}: must be above zero"
-    if not settings.hot_days <= settings.warm_days <= settings.cold_days:
-        yield "[planner] hot_days, warm_days and cold_days: each must reach as far as the one before it"
-    for name in ("budget", "sample", "gap_budget"):
+    if not settings.hot_max_age_days <= settings.warm_max_age_days <= settings.cold_max_age_days:
+        yield "[planner] hot_max_age_days, warm_max_age_days and cold_max_age_days: each must reach as far as the one before it"
+    for name in ("request_budget", "sample_size", "gap_budget"):
         if getattr(settings, name) < 0:
             yield f"[planner] {name}: must be zero or above"
-    if not 0 < settings.missing_limit <= 1:
-        yield "[planner] missing_limit: must be a share above 0 and at most 1"
+    if not 0 < settings.max_not_found_rate <= 1:
+        yield "[planner] max_not_found_rate: must be a share above 0 and at most 1"

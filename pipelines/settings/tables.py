@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-OPEN_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
+PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
 
 
 class SettingsError(Exception):
@@ -72,7 +72,7 @@ class StoreRecord(Table, frozen=True):
     timezone_pointer: str
     currency_pointer: str
     menu_id_pointers: tuple[str, ...]
-    keep_pointers: tuple[str, ...]
+    allowed_pointers: tuple[str, ...]
 
 
 class Endpoint(Table, frozen=True):
@@ -87,10 +87,10 @@ class Partner(Table, frozen=True):
     base_url: str
     timeout_seconds: float
     connect_timeout_seconds: float
-    max_in_flight: int
-    max_tries: int
-    retry_after_cap_seconds: float
-    outage_seconds: float
+    max_concurrency: int
+    max_attempts: int
+    max_retry_after_seconds: float
+    outage_timeout_seconds: float
     authenticate: Authenticate
     list_stores: ListStores
     store: StoreRecord
@@ -106,19 +106,19 @@ class Landing(Table, frozen=True):
     max_bytes: int
     max_depth: int
     excess_decimals: Literal["quarantine", "round"]
-    keep_pointers: tuple[str, ...]
+    allowed_pointers: tuple[str, ...]
 
 
 class Privacy(Table, frozen=True):
     """Which free texts and links are declared free of personal data."""
 
-    open_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
+    plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
 
 
 class VaultSettings(Table, frozen=True):
     """Keys of the vault, and how long it keeps refused bodies."""
 
-    refused_days: int
+    quarantine_retention_days: int
     key_file: str
     master_key: Secret = Secret("")
     lookup_secret: Secret = Secret("")
@@ -127,7 +127,7 @@ class VaultSettings(Table, frozen=True):
 class BusinessDay(Table, frozen=True):
     """Which time of an order decides its business day, and where a day begins."""
 
-    time: Literal["created_at", "requested_time", "promised_delivery_time"]
+    time_field: Literal["created_at", "requested_time", "promised_delivery_time"]
     timezone: str
     day_start: str
 
@@ -135,14 +135,14 @@ class BusinessDay(Table, frozen=True):
 class Sales(Table, frozen=True):
     """Which statuses count as a sale: interface section 3 does not show it."""
 
-    counted: tuple[str, ...]
-    excluded: tuple[str, ...]
+    counted_statuses: tuple[str, ...]
+    excluded_statuses: tuple[str, ...]
 
 
 class Menus(Table, frozen=True):
     """What a product id means across menus."""
 
-    product_ids: Literal["global", "per_menu"]
+    product_id_scope: Literal["global", "per_menu"]
 
 
 class Formula(Table, frozen=True):
@@ -150,8 +150,8 @@ class Formula(Table, frozen=True):
 
     total_rule: str
     subtotal_rule: str
-    min_orders: int
-    tolerated_noise: float
+    min_distinguishing_orders: int
+    max_violation_rate: float
 
 
 class Finance(Table, frozen=True):
@@ -199,21 +199,21 @@ class Webhooks(Table, frozen=True):
     host: str
     port: int
     path: str
-    topic_at: tuple[str, ...]
-    id_at: tuple[str, ...]
-    delivery_id_at: tuple[str, ...]
+    topic_locations: tuple[str, ...]
+    id_locations: tuple[str, ...]
+    delivery_id_locations: tuple[str, ...]
     signature: Literal["none", "standard_webhooks", "hmac_sha256"]
     signature_header: str
     signature_encoding: Literal["hex", "base64"]
     signature_prefix: str
-    signed: str
+    signing_template: str
     timestamp_header: str
     tolerance_seconds: int
     max_bytes: int
     queue_size: int
-    slow_seconds: float
+    read_timeout_seconds: float
     retry_after_seconds: int
-    keep_days: int
+    retention_days: int
     secret: Secret = Secret("")
 
 
@@ -221,17 +221,17 @@ class Planner(Table, frozen=True):
     """Which known orders are fetched again: how statuses move on is not shown in interface section 3."""
 
     final_statuses: tuple[str, ...]
-    budget: int
-    hot_days: float
-    hot_every_hours: float
-    warm_days: float
-    warm_every_hours: float
-    cold_days: float
-    cold_every_hours: float
-    sample: int
+    request_budget: int
+    hot_max_age_days: float
+    hot_interval_hours: float
+    warm_max_age_days: float
+    warm_interval_hours: float
+    cold_max_age_days: float
+    cold_interval_hours: float
+    sample_size: int
     gap_probe: bool
     gap_budget: int
-    missing_limit: float
+    max_not_found_rate: float
 
 
 class Settings(Table, frozen=True):

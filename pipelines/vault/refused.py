@@ -74,7 +74,7 @@ class RefusedBodies:
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in refs])
 
     def purge(self, now: dt.datetime) -> int:
-        """Forget bodies older than `refused_days`; return how many went."""
+        """Forget bodies older than `quarantine_retention_days`; return how many went."""
         limit = (now - dt.timedelta(days=self._days)).astimezone(dt.UTC).isoformat()
         with transaction(self._db):
             return self._db.execute("delete from refused where refused_at < ?", (limit,)).rowcount

@@ -56,18 +56,20 @@ _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 def open_vault(settings: Settings) -> Vault:
     """Open the vault below `settings.data_dir`, made if need be; raise VaultError for missing or wrong keys."""
-    return Vault(settings.data_dir / "vault" / "vault.sqlite", read_keys(settings), settings.vault.refused_days)
+    return Vault(
+        settings.data_dir / "vault" / "vault.sqlite", read_keys(settings), settings.vault.quarantine_retention_days
+    )
 
 
 class Vault:
     """A connection to the vault. Use it as a context manager; one load writes at a time."""
 
-    def __init__(self, path: Path, keys: Keys, refused_days: int = 30) -> None:
+    def __init__(self, path: Path, keys: Keys, quarantine_retention_days: int = 30) -> None:
         self._master = AESGCM(keys.master)
         self._lookup = Lookup(keys.lookup)
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
-        self.refused = RefusedBodies(self._db, self._master, refused_days)
+        self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
         try:
             self._check_keys()
         except BaseException:

@@ -9,7 +9,7 @@ totals as (
         store_id,
         orders,
         amount,
-        money_part,
+        amount_field,
         sale_classes,
         string_split(sale_classes, '+') as classes,
     from raw.control_totals
@@ -37,12 +37,12 @@ held as (
     select
         totals.business_date,
         totals.store_id,
-        totals.money_part,
+        totals.amount_field,
         totals.sale_classes,
         -- an order counts where the total counts its class
         list_contains(totals.classes, orders.sale_class) as counts,
         orders.sale_class,
-        case totals.money_part
+        case totals.amount_field
             when 'subtotal_price' then orders.subtotal_price
             when 'delivery_price' then orders.delivery_price
             when 'tip' then orders.tip
@@ -60,41 +60,41 @@ sums as (
     select
         business_date,
         store_id,
-        money_part,
+        amount_field,
         sale_classes,
         count(*) filter (where counts) as orders,
-        count(*) filter (where counts and part is null) as orders_lacking_the_part,
-        count(*) filter (where not counts and sale_class = 'unmapped') as orders_unmapped,
+        count(*) filter (where counts and part is null) as missing_amount_order_count,
+        count(*) filter (where not counts and sale_class = 'unmapped') as unmapped_order_count,
         sum(part) filter (where counts) as amount,
     from held
-    group by business_date, store_id, money_part, sale_classes
+    group by business_date, store_id, amount_field, sale_classes
 ),
 
 compared as (
     select
         totals.business_date,
         totals.store_id,
-        totals.money_part,
+        totals.amount_field,
         totals.sale_classes,
-        totals.orders as orders_stated,
-        totals.amount as amount_stated,
+        totals.orders as control_order_count,
+        totals.amount as control_amount,
         -- no order of that day and store: zero of them, and zero money
-        coalesce(sums.orders, 0) as orders_held,
-        if(coalesce(sums.orders, 0) = 0, cast(0 as decimal(38, 4)), sums.amount) as amount_held,
-        coalesce(sums.orders_lacking_the_part, 0) as orders_lacking_the_part,
-        coalesce(sums.orders_unmapped, 0) as orders_unmapped,
+        coalesce(sums.orders, 0) as actual_order_count,
+        if(coalesce(sums.orders, 0) = 0, cast(0 as decimal(38, 4)), sums.amount) as actual_amount,
+        coalesce(sums.missing_amount_order_count, 0) as missing_amount_order_count,
+        coalesce(sums.unmapped_order_count, 0) as unmapped_order_count,
         case
             when sums.store_id is null and stores.store_id is null then 'store_unknown'
-            when sums.orders_unmapped > 0 then 'orders_unmapped'
-            when totals.amount is not null and sums.orders_lacking_the_part > 0 then 'part_not_stated'
-        end as why_unknown,
+            when sums.unmapped_order_count > 0 then 'unmapped_order_count'
+            when totals.amount is not null and sums.missing_amount_order_count > 0 then 'part_not_stated'
+        end as unknown_reason,
         totals.entry_no,
         totals.imported_at,
     from totals
     left join sums
         on totals.business_date = sums.business_date
         and totals.store_id = sums.store_id
-        and totals.money_part = sums.money_part
+        and totals.amount_field = sums.amount_field
         and totals.sale_classes = sums.sale_classes
     left join stores on totals.store_id = stores.store_id
 )
@@ -103,25 +103,25 @@ select
     -- keys
     business_date,
     store_id,
-    money_part,
+    amount_field,
     sale_classes,
     -- what came of comparing
     case
-        when why_unknown is not null then 'unknown'
-        when coalesce(orders_held = orders_stated, true) and coalesce(amount_held = amount_stated, true) then 'equal'
+        when unknown_reason is not null then 'unknown'
+        when coalesce(actual_order_count = control_order_count, true) and coalesce(actual_amount = control_amount, true) then 'equal'
         else 'different'
     end as comparison,
-    why_unknown,
+    unknown_reason,
     -- orders
-    orders_stated,
-    orders_held,
-    orders_held - orders_stated as orders_difference,
-    orders_lacking_the_part,
-    orders_unmapped,
+    control_order_count,
+    actual_order_count,
+    actual_order_count - control_order_count as order_count_variance,
+    missing_amount_order_count,
+    unmapped_order_count,
     -- money
-    amount_stated,
-    amount_held,
-    amount_held - amount_stated as amount_difference,
+    control_amount,
+    actual_amount,
+    actual_amount - control_amount as amount_variance,
     -- lineage
     entry_no,
     imported_at,

@@ -1,6 +1,6 @@
 -- One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
 --
--- Orders are counted by day before, in audit.daily_checks; here only what stands on no
+-- Orders are counted by day before, in audit.daily_fetch_outcomes; here only what stands on no
 -- order, and what webhooks named, is looked up by id.
 with
 
@@ -44,13 +44,13 @@ counted as (
         known,
         fetched,
         unchanged,
-        from_archive,
+        archive_count,
         missing,
         failed,
         quarantined,
-        0 as never_asked,
+        0 as unrequested_count,
         0 as stale,
-    from audit.daily_checks
+    from audit.daily_fetch_outcomes
 
     union all
 
@@ -62,11 +62,11 @@ counted as (
         0 as known,
         0 as fetched,
         0 as unchanged,
-        0 as from_archive,
+        0 as archive_count,
         count(*) filter (where last_verdict = 'missing') as missing,
         count(*) filter (where last_verdict = 'failed') as failed,
         count(*) filter (where last_verdict = 'quarantined') as quarantined,
-        0 as never_asked,
+        0 as unrequested_count,
         0 as stale,
     from strangers
     having count(*) > 0
@@ -81,11 +81,11 @@ counted as (
         0 as known,
         0 as fetched,
         0 as unchanged,
-        0 as from_archive,
+        0 as archive_count,
         0 as missing,
         0 as failed,
         0 as quarantined,
-        count(*) filter (where is_new) as never_asked,
+        count(*) filter (where is_new) as unrequested_count,
         count(*) filter (
             where last_hinted_at > coalesce(last_checked_at, '-infinity'::timestamptz)
         ) as stale,
@@ -102,11 +102,11 @@ ids as (
         cast(sum(known) as bigint) as known,
         cast(sum(fetched) as bigint) as fetched,
         cast(sum(unchanged) as bigint) as unchanged,
-        cast(sum(from_archive) as bigint) as from_archive,
+        cast(sum(archive_count) as bigint) as archive_count,
         cast(sum(missing) as bigint) as missing,
         cast(sum(failed) as bigint) as failed,
         cast(sum(quarantined) as bigint) as quarantined,
-        cast(sum(never_asked) as bigint) as never_asked,
+        cast(sum(unrequested_count) as bigint) as unrequested_count,
         cast(sum(stale) as bigint) as stale,
     from counted
     group by store_id, business_date
@@ -114,12 +114,12 @@ ids as (
 
 -- the total that counts most sale classes says most about completeness
 totals as (
-    select store_id, business_date, orders_stated, orders_held,
+    select store_id, business_date, control_order_count, actual_order_count,
     from audit.control_totals
-    where orders_stated is not null and comparison <> 'unknown'
+    where control_order_count is not null and comparison <> 'unknown'
     qualify row_number() over (
         partition by store_id, business_date
-        order by length(string_split(sale_classes, '+')) desc, sale_classes, money_part
+        order by length(string_split(sale_classes, '+')) desc, sale_classes, amount_field
     ) = 1
 )
 
@@ -133,19 +133,19 @@ select
     coalesce(ids.known, 0) as known,
     coalesce(ids.fetched, 0) as fetched,
     coalesce(ids.unchanged, 0) as unchanged,
-    coalesce(ids.from_archive, 0) as from_archive,
+    coalesce(ids.archive_count, 0) as archive_count,
     coalesce(ids.missing, 0) as missing,
     coalesce(ids.failed, 0) as failed,
     coalesce(ids.quarantined, 0) as quarantined,
-    coalesce(ids.never_asked, 0) as never_asked,
+    coalesce(ids.unrequested_count, 0) as unrequested_count,
     coalesce(ids.stale, 0) as stale,
     -- completeness
     if(totals.store_id is null, 'unknown', 'control_total') as completeness_basis,
-    totals.orders_stated,
-    totals.orders_held,
+    totals.control_order_count,
+    totals.actual_order_count,
     case
-        when totals.orders_stated > 0 then totals.orders_held / totals.orders_stated
-        when totals.orders_held = 0 then 1.0
+        when totals.control_order_count > 0 then totals.actual_order_count / totals.control_order_count
+        when totals.actual_order_count = 0 then 1.0
     end as completeness,
 from ids
 full join totals

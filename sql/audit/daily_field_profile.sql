@@ -7,7 +7,7 @@ noted as (
         notes.order_id,
         notes._fetched_at,
         unnest(notes.absences || notes.unknown_fields) as note,
-    from audit.order_notes as notes
+    from audit.order_field_issues as notes
     inner join mart.orders as orders on notes.order_id = orders.order_id
 )
 

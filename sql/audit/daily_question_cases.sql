@@ -9,7 +9,7 @@ judged as (
         orders.total_price,
         orders.sale_class = 'unmapped' as sales,
         orders.timezone_source = 'setting' as timezone,
-        orders.is_gone as deleted,
+        orders.is_deleted as deleted,
         -- the same day, whichever of the times decides
         cast(orders.created_at_local as date)
         <> cast(coalesce(

@@ -19,9 +19,9 @@ orders as (
         date_diff('hour', created_utc, checked_utc) as age_hours,
         any_value(nullif(sale_class, 'gone')) as sale_class, -- a status has one
         count(*) as orders,
-        count(*) filter (where is_gone) as gone_count,
-        count(*) filter (where total_price = 0) as zero_count,
-        count(*) filter (where total_price is null) as unstated_count,
+        count(*) filter (where is_deleted) as deleted_count,
+        count(*) filter (where total_price = 0) as zero_total_count,
+        count(*) filter (where total_price is null) as missing_total_count,
         sum(subtotal_price) as subtotal_price,
         sum(total_price) as total_price,
         min(created_at) as first_created_at,
@@ -41,9 +41,9 @@ select
     any_value(sale_class) as sale_class,
     -- orders
     cast(sum(orders) as bigint) as orders,
-    cast(sum(gone_count) as bigint) as gone_count,
-    cast(sum(zero_count) as bigint) as zero_count,
-    cast(sum(unstated_count) as bigint) as unstated_count,
+    cast(sum(deleted_count) as bigint) as deleted_count,
+    cast(sum(zero_total_count) as bigint) as zero_total_count,
+    cast(sum(missing_total_count) as bigint) as missing_total_count,
     -- money
     cast(sum(subtotal_price) as decimal(38, 4)) as subtotal_price,
     cast(sum(total_price) as decimal(38, 4)) as total_price,

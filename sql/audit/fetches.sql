@@ -27,7 +27,7 @@ earlier as (
         id,
         tries,
         observed_at,
-        generate_subscripts(earlier_tries, 1) as try_no,
+        generate_subscripts(earlier_tries, 1) as attempt_no,
         unnest(earlier_tries) as try,
     from asked
 )
@@ -36,7 +36,7 @@ select
     -- keys
     load_id,
     seq,
-    tries as try_no,
+    tries as attempt_no,
     -- what was asked for
     kind,
     id as entity_id,
@@ -48,7 +48,7 @@ select
     ms,
     bytes,
     tries,
-    true as is_last,
+    true as is_final_attempt,
     -- times
     observed_at as fetched_at,
 from asked
@@ -56,15 +56,15 @@ union all by name
 select
     load_id,
     seq,
-    try_no,
+    attempt_no,
     kind,
     id as entity_id,
-    'tried_again' as outcome,
+    'retried' as outcome,
     try.reason as reason,
     try.http_status as http_status,
     try.ms as ms,
     try.bytes as bytes,
     tries,
-    false as is_last,
+    false as is_final_attempt,
     observed_at as fetched_at,
 from earlier

@@ -20,7 +20,7 @@ noted as (
         _fetched_at as first_seen_at,
         _fetched_at as last_seen_at,
         menu_id as example_id,
-    from audit.menu_notes
+    from audit.menu_field_issues
 
     union all
 
@@ -31,7 +31,7 @@ noted as (
         _fetched_at as first_seen_at,
         _fetched_at as last_seen_at,
         store_id as example_id,
-    from audit.store_notes
+    from audit.store_field_issues
 ),
 
 -- The gate writes 'items/*/name=absent' for a field that is documented and lacking, and
@@ -165,8 +165,8 @@ select
     cast(summed.places as bigint) as places,
     cast(if(notes.is_unknown, notes.unknown, summed.present) as bigint) as present,
     cast(summed.empty as bigint) as empty,
-    cast(coalesce(notes.nulls, 0) as bigint) as documents_null,
-    cast(coalesce(notes.absences, 0) as bigint) as documents_absent,
+    cast(coalesce(notes.nulls, 0) as bigint) as null_document_count,
+    cast(coalesce(notes.absences, 0) as bigint) as absent_document_count,
     -- what it holds
     list_sort(list_distinct(
         coalesce(notes.types, [])

@@ -13,8 +13,8 @@ settings as (
     select
         formula_total_rule as total_rule,
         formula_subtotal_rule as subtotal_rule,
-        formula_min_orders as min_orders,
-        formula_tolerated_noise as noise,
+        formula_min_distinguishing_orders as min_distinguishing_orders,
+        formula_max_violation_rate as noise,
     from raw.settings
 ),
 
@@ -46,7 +46,7 @@ compared as (
         rules.rule,
         rules.sentence,
         if(comparisons.part = 'total', total_rule, subtotal_rule) as fixed_rule,
-        min_orders,
+        min_distinguishing_orders,
         (1 - noise) * orders - 4 * sqrt(noise * (1 - noise) * orders) as bound_of_all,
         (1 - noise) * telling - 4 * sqrt(noise * (1 - noise) * telling) as bound,
     from audit.formula_comparisons as comparisons
@@ -62,8 +62,8 @@ judged as (
         *,
         case
             when is_leader then null
-            when telling >= min_orders and leader_alone >= bound then 'beaten'
-            when telling >= min_orders then 'standing'
+            when telling >= min_distinguishing_orders and leader_alone >= bound then 'beaten'
+            when telling >= min_distinguishing_orders then 'standing'
             when telling > 0 then 'few'
             else 'untold'
         end as rivalry,
@@ -80,7 +80,7 @@ leaders as (
         part,
         max(fits) filter (where is_leader) as leader_fits,
         any_value(orders) as tested,
-        tested >= any_value(min_orders) as is_enough,
+        tested >= any_value(min_distinguishing_orders) as is_enough,
         leader_fits >= any_value(bound_of_all) as is_holding,
         count(*) filter (where is_in_the_way and rivalry = 'standing') as standing,
         count(*) filter (where is_in_the_way and rivalry <> 'standing') as undecided,
@@ -285,15 +285,15 @@ select
     case
         when is_leader and is_supported then 'supported'
         when is_leader then 'undecided'
-        when telling >= min_orders and rule_alone < bound then 'refuted'
-        when tested >= min_orders and fits < bound_of_all then 'refuted'
+        when telling >= min_distinguishing_orders and rule_alone < bound then 'refuted'
+        when tested >= min_distinguishing_orders and fits < bound_of_all then 'refuted'
         when telling = 0 then 'untold'
         else 'undecided'
     end as verdict,
     case
         when not is_leader then null
         when not is_enough
-            then tested || ' orders state what it takes, ' || min_orders
+            then tested || ' orders state what it takes, ' || min_distinguishing_orders
                 || ' are asked for'
         when not is_holding
             then 'no candidate holds in this scope: the best one fits ' || fits
@@ -303,7 +303,7 @@ select
                 || ' orders that tell it from its closest rival: too few'
         when undecided > 0
             then 'too few orders tell it from its closest rival: ' || closest.telling
-                || ' where ' || min_orders || ' are asked for'
+                || ' where ' || min_distinguishing_orders || ' are asked for'
         else 'fits ' || fits || ' of ' || tested || ' orders, and ' || closest.alone
             || ' of ' || closest.telling || ' that tell it from its closest rival'
     end as reason,

@@ -206,9 +206,9 @@ parts as (
     select
         *,
         total - cast(subtotal + delivery + tip - discount - loyalty as decimal(15, 4))
-            as total_off,
+            as total_break,
     from narrow
-    where total_off is not null
+    where total_break is not null
 ),
 
 total_cells as (
@@ -221,7 +221,7 @@ total_cells as (
         min(currency) as currency,
         min(currency) <> max(currency) as has_currencies,
         [
-            sum(total_off),
+            sum(total_break),
             sum(subtotal),
             sum(delivery),
             sum(tip),
@@ -229,19 +229,19 @@ total_cells as (
             sum(loyalty),
         ] as sums,
         [
-            max(abs(total_off)),
-            max(abs(total_off + delivery)),
-            max(abs(total_off + 2 * delivery)),
-            max(abs(total_off + tip)),
-            max(abs(total_off + 2 * tip)),
-            max(abs(total_off - discount)),
-            max(abs(total_off - 2 * discount)),
-            max(abs(total_off - loyalty)),
-            max(abs(total_off - 2 * loyalty)),
-            max(abs(total_off - discount - loyalty)),
-            max(abs(total_off + delivery + tip)),
-            max(abs(total_off + subtotal)),
-            max(abs(total_off + 2 * subtotal)),
+            max(abs(total_break)),
+            max(abs(total_break + delivery)),
+            max(abs(total_break + 2 * delivery)),
+            max(abs(total_break + tip)),
+            max(abs(total_break + 2 * tip)),
+            max(abs(total_break - discount)),
+            max(abs(total_break - 2 * discount)),
+            max(abs(total_break - loyalty)),
+            max(abs(total_break - 2 * loyalty)),
+            max(abs(total_break - discount - loyalty)),
+            max(abs(total_break + delivery + tip)),
+            max(abs(total_break + subtotal)),
+            max(abs(total_break + 2 * subtotal)),
         ] as largest,
     from parts
     group by business_date, store_id, platform, dispatch_method

@@ -97,7 +97,7 @@ overruled as (
         and assumed.scope = leader.scope
         and assumed.part = leader.part
     inner join raw.settings as settings
-        on leader.fit_rate >= 1 - settings.formula_tolerated_noise
+        on leader.fit_rate >= 1 - settings.formula_max_violation_rate
     where
         assumed.scope = 'all'
         and assumed.part = 'total'

@@ -13,9 +13,9 @@ select
     count(*) filter (where verdict = 'quarantined') as quarantined,
     count(*) filter (where verdict = 'missing') as missing,
     count(*) filter (where verdict = 'failed') as failed,
-    count(*) filter (where id is null) as without_id,
+    count(*) filter (where id is null) as no_id_count,
     max(seq) + 1 as places,
-    count(distinct seq) as places_judged,
+    count(distinct seq) as validated_count,
     -- times
     min(observed_at) as first_observed_at,
     max(observed_at) as last_observed_at,

@@ -11,7 +11,7 @@ edges as (
         edges.modifier_id,
         edges.price,
         edges.observed_from,
-        edges.changed_seen_at,
+        edges.change_seen_at,
         edges.is_current,
         paths.places,
     from core.modifier_price_versions as edges
@@ -38,7 +38,7 @@ edges as (
         modifier_id,
         price,
         observed_from,
-        changed_seen_at,
+        change_seen_at,
         is_current,
         1 as places,
     from core.modifier_price_versions
@@ -53,7 +53,7 @@ asked as (
         price,
         delivery_price,
         observed_from,
-        changed_seen_at,
+        change_seen_at,
         is_current,
         1 as places,
     from core.menu_price_versions
@@ -68,7 +68,7 @@ asked as (
         price,
         cast(null as decimal(18, 4)) as delivery_price,
         observed_from,
-        changed_seen_at,
+        change_seen_at,
         is_current,
         places,
     from edges
@@ -83,7 +83,7 @@ spans as (
         if(
             is_current,
             cast('infinity' as timestamptz),
-            coalesce(changed_seen_at, cast('-infinity' as timestamptz))
+            coalesce(change_seen_at, cast('-infinity' as timestamptz))
         ) as until_at,
     from asked
 ),

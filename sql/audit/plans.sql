@@ -17,7 +17,7 @@ select
     if(checked > 0, share_high, null) as changed_share_high,
     confidence,
     -- the gap probe
-    gap_asked,
-    gap_found,
-    gap_unnamed,
+    gap_requested_count,
+    gap_found_count,
+    gap_unnotified_count,
 from raw.plans

@@ -77,7 +77,7 @@ contents as (
 select
     -- keys
     later.order_id,
-    earlier.order_id as repeats_order_id,
+    earlier.order_id as original_order_id,
     -- where
     later.store_id,
     later.business_date,

@@ -46,7 +46,7 @@ select
     and (
         ranked.entity_id is null
         or states.last_verdict in ('quarantined', 'failed')
-    ) as is_still_refused,
+    ) as is_unresolved,
 from ranked
 left join raw.states as states
     on ranked.kind = states.kind

@@ -66,8 +66,8 @@ shown as (
         places,
         present,
         empty,
-        documents_null,
-        documents_absent,
+        null_document_count,
+        absent_document_count,
         types,
         decimals,
         least,
@@ -88,7 +88,7 @@ behaved as (
                 when aspect = 'status' and operation = 'stores' then ['store_path']
                 when aspect = 'status' then ['errors']
                 when aspect = 'error_body' then ['errors']
-                when aspect = 'token_life' then ['token_life']
+                when aspect = 'token_lifetime' then ['token_lifetime']
                 when aspect in ('rate_limit', 'retry_after') then ['limits']
                 when aspect = 'bytes' and name = 'p99' then ['sizes']
                 when aspect = 'ms' and name = 'p99' then ['timeouts']
@@ -124,12 +124,12 @@ followed as (
         string_agg(
             format(
                 '{} to {} ({:,})',
-                coalesce(status_before, 'none'), coalesce(status, 'none'), times
+                coalesce(previous_status, 'none'), coalesce(status, 'none'), times
             ),
-            ', ' order by times desc, status_before, status
+            ', ' order by times desc, previous_status, status
         ) as sentence,
-    from audit.observed_transitions
-    where status_of = 'order'
+    from audit.status_transitions
+    where entity_type = 'order'
 ),
 
 menus_of_stores as (
@@ -158,15 +158,15 @@ told as (
         string_agg(
             format(
                 '{}: null in {:,}, absent from {:,} of {:,}',
-                place, documents_null, documents_absent, documents
+                place, null_document_count, absent_document_count, documents
             ),
-            '; ' order by documents_null + documents_absent desc, place
+            '; ' order by null_document_count + absent_document_count desc, place
         ) as sentence,
         null as agree,
         null as against,
         list_sort(list(distinct lacking_example_id))[:3] as example_ids,
     from shown
-    where is_documented and (documents_null > 0 or documents_absent > 0)
+    where is_documented and (null_document_count > 0 or absent_document_count > 0)
 
     union all
 
@@ -332,12 +332,12 @@ answered as (
         asked.no,
         asked.question,
         asked.section,
-        asked.not_shown,
+        asked.undocumented,
         asked.assumed,
         asked.ask,
-        nullif(concat_ws(' ', of_orders.sentence, told.sentence), '') as data_show,
-        coalesce(of_orders.agree, told.agree, 0) as cases_for,
-        coalesce(of_orders.against, told.against, 0) as cases_against,
+        nullif(concat_ws(' ', of_orders.sentence, told.sentence), '') as evidence,
+        coalesce(of_orders.agree, told.agree, 0) as supporting_count,
+        coalesce(of_orders.against, told.against, 0) as contradicting_count,
         coalesce(of_orders.against, 0) as orders,
         of_orders.money,
         of_orders.currency,
@@ -351,23 +351,23 @@ select
     -- keys
     question,
     row_number() over (
-        order by orders desc, money desc nulls last, cases_against desc, cases_for, no
+        order by orders desc, money desc nulls last, contradicting_count desc, supporting_count, no
     ) as rank,
     -- what is open, and what is done meanwhile
     section,
-    not_shown,
+    undocumented,
     assumed,
     ask,
     -- what the data show, and how sure that is
-    data_show,
+    evidence,
     case
-        when cases_against > 0 then 'contradicted'
-        when cases_for > 0 then 'supported'
-        when data_show is not null then 'seen'
+        when contradicting_count > 0 then 'contradicted'
+        when supporting_count > 0 then 'supported'
+        when evidence is not null then 'seen'
         else 'unknown'
-    end as how_sure,
-    cases_for,
-    cases_against,
+    end as evidence_status,
+    supporting_count,
+    contradicting_count,
     -- what depends on it
     orders,
     money,

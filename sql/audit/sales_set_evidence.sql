@@ -10,13 +10,13 @@ with
 settings as (
     select
         sales_counted as counted,
-        formula_min_orders as min_days,
-        formula_tolerated_noise as noise,
+        formula_min_distinguishing_orders as min_days,
+        formula_max_violation_rate as noise,
     from raw.settings
 ),
 
 stated as (
-    select store_id, business_date, money_part, orders, amount,
+    select store_id, business_date, amount_field, orders, amount,
     from raw.control_totals
     where sale_classes = 'counted'
 ),
@@ -25,11 +25,11 @@ held as (
     select
         stated.store_id,
         stated.business_date,
-        stated.money_part,
+        stated.amount_field,
         coalesce(orders.status, '(none)') as status,
         stated.orders as stated_orders,
         stated.amount as stated_amount,
-        case stated.money_part
+        case stated.amount_field
             when 'subtotal_price' then orders.subtotal_price
             when 'delivery_price' then orders.delivery_price
             when 'tip' then orders.tip
@@ -41,7 +41,7 @@ held as (
     inner join mart.orders as orders
         on stated.store_id = orders.store_id
         and stated.business_date = orders.business_date
-    where not orders.is_gone
+    where not orders.is_deleted
 ),
 
 known as (
@@ -56,7 +56,7 @@ parts as (
     select
         held.store_id,
         held.business_date,
-        held.money_part,
+        held.amount_field,
         held.stated_orders,
         held.stated_amount,
         cast(1 as bigint) << known.place as bit,
@@ -69,7 +69,7 @@ parts as (
     group by
         held.store_id,
         held.business_date,
-        held.money_part,
+        held.amount_field,
         held.stated_orders,
         held.stated_amount,
         known.place
@@ -101,7 +101,7 @@ figures as (
         days.business_date,
         days.present,
         subsets.subset,
-        parts.money_part,
+        parts.amount_field,
         -- no order of the set: none of them, and no money
         sum(if(parts.bit & subsets.subset <> 0, parts.orders, 0)) as orders,
         sum(if(parts.bit & subsets.subset <> 0, parts.amount, 0)) as amount,
@@ -117,7 +117,7 @@ figures as (
         days.business_date,
         days.present,
         subsets.subset,
-        parts.money_part
+        parts.amount_field
 ),
 
 answers as (
@@ -132,7 +132,7 @@ answers as (
         ) as is_tied,
         list(
             [if(stated_orders is null, null, orders), if(stated_amount is null, null, amount)]
-            order by money_part
+            order by amount_field
         ) as come_to,
     from figures
     group by store_id, business_date, present, subset
@@ -267,7 +267,7 @@ select
     -- keys
     names.statuses,
     -- the answer
-    judged.mask = in_force.mask as is_counted,
+    judged.mask = in_force.mask as is_configured,
     case
         when is_leader and standing = 0 and is_holding and days >= min_days
             then 'proposed'
@@ -304,7 +304,7 @@ union all
 
 select
     list(status order by place) as statuses,
-    false as is_counted,
+    false as is_configured,
     'undecided' as verdict,
     count(*) || ' statuses: of more than 10, sets are not compared' as reason,
     0 as days,

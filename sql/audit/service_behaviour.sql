@@ -94,9 +94,9 @@ happened as (
     left join raw.hints as told
         on changes.order_id = told.id
         and told.kind = 'orders'
-        and told.received_at >= changes.before_last_seen_at
+        and told.received_at >= changes.previous_last_seen_at
         and told.received_at <= changes.first_seen_at
-    where changes.before_last_seen_at >= (select min(received_at) from raw.hints)
+    where changes.previous_last_seen_at >= (select min(received_at) from raw.hints)
         and changes.first_seen_at <= (select max(received_at) from raw.hints)
     group by changes.order_id, changes.observation_no, changes.first_seen_at
 ),

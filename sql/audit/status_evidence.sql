@@ -7,9 +7,9 @@ orders as (
         currency,
         any_value(sale_class) as sale_class,
         cast(sum(orders) as bigint) as orders,
-        cast(sum(gone_count) as bigint) as gone_count,
-        cast(sum(zero_count) as bigint) as zero_count,
-        cast(sum(unstated_count) as bigint) as unstated_count,
+        cast(sum(deleted_count) as bigint) as deleted_count,
+        cast(sum(zero_total_count) as bigint) as zero_total_count,
+        cast(sum(missing_total_count) as bigint) as missing_total_count,
         cast(sum(subtotal_price) as decimal(38, 4)) as subtotal_price,
         cast(sum(total_price) as decimal(38, 4)) as total_price,
         min(first_created_at) as first_created_at,
@@ -60,13 +60,13 @@ medians as (
 
 left_behind as (
     select
-        status_before as status,
-        cast(sum(times) as bigint) as moved_on_count,
+        previous_status as status,
+        cast(sum(times) as bigint) as transitioned_count,
         list(coalesce(status, '(none)') || ': ' || times order by times desc, status)
-            as moved_on_to,
-    from audit.observed_transitions
-    where status_of = 'order'
-    group by status_before
+            as next_statuses,
+    from audit.status_transitions
+    where entity_type = 'order'
+    group by previous_status
 ),
 
 classes as (
@@ -86,9 +86,9 @@ select
     classes.sale_class,
     -- orders as last observed; no row is no order
     coalesce(orders.orders, 0) as orders,
-    coalesce(orders.gone_count, 0) as gone_count,
-    coalesce(orders.zero_count, 0) as zero_count,
-    coalesce(orders.unstated_count, 0) as unstated_count,
+    coalesce(orders.deleted_count, 0) as deleted_count,
+    coalesce(orders.zero_total_count, 0) as zero_total_count,
+    coalesce(orders.missing_total_count, 0) as missing_total_count,
     -- money
     orders.subtotal_price,
     orders.total_price,
@@ -98,12 +98,12 @@ select
     medians.median_age_hours,
     coalesce(orders.week_old_count, 0) as week_old_count,
     -- what became of orders in it
-    coalesce(left_behind.moved_on_count, 0) as moved_on_count,
+    coalesce(left_behind.transitioned_count, 0) as transitioned_count,
     -- each time that it was met it was left, or an order has it still
     coalesce(
-        left_behind.moved_on_count / (left_behind.moved_on_count + coalesce(classes.orders, 0)), 0
-    ) as moved_on_share,
-    coalesce(left_behind.moved_on_to, []) as moved_on_to,
+        left_behind.transitioned_count / (left_behind.transitioned_count + coalesce(classes.orders, 0)), 0
+    ) as transition_rate,
+    coalesce(left_behind.next_statuses, []) as next_statuses,
 from orders
 full join left_behind on orders.status is not distinct from left_behind.status
 left join classes on orders.status is not distinct from classes.status

@@ -2,8 +2,8 @@
 -- severity: warning
 select
     store_id as entity_id,
-    strftime(business_date, '%Y-%m-%d') || ' ' || money_part as place,
-    amount_difference as residual,
-    orders_difference || ' orders off' as detail,
+    strftime(business_date, '%Y-%m-%d') || ' ' || amount_field as place,
+    amount_variance as residual,
+    order_count_variance || ' orders off' as detail,
 from audit.control_totals
 where comparison = 'different'

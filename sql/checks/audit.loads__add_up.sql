@@ -10,4 +10,4 @@ from audit.loads
 where
     accepted + unchanged + quarantined + missing + failed <> bodies
     or bodies <> places
-    or bodies <> places_judged
+    or bodies <> validated_count

@@ -4,5 +4,5 @@ select
     order_id as entity_id,
     'created_at' as place,
     cast(total_price as decimal(38, 4)) as residual,
-    'like order ' || repeats_order_id || ', ' || seconds_later || ' s before' as detail,
+    'like order ' || original_order_id || ', ' || seconds_later || ' s before' as detail,
 from audit.possible_duplicate_orders

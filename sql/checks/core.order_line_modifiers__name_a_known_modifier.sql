@@ -1,6 +1,6 @@
 -- Every modifier ordered is on a menu.
 -- severity: warning
--- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where none
+-- On any menu, or on one of the store's where [menus] product_id_scope is per_menu. Where none
 -- is known to compare with, core.menus__are_known or core.stores__have_a_known_menu says so.
 with
 
@@ -39,7 +39,7 @@ named as (
     select modifiers.modifier_id,
     from core.modifiers as modifiers
     cross join raw.settings as settings
-    where settings.menus_product_ids = 'global'
+    where settings.menus_product_id_scope = 'global'
 ),
 
 ordered as (
@@ -48,8 +48,8 @@ ordered as (
         sold.line_no,
         sold.modifier_no,
         sold.modifier_id,
-        if(settings.menus_product_ids = 'per_menu', orders.store_id, null) as store_id,
-        settings.menus_product_ids = 'per_menu'
+        if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_id_scope = 'per_menu'
         and orders.store_id is null as is_storeless,
     from core.order_line_modifiers as sold
     anti join named on sold.modifier_id = named.modifier_id

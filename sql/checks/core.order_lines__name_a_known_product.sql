@@ -1,6 +1,6 @@
 -- Every product ordered is on a menu.
 -- severity: warning
--- On any menu, or on one of the store's where [menus] product_ids is per_menu. Where none
+-- On any menu, or on one of the store's where [menus] product_id_scope is per_menu. Where none
 -- is known to compare with, core.menus__are_known or core.stores__have_a_known_menu says so.
 with
 
@@ -39,7 +39,7 @@ named as (
     select products.product_id,
     from core.products as products
     cross join raw.settings as settings
-    where settings.menus_product_ids = 'global'
+    where settings.menus_product_id_scope = 'global'
 ),
 
 ordered as (
@@ -47,8 +47,8 @@ ordered as (
         lines.order_id,
         lines.line_no,
         lines.product_id,
-        if(settings.menus_product_ids = 'per_menu', orders.store_id, null) as store_id,
-        settings.menus_product_ids = 'per_menu'
+        if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_id_scope = 'per_menu'
         and orders.store_id is null as is_storeless,
     from core.order_lines as lines
     anti join named on lines.product_id = named.product_id

@@ -28,7 +28,7 @@ deliveries as (
 flat as (
     select
         raw.latest_orders.order_id,
-        coalesce(lines.lines, 0) - gate_lines as lines_off,
+        coalesce(lines.lines, 0) - gate_lines as subtotal_break,
         coalesce(modifiers.modifiers, 0) - gate_modifiers as modifiers_off,
         coalesce(deliveries.deliveries, 0) - gate_deliveries as deliveries_off,
         -- wider than a part: two of 14 digits must not overflow
@@ -53,7 +53,7 @@ select
     order_id as entity_id,
     case
         when is_lost then 'order'
-        when lines_off <> 0 then 'lines'
+        when subtotal_break <> 0 then 'lines'
         when modifiers_off <> 0 then 'modifiers'
         when deliveries_off <> 0 then 'deliveries'
         when order_money_off <> 0 then 'order money'
@@ -62,7 +62,7 @@ select
     end as place,
     cast(
         case
-            when is_lost or lines_off <> 0 or modifiers_off <> 0 or deliveries_off <> 0
+            when is_lost or subtotal_break <> 0 or modifiers_off <> 0 or deliveries_off <> 0
                 then null
             when order_money_off <> 0 then order_money_off
             when line_money_off <> 0 then line_money_off
@@ -72,7 +72,7 @@ select
 from flat
 where
     is_lost
-    or lines_off <> 0
+    or subtotal_break <> 0
     or modifiers_off <> 0
     or deliveries_off <> 0
     or order_money_off <> 0

@@ -1,4 +1,4 @@
--- Where [menus] product_ids is global, a product has one name in all menus.
+-- Where [menus] product_id_scope is global, a product has one name in all menus.
 -- severity: warning
 -- scope: all
 with
@@ -21,4 +21,4 @@ select
     'named otherwise in menu ' || named.first_menu_id as detail,
 from named
 cross join raw.settings as settings
-where settings.menus_product_ids = 'global' and named.name <> named.first_name
+where settings.menus_product_id_scope = 'global' and named.name <> named.first_name

@@ -15,4 +15,4 @@ select
 from mart.order_lines
 where
     (line_amount is not null and order_id not in (select order_id from ruled))
-    or (line_amount is null) <> (amount_lacks is not null)
+    or (line_amount is null) <> (missing_amount_reason is not null)

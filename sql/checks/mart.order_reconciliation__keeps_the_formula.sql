@@ -4,6 +4,6 @@ select
     order_id as entity_id,
     'total_price' as place,
     total_residual as residual,
-    total_cause as detail,
+    total_likely_cause as detail,
 from mart.order_reconciliation
 where total_residual <> 0

@@ -4,6 +4,6 @@ select
     order_id as entity_id,
     'subtotal_price' as place,
     subtotal_residual as residual,
-    subtotal_cause as detail,
+    subtotal_likely_cause as detail,
 from mart.order_reconciliation
 where subtotal_residual <> 0

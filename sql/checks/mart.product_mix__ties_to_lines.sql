@@ -9,7 +9,7 @@ both_sides as (
         business_date,
         sale_class,
         coalesce(line_amount, 0) as line_amount,
-        lines_not_valued,
+        unvalued_line_count,
     from mart.product_mix
 
     union all
@@ -19,7 +19,7 @@ both_sides as (
         business_date,
         sale_class,
         -coalesce(line_amount, 0) as line_amount,
-        -if(line_amount is null, 1, 0) as lines_not_valued,
+        -if(line_amount is null, 1, 0) as unvalued_line_count,
     from mart.order_lines
 ),
 
@@ -29,7 +29,7 @@ differences as (
         business_date,
         sale_class,
         sum(line_amount) as line_amount,
-        sum(lines_not_valued) as lines_not_valued,
+        sum(unvalued_line_count) as unvalued_line_count,
     from both_sides
     group by store_id, business_date, sale_class
 )
@@ -38,6 +38,6 @@ select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
     line_amount as residual,
-    lines_not_valued || ' lines without an amount off' as detail,
+    unvalued_line_count || ' lines without an amount off' as detail,
 from differences
-where line_amount <> 0 or lines_not_valued <> 0
+where line_amount <> 0 or unvalued_line_count <> 0

@@ -63,8 +63,8 @@ select
     first_seen_at,
     last_seen_at,
     -- what was seen before: the change lies between the two times
-    cast(null as varchar) as status_before,
-    cast(null as timestamp with time zone) as before_last_seen_at,
+    cast(null as varchar) as previous_status,
+    cast(null as timestamp with time zone) as previous_last_seen_at,
     false as is_change,
 from records
 anti join changed using (order_id)
@@ -84,12 +84,12 @@ select
         delivery_id is not distinct from lag(delivery_id) over in_order,
         lag(status) over in_order,
         null
-    ) as status_before,
+    ) as previous_status,
     if(
         delivery_id is not distinct from lag(delivery_id) over in_order,
         lag(last_seen_at) over in_order,
         null
-    ) as before_last_seen_at,
+    ) as previous_last_seen_at,
     observation_no > 1
     and delivery_id is not distinct from lag(delivery_id) over in_order
     and status is distinct from lag(status) over in_order as is_change,

@@ -106,7 +106,7 @@ intervals as (
         runs.dispatch_method,
         coalesce(firsts.first_seen_at, stored.observed_from) as observed_from,
         if(nexts.menu_id is null, null, lasts.last_seen_at) as observed_to,
-        nexts.first_seen_at as changed_seen_at,
+        nexts.first_seen_at as change_seen_at,
         nexts.menu_id is null as is_current,
         coalesce(firsts._load_id, stored._load_id) as _load_id,
     from runs
@@ -137,7 +137,7 @@ intervals as (
         dispatch_method,
         observed_from,
         observed_to,
-        changed_seen_at,
+        change_seen_at,
         is_current,
         _load_id,
     from core.menu_product_versions
@@ -156,7 +156,7 @@ select
     -- when
     observed_from,
     observed_to,
-    changed_seen_at,
+    change_seen_at,
     is_current,
     -- lineage
     _load_id,

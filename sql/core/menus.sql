@@ -4,7 +4,7 @@ select
     menu_id,
     -- what it is
     document.menu.name as name,
-    is_gone,
+    is_deleted,
     -- lineage
     _fetched_at,
     _load_id,

@@ -12,7 +12,7 @@ compared as (
 ),
 
 -- fields whose values stand in tables
-open_fields as (
+plaintext_fields as (
     select
         order_id,
         version_no,
@@ -167,7 +167,7 @@ select
     -- what was, and what is
     change.old as old,
     change.new as new,
-from open_fields
+from plaintext_fields
 where change.old is distinct from change.new
 
 union all

@@ -54,8 +54,8 @@ select
     first_seen_at,
     last_seen_at,
     -- what was seen before: the change lies between the two times
-    cast(null as varchar) as status_before,
-    cast(null as timestamp with time zone) as before_last_seen_at,
+    cast(null as varchar) as previous_status,
+    cast(null as timestamp with time zone) as previous_last_seen_at,
     false as is_change,
 from (select versions.*, 1 as observation_no, from versions anti join changed using (order_id))
 
@@ -67,8 +67,8 @@ select
     status,
     first_seen_at,
     last_seen_at,
-    lag(status) over in_order as status_before,
-    lag(last_seen_at) over in_order as before_last_seen_at,
+    lag(status) over in_order as previous_status,
+    lag(last_seen_at) over in_order as previous_last_seen_at,
     observation_no > 1 as is_change,
 from runs
 window in_order as (partition by order_id order by observation_no)

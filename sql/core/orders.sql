@@ -33,7 +33,7 @@ select
     document.has_dispatch_note as has_dispatch_note,
     document.dispatch_note as dispatch_note,
     -- state
-    is_gone,
+    is_deleted,
     -- lineage
     _fetched_at,
     _load_id,

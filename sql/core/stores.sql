@@ -7,7 +7,7 @@ select
     document.timezone as timezone,
     document.currency as currency,
     document.attributes as attributes,
-    is_gone,
+    is_deleted,
     -- lineage
     _fetched_at,
     _load_id,

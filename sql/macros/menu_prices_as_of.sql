@@ -15,4 +15,4 @@ select
 from core.menu_price_versions
 where
     (observed_from is null or observed_from <= cast(ts as timestamp with time zone))
-    and (is_current or changed_seen_at > cast(ts as timestamp with time zone))
+    and (is_current or change_seen_at > cast(ts as timestamp with time zone))

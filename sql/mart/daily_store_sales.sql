@@ -16,7 +16,7 @@ select
         or discount is null
         or loyalty_discount is null
         or total_price is null
-    ) as orders_lacking_a_part,
+    ) as incomplete_order_count,
     cast(sum(lines) as bigint) as lines,
     cast(sum(units) as decimal(38, 0)) as units,
     -- money

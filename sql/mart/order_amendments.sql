@@ -17,11 +17,11 @@ moved as (
 ),
 
 every_store as (
-    select business_date, sealed_at, from raw.day_seals where is_every_store
+    select business_date, closed_at, from raw.day_closes where is_every_store
 ),
 
 own as (
-    select business_date, store_id, sealed_at, from raw.day_seals where not is_every_store
+    select business_date, store_id, closed_at, from raw.day_closes where not is_every_store
 ),
 
 pairs as (
@@ -30,9 +30,9 @@ pairs as (
         moved.version_no,
         after.lines_version_no,
         after.lines_version_no > before.lines_version_no as has_other_lines,
-        before.last_seen_at as before_last_seen_at,
+        before.last_seen_at as previous_last_seen_at,
         after.first_seen_at,
-        before.total_price as total_price_before,
+        before.total_price as previous_total_price,
         after.total_price,
         -- wider than a price: the difference of two 14-digit amounts must not overflow
         cast(after.subtotal_price as decimal(38, 4)) - before.subtotal_price
@@ -131,9 +131,9 @@ counted as (
     select
         order_id,
         lines_version_no,
-        count(*) filter (where not was_there) as lines_added,
-        count(*) filter (where not is_there) as lines_removed,
-        count(*) filter (where is_there and was_there and differs) as lines_changed,
+        count(*) filter (where not was_there) as added_line_count,
+        count(*) filter (where not is_there) as removed_line_count,
+        count(*) filter (where is_there and was_there and differs) as changed_line_count,
     from matched
     group by order_id, lines_version_no
 )
@@ -145,11 +145,11 @@ select
     orders.store_id,
     orders.business_date,
     -- when: the change lies between the two times
-    pairs.before_last_seen_at,
+    pairs.previous_last_seen_at,
     pairs.first_seen_at,
-    coalesce(own.sealed_at, every_store.sealed_at) is not null
-    and coalesce(own.sealed_at, every_store.sealed_at) <= pairs.first_seen_at
-        as was_sealed,
+    coalesce(own.closed_at, every_store.closed_at) is not null
+    and coalesce(own.closed_at, every_store.closed_at) <= pairs.first_seen_at
+        as was_closed,
     date_sub('hour', orders.created_at, pairs.first_seen_at) as hours_after_creation,
     -- money
     orders.currency,
@@ -159,18 +159,18 @@ select
     pairs.discount_change,
     pairs.loyalty_discount_change,
     pairs.total_change,
-    pairs.total_price_before,
+    pairs.previous_total_price,
     pairs.total_price,
     -- lines: none differ where the lines' version is the same
-    if(pairs.has_other_lines, coalesce(counted.lines_added, 0), 0) as lines_added,
-    if(pairs.has_other_lines, coalesce(counted.lines_removed, 0), 0) as lines_removed,
-    if(pairs.has_other_lines, coalesce(counted.lines_changed, 0), 0) as lines_changed,
+    if(pairs.has_other_lines, coalesce(counted.added_line_count, 0), 0) as added_line_count,
+    if(pairs.has_other_lines, coalesce(counted.removed_line_count, 0), 0) as removed_line_count,
+    if(pairs.has_other_lines, coalesce(counted.changed_line_count, 0), 0) as changed_line_count,
     -- the answer
     case
-        when pairs.total_change is null then 'cannot_tell'
+        when pairs.total_change is null then 'indeterminate'
         when pairs.total_change < 0 then 'total_lowered'
         when pairs.total_change > 0 then 'total_raised'
-        else 'total_kept'
+        else 'total_unchanged'
     end as verdict,
 from pairs
 inner join mart.orders as orders on pairs.order_id = orders.order_id

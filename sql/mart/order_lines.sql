@@ -102,5 +102,5 @@ select
         when subtotal_rule is null then 'no_rule'
         when not is_whole then 'not_stated'
         else 'action_unknown'
-    end as amount_lacks,
+    end as missing_amount_reason,
 from rounded

@@ -72,7 +72,7 @@ parts as (
                 when -1 then -loyalty_discount
             end as exact_total,
         line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
-        totals.kept as total_kept,
+        totals.kept as total_unchanged,
         totals.unit as total_unit,
         totals.is_half_even as is_total_half_even,
         subtotals.kept as subtotal_kept,
@@ -93,7 +93,7 @@ rounded as (
     select
         *,
         -- each branch by itself: a case of different scales would drop decimals
-        case total_kept
+        case total_unchanged
             when 0 then cast(round(exact_total) as decimal(38, 4))
             when 1 then cast(round(exact_total, 1) as decimal(38, 4))
             when 2 then cast(round(exact_total, 2) as decimal(38, 4))
@@ -262,8 +262,8 @@ explained as (
 causes as (
     select
         order_id,
-        any_value(causes[1]) filter (where part = 'total') as total_cause,
-        any_value(causes[1]) filter (where part = 'subtotal') as subtotal_cause,
+        any_value(causes[1]) filter (where part = 'total') as total_likely_cause,
+        any_value(causes[1]) filter (where part = 'subtotal') as subtotal_likely_cause,
     from explained
     where len(causes) = 1
     group by order_id
@@ -291,12 +291,12 @@ select
     compared.subtotal_rule,
     compared.formula_subtotal,
     compared.subtotal_residual,
-    causes.subtotal_cause,
+    causes.subtotal_likely_cause,
     -- the total
     compared.total_rule,
     compared.formula_total,
     compared.total_residual,
-    causes.total_cause,
+    causes.total_likely_cause,
     -- the answer
     if(
         compared.subtotal_price is null
@@ -319,11 +319,11 @@ select
         []
     ) as missing_parts,
     case
-        when total_residual <> 0 and subtotal_residual <> 0 then 'both_off'
-        when total_residual <> 0 then 'total_off'
-        when subtotal_residual <> 0 then 'lines_off'
+        when total_residual <> 0 and subtotal_residual <> 0 then 'both_break'
+        when total_residual <> 0 then 'total_break'
+        when subtotal_residual <> 0 then 'subtotal_break'
         when total_residual = 0 and subtotal_residual = 0 then 'balanced'
-        else 'cannot_tell'
+        else 'indeterminate'
     end as verdict,
     if(
         total_residual is not null and subtotal_residual is not null,

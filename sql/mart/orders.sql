@@ -172,7 +172,7 @@ select
         end - cast(settings.business_day_start || ':00' as interval) as date
     ) as business_date,
     case
-        when orders.is_gone then 'gone'
+        when orders.is_deleted then 'gone'
         when list_contains(settings.sales_counted, orders.status) then 'counted'
         when list_contains(settings.sales_excluded, orders.status) then 'excluded'
         else 'unmapped'
@@ -181,7 +181,7 @@ select
     orders.status,
     orders.platform,
     orders.dispatch_method,
-    orders.is_gone,
+    orders.is_deleted,
     -- times
     orders.created_at,
     orders.created_at_local,

@@ -177,16 +177,16 @@ select
     -- the answer
     case
         when not sold.is_menu_known or offers.places is null or sold.price is null
-            then 'cannot_tell'
+            then 'indeterminate'
         when list_contains(offers.prices, sold.price)
             and list_contains(offers.delivery_prices, sold.price) then 'both'
         when list_contains(offers.prices, sold.price) then 'price'
         when list_contains(offers.delivery_prices, sold.price) then 'delivery_price'
-        when len(offers.prices) + len(offers.delivery_prices) = 0 then 'cannot_tell'
+        when len(offers.prices) + len(offers.delivery_prices) = 0 then 'indeterminate'
         else 'neither'
     end as price_match,
-    sold.price - menu_price as price_drift,
-    sold.price - menu_delivery_price as delivery_price_drift,
+    sold.price - menu_price as price_variance,
+    sold.price - menu_delivery_price as delivery_price_variance,
 from sold
 left join offers -- by equal keys and bounds alone: other conditions compare each with each
     on sold.are_several = offers.are_several

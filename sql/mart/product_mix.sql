@@ -78,8 +78,8 @@ select
     sold.sale_class,
     sold.product_id,
     -- what it is
-    coalesce(names.last_name, sold.name) as name_when_ordered,
-    coalesce(names.first_name <> names.last_name, false) as is_named_differently,
+    coalesce(names.last_name, sold.name) as ordered_name,
+    coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- how much
     cast(sold.lines - coalesce(repeats.repeats, 0) as bigint) as orders,
     sold.lines,
@@ -87,7 +87,7 @@ select
     -- money
     sold.currency,
     sold.line_amount,
-    sold.lines - sold.lines_valued as lines_not_valued,
+    sold.lines - sold.lines_valued as unvalued_line_count,
 from sold
 left join repeats
     on sold.store_id is not distinct from repeats.store_id

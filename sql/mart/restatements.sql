@@ -2,11 +2,11 @@
 with
 
 every_store as (
-    select business_date, seal_no from raw.day_seals where is_every_store
+    select business_date, close_entry_no from raw.day_closes where is_every_store
 ),
 
 own as (
-    select business_date, store_id, seal_no from raw.day_seals where not is_every_store
+    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
 )
 
 select
@@ -15,26 +15,26 @@ select
     restated.order_id,
     restated.store_id,
     restated.part,
-    restated.business_date as sealed_business_date,
+    restated.business_date as closed_business_date,
     restated.sale_class,
     -- money
     restated.currency,
     restated.sealed,
-    restated.restated_before,
+    restated.prior_restated_amount,
     restated.now,
     restated.difference,
     -- why and when
     restated.cause,
-    restated.now_business_date,
-    restated.now_sale_class,
+    restated.current_business_date,
+    restated.current_sale_class,
     restated.detected_at,
     -- the seal
-    restated.seal_no,
+    restated.close_entry_no,
     coalesce(
-        restated.seal_no
-        = if(own.business_date is null, every_store.seal_no, own.seal_no),
+        restated.close_entry_no
+        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no),
         false
-    ) as is_seal_in_force,
+    ) as is_close_active,
     restated.posted_period,
 from raw.restated as restated
 left join own

@@ -47,14 +47,14 @@ select
     -- what it is
     coalesce(
         own.name,
-        if(settings.menus_product_ids = 'global', anywhere.name, null)
+        if(settings.menus_product_id_scope = 'global', anywhere.name, null)
     ) as product_name,
     own.store_id is not null as is_on_menu,
     coalesce(
-        if(settings.menus_product_ids = 'global', anywhere.menus, own.menus), 0
+        if(settings.menus_product_id_scope = 'global', anywhere.menus, own.menus), 0
     ) as menus,
     coalesce(
-        if(settings.menus_product_ids = 'global', anywhere.names, own.names), 0
+        if(settings.menus_product_id_scope = 'global', anywhere.names, own.names), 0
     ) as names,
 from known
 cross join raw.settings as settings

@@ -10,7 +10,7 @@ both_sides as (
         sale_class,
         currency,
         sum(lines) as lines,
-        sum(lines_not_valued) as lines_not_valued,
+        sum(unvalued_line_count) as unvalued_line_count,
         coalesce(sum(units), 0) as units,
         coalesce(sum(line_amount), 0) as line_amount,
     from mart.product_mix
@@ -23,7 +23,7 @@ both_sides as (
         sale_class,
         currency,
         -count(*) as lines,
-        count(line_amount) - count(*) as lines_not_valued,
+        count(line_amount) - count(*) as unvalued_line_count,
         -coalesce(sum(quantity), 0) as units,
         -coalesce(sum(line_amount), 0) as line_amount,
     from mart.order_lines
@@ -38,7 +38,7 @@ differences as (
         sum(lines) as lines,
         sum(line_amount) as line_amount,
         sum(lines) <> 0
-        or sum(lines_not_valued) <> 0
+        or sum(unvalued_line_count) <> 0
         or sum(units) <> 0
         or sum(line_amount) <> 0 as is_off,
     from both_sides

@@ -1,4 +1,4 @@
-"""What a second night brings that the first did not show stands in audit.drift and in the run's summary."""
+"""What a second night brings that the first did not show stands in audit.schema_drift and in the run's summary."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
         _order(8, tip=None, gift="K4n4ry"),
     ]
     assert _night(settings, *second) == [
-        "New since the last release: 7 (audit.drift)",
+        "New since the last release: 7 (audit.schema_drift)",
         "  orders /deliveries/*/type: value 'drone', first in 5",
         "  orders /dispatch_method: value 'robot', first in 3",
         "  orders /gift: field 'string', first in 8",

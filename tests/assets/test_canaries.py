@@ -134,7 +134,7 @@ def night(place_of: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
         secret = {"ORDERMART_PARTNER__CLIENT_ID": mark("client"), "ORDERMART_PARTNER__CLIENT_SECRET": mark("secret")}
         folder = tmp_path_factory.mktemp("canaries")
         place: Place = place_of(folder, f"http://127.0.0.1:{server.server_port}", **secret)
-        done = place.command("run", "--order-id-range", "1-10", ORDERMART_PARTNER__MAX_TRIES="2")
+        done = place.command("run", "--order-id-range", "1-10", ORDERMART_PARTNER__MAX_ATTEMPTS="2")
         yield place, done
         server.shutdown()
 

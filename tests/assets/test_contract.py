@@ -41,8 +41,8 @@ def test_what_was_observed_is_marked_and_counted(document: Any, published: Place
     assert order["status"]["x-observed"]["values"] == values
     assert set(order["status"]["enum"]) - {None} == set(values)
     pick_up = order["promised_pick_up_time"]
-    nulls = published.all("select documents_null from audit.field_profile where path = '/promised_pick_up_time'")
-    assert (pick_up["type"], pick_up["x-observed"]["documents_null"]) == (["string", "null"], nulls[0][0])
+    nulls = published.all("select null_document_count from audit.field_profile where path = '/promised_pick_up_time'")
+    assert (pick_up["type"], pick_up["x-observed"]["null_document_count"]) == (["string", "null"], nulls[0][0])
     assert order["total_price"]["type"] == "number"
     bounds = published.all(
         "select least, greatest from audit.field_profile where kind = 'orders' and path = '/store_id'"
@@ -66,8 +66,8 @@ def test_personal_fields_show_presence_alone(document: Any, published: Place) ->
             "documents",
             "places",
             "present",
-            "documents_null",
-            "documents_absent",
+            "null_document_count",
+            "absent_document_count",
             "first_seen_at",
             "last_seen_at",
         }

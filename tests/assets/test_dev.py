@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from pipelines.assets.home import receiver_beside
+from pipelines.assets.home import running_receiver
 from pipelines.inbox.worklist import WorkList
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def test_the_receiver_lives_as_long_as_the_pages(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     environ = {"ORDERMART_DATA__DIR": str(tmp_path / "data"), "ORDERMART_WEBHOOKS__PORT": str(port)}
     url = f"http://127.0.0.1:{port}/webhooks"
-    with receiver_beside({**os.environ, **environ}):
+    with running_receiver({**os.environ, **environ}):
         deadline = time.monotonic() + 60
         while True:
             try:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.assets.plan import plan_orders, what_came
-from pipelines.assets.pull import AddressInDoubtError, pull
+from pipelines.assets.plan import plan_orders, report_plan_results
+from pipelines.assets.pull import SuspectBaseUrlError, pull
 from pipelines.inbox.plans import plans
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import open_load
@@ -76,7 +76,7 @@ def test_a_wrong_address_makes_no_order_gone(place: Place) -> None:
     ids = _landed(place, 60)
     wrong = _settings(place, ORDERMART_PARTNER__ORDER__PATH="/v1/partner_developers/orders/77{id}")
     observations = sorted((place.data / "raw" / "observations" / "orders").iterdir())
-    with pytest.raises(AddressInDoubtError, match="is base_url right"):
+    with pytest.raises(SuspectBaseUrlError, match="is base_url right"):
         pull(wrong, "orders", ask=lambda work: work.add("orders", ids, why="test") and None)
     assert sorted((place.data / "raw" / "observations" / "orders").iterdir()) == observations
     # the ids are still due, and with the right address they are found
@@ -116,8 +116,8 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
         work.add("orders", [ids[0]], why="webhook")
         pulled = pull(settings, "orders", ask=lambda work: plan_orders(settings, work) and None)
-        sample, gap = what_came(settings, work, pulled.loads)
-        assert what_came(settings, work, pulled.loads) == []
+        sample, gap = report_plan_results(settings, work, pulled.loads)
+        assert report_plan_results(settings, work, pulled.loads) == []
     assert "old orders drawn at random 2 had changed unseen" in sample
     assert gap.startswith("5 ids between known ones were asked for")
     (kept,) = plans(place.data / "inbox" / "worklist.sqlite")

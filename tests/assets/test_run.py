@@ -41,7 +41,7 @@ def test_every_order_asked_for_is_published_or_listed(published: Place) -> None:
     orders = {row[0] for row in published.all("select order_id from core.orders")}
     refused = {
         row[0]
-        for row in published.all("select entity_id from audit.quarantine where kind = 'orders' and is_still_refused")
+        for row in published.all("select entity_id from audit.quarantine where kind = 'orders' and is_unresolved")
     }
     assert orders | refused == asked
     assert not orders & refused
@@ -51,22 +51,23 @@ def test_every_request_is_accounted_for(published: Place) -> None:
     """audit.fetches has a row for each order asked for, with what it took: a broken body was asked for twice."""
     asked = {int(line) for line in published.ids.read_text().split()}
     rows = published.all(
-        "select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders' and is_last"
+        "select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders' and is_final_attempt"
     )
     assert {row[0] for row in rows} == asked
     assert len(rows) == len(asked)
     assert {row[1] for row in rows} == {1, 2}
     assert {row[3] for row in rows} == {200}
     assert all(row[2] > 0 for row in rows)
-    again = published.all("select entity_id, try_no, reason from audit.fetches where kind = 'orders' and not is_last")
+    again = published.all(
+        "select entity_id, attempt_no, reason from audit.fetches where kind = 'orders' and not is_final_attempt"
+    )
     assert sorted(again) == sorted((row[0], 1, "not_json") for row in rows if row[1] == 2)
 
 
 def test_what_is_refused_is_what_was_planted(published: Place) -> None:
     """The gate refuses the planted bad bytes and nothing else."""
     listed = {
-        (kind, id_)
-        for kind, id_ in published.all("select kind, entity_id from audit.quarantine where is_still_refused")
+        (kind, id_) for kind, id_ in published.all("select kind, entity_id from audit.quarantine where is_unresolved")
     }
     assert listed == _refused(published)
 
@@ -94,7 +95,7 @@ def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
     source = place.data / "raw" / "source.json"
     source.write_text('{"base_url":"http://127.0.0.1:9"}')
     failed = place.command(
-        "run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_SECONDS="3"
+        "run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_TIMEOUT_SECONDS="3"
     )
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "the last release stands" in failed.stdout
@@ -186,7 +187,7 @@ def test_what_the_summary_proposes_answers(published: Place) -> None:
 def test_planted_warnings_are_found(published: Place) -> None:
     """What breaks the source's rules is published and listed: the planted soft faults by order id."""
     faults = [json.loads(line) for line in published.truth.read_text().splitlines()]
-    planted = {f["id"] for f in faults if f["kind"] == "orders" and f["fault"] == "total_off"}
+    planted = {f["id"] for f in faults if f["kind"] == "orders" and f["fault"] == "total_break"}
     listed = {
         row[0]
         for row in published.all(
@@ -195,4 +196,4 @@ def test_planted_warnings_are_found(published: Place) -> None:
     }
     assert planted <= listed
     kinds = Counter(fault["fault"] for fault in faults)
-    assert kinds["total_off"] > 0
+    assert kinds["total_break"] > 0

@@ -43,7 +43,7 @@ class Books:
         self.world = LANDED.World(folder)
         self.loads = 0
         self.tables: dict[str, dict[str, Any]] = {}
-        self.set(sales={"counted": ["done"], "excluded": ["refused"]})
+        self.set(sales={"counted_statuses": ["done"], "excluded_statuses": ["refused"]})
 
     @property
     def ledger(self) -> Ledger:
@@ -125,7 +125,7 @@ class Books:
         """Return the sealed places that do not add up, found by other means than the build's."""
         return self.all(
             """
-            select * from mart.sealed_days as days
+            select * from mart.closed_days as days
             where sealed + posted + open <> now
                 or now <> coalesce((
                     select if(days.part = 'orders', count(*), sum(total_price)) from mart.orders as orders
@@ -136,8 +136,8 @@ class Books:
         )
 
     def total(self, column: str) -> Decimal | None:
-        """Return the sum of a column of mart.sealed_days, of total_price."""
-        found: Decimal | None = self.all(f"select sum({column}) from mart.sealed_days where part = 'total_price'")[0][0]
+        """Return the sum of a column of mart.closed_days, of total_price."""
+        found: Decimal | None = self.all(f"select sum({column}) from mart.closed_days where part = 'total_price'")[0][0]
         return found
 
 

@@ -73,7 +73,7 @@ def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
     there = {path.stem for path in (pack / "tables").iterdir()}
     read_me = (pack / "README.txt").read_text(encoding="utf-8")
     assert all(name in there or name in read_me for name in TABLES)
-    assert json.loads((pack / "settings.json").read_text(encoding="utf-8"))["sales"]["counted"] == ["done"]
+    assert json.loads((pack / "settings.json").read_text(encoding="utf-8"))["sales"]["counted_statuses"] == ["done"]
 
 
 def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: Path) -> None:
@@ -115,10 +115,10 @@ def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
 def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> None:
     """A pack that was copied elsewhere holds, and knows the head that was kept."""
     books, _ = made
-    done = verified(pack, "--head", books.ledger.head())
+    done = verified(pack, "--expect-head", books.ledger.head())
     assert (done.returncode, done.stderr) == (0, "")
     assert "Nothing was changed" in done.stdout
-    assert verified(pack, "--head", "f" * 64).returncode == 1
+    assert verified(pack, "--expect-head", "f" * 64).returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_half_an_act_is_left_out_of_a_pack(made: tuple[Any, Path], tmp_path: Pat
     chain.write_bytes(acts + b'{"no": 9')
     pack = make_pack(books.settings, period_of(books.settings, "2026-10"), tmp_path / "pack").path
     chain.write_bytes(acts)
-    assert verified(pack, "--head", books.ledger.head()).returncode == 0
+    assert verified(pack, "--expect-head", books.ledger.head()).returncode == 0

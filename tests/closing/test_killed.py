@@ -92,7 +92,7 @@ def test_a_killed_recording_is_made_up_for(published: Any, hours: tuple[int, int
     assert published.all("select count(*) from mart.restatements") == [(0,)], "the old release stands"
     assert len(list(published.ledger.entries("restated"))) == recorded
     published.publish()
-    assert published.restated("number", "difference", "cause") == [(1, Decimal(2), "changed_by_partner")]
+    assert published.restated("number", "difference", "cause") == [(1, Decimal(2), "source_changed")]
     assert published.off() == []
     assert len(list(published.ledger.entries("restated"))) == 1
 

@@ -38,13 +38,13 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
     books.land(4, after, created_at=OCTOBER, store_id=1, total_price="10.00", status="refused")
     books.publish()
     assert books.causes() == {
-        9: {"late_order"},
-        1: {"changed_by_partner"},
+        9: {"late_arriving"},
+        1: {"source_changed"},
         2: {"gone"},
-        3: {"moved_to_another_day"},
+        3: {"business_date_changed"},
         4: {"sale_class_changed"},
     }
-    assert books.restated("order_id", "sealed_business_date", "sale_class", "difference") == [
+    assert books.restated("order_id", "closed_business_date", "sale_class", "difference") == [
         (3, D30, "counted", Decimal(10)),
         (1, D31, "counted", Decimal("2.5001")),
         (2, D31, "counted", Decimal(-10)),
@@ -67,7 +67,7 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
     assert books.post("2026-11").rows == 0
 
     before = books.all("select * exclude (posted_period) from mart.restatements order by number")
-    books.set(sales={"counted": ["done", "refused"]})
+    books.set(sales={"counted_statuses": ["done", "refused"]})
     books.publish()
     assert books.restated("order_id", "difference", "cause", "posted_period")[8:] == [
         (4, Decimal(10), "setting_changed", None),
@@ -78,14 +78,14 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
 
     books.reopen("2026-10-31")
     books.publish()
-    assert {row[0] for row in books.all("select distinct business_date from mart.sealed_days")} == {D30}
+    assert {row[0] for row in books.all("select distinct business_date from mart.closed_days")} == {D30}
     assert books.off() == []
     with pytest.raises(FinanceError, match="is not sealed"):
         books.reopen("2026-10-31")
     again = books.close("2026-10-31")
     assert again.orders == 4
     books.publish()
-    assert books.all("select sum(open) from mart.sealed_days where business_date = '2026-10-31'") == [(0,)]
+    assert books.all("select sum(open) from mart.closed_days where business_date = '2026-10-31'") == [(0,)]
     assert books.off() == []
     assert verify(books.ledger).entries == 6
 
@@ -117,7 +117,7 @@ def test_another_rule_restates_lines_alone(october: Any) -> None:
     assert found == [("line_amount", "rule_changed")]
     assert october.off() == []
     sums = october.all(
-        "select now, (select sum(line_amount) from mart.order_reconciliation) from mart.sealed_days "
+        "select now, (select sum(line_amount) from mart.order_reconciliation) from mart.closed_days "
         "where part = 'line_amount'"
     )
     assert sum(now for now, _ in sums) == sums[0][1] > 0

@@ -46,8 +46,8 @@ def prove(books: Any, steps: list[tuple[str, Any]]) -> None:
         take(books, number, what, values)
         books.publish()
         assert books.off() == []
-        assert books.all("from audit.seal_differences") == []
-        now = books.all("select * exclude (posted_period, is_seal_in_force) from mart.restatements order by number")
+        assert books.all("from audit.pending_restatements") == []
+        now = books.all("select * exclude (posted_period, is_close_active) from mart.restatements order by number")
         assert now[: len(shown)] == shown
         assert [row[0] for row in now] == list(range(1, len(now) + 1))
         shown = now
@@ -76,7 +76,7 @@ def take(books: Any, number: int, what: str, values: Any) -> None:
     elif what == "post":
         books.post(values)
     elif what == "set":
-        books.set(sales={"counted": values, "excluded": []})
+        books.set(sales={"counted_statuses": values, "excluded_statuses": []})
     else:
         with contextlib.suppress(FinanceError):
             getattr(books, what)(*values)

@@ -49,8 +49,8 @@ def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> No
     """An order that is never answered well becomes a dead letter with its reason; all others land."""
     place = serve(orders=150, stores=4, days=5)
     bad, *good = place.ids[70:] + place.ids[:70]
-    place.sandbox.suffer(poison=[bad], poison_with=poison)
-    place.set(max_tries=4, timeout_seconds=2)
+    place.sandbox.set_faults(poison=[bad], poison_with=poison)
+    place.set(max_attempts=4, timeout_seconds=2)
     place.ask(place.ids)
     pulled = place.pull()
     assert place.verdicts() == {**{id_: ["accepted"] for id_ in good}, bad: ["failed"]}
@@ -63,7 +63,7 @@ def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> No
 def test_a_token_that_is_refused_to_all_is_renewed_once(serve: Callable[..., Place]) -> None:
     """When 64 requests under way are refused together, one authenticate call serves them all."""
     place = serve(orders=1500, stores=4, days=5, trouble={"latency_seconds": 0.1, "revoke_at_in_flight": 64})
-    place.set(max_in_flight=64)
+    place.set(max_concurrency=64)
     place.ask(place.ids)
     assert place.pull().counts["accepted"] == 1500
     answers = place.sandbox.served()["answers"]

@@ -25,14 +25,14 @@ _PULL = (
 
 # What `ordermart run` fetches, without the build.
 _NIGHT = """
-from pipelines.assets.lock import RUN, goes_on_since, run_lock
+from pipelines.assets.lock import RUN, resumed_since, run_lock
 from pipelines.assets.pull import pull
 from pipelines.assets.request import ask_for
 from pipelines.settings import load_settings
 settings = load_settings()
 ids = str(settings.data_dir.parent / "ids")
 with run_lock(settings.data_dir, RUN):
-    since = goes_on_since(settings.data_dir)
+    since = resumed_since(settings.data_dir)
     for kind in ("stores", "menus"):
         pull(settings, kind)
     pull(settings, "orders", ask=lambda work: ask_for(work, order_ids_file=ids, unless_done_since=since))

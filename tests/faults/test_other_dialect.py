@@ -42,9 +42,9 @@ LISTINGS = {
     ),
 }
 # What stores say besides what settings point to is recorded by its path, and stands elsewhere there.
-ABOUT_UNKNOWN_FIELDS = {"audit.store_notes", "audit.field_profile", "audit.daily_field_profile"}
+ABOUT_UNKNOWN_FIELDS = {"audit.store_field_issues", "audit.field_profile", "audit.daily_field_profile"}
 # How the service answers, how often it is asked, and that it sends webhooks at all, is what the two differ in.
-ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.fetches", "audit.daily_hints"}
+ABOUT_THE_SERVICE = {"audit.service_behaviour", "audit.fetches", "audit.daily_webhooks"}
 
 
 def counts(place: Place) -> dict[str, int]:
@@ -82,7 +82,7 @@ def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) 
     places[1].environ["ORDERMART_CONFIG"] = str(settings)
     named_by_webhooks(places[1])
     places[1].sandbox.forget()
-    places[1].sandbox.suffer(rate_500=0.1, token_life_seconds=3, latency_seconds=0.1)
+    places[1].sandbox.set_faults(rate_500=0.1, token_life_seconds=3, latency_seconds=0.1)
     for place, ids in ((places[0], ("--order-ids", str(places[0].folder / "ids"))), (places[1], ())):
         code, said = place.command("run", *ids)
         assert code == 3, said  # planted faults are refused

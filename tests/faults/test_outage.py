@@ -37,12 +37,12 @@ ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds"
 def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """While every order fails, a pull of hundreds asks for few of them and ends; what was not answered stays due."""
     place = serve(orders=300, stores=2, days=3, trouble={"only": ["orders"], **rates})
-    place.set(outage_seconds=4, timeout_seconds=2)
+    place.set(outage_timeout_seconds=4, timeout_seconds=2)
     place.ask(place.ids)
     with pytest.raises(ServiceDown):
         place.pull()
     assert sum(place.tries().values()) <= MOST_REQUESTS
-    place.sandbox.suffer()
+    place.sandbox.set_faults()
     assert place.pull().counts["accepted"] == 300
 
 
@@ -50,7 +50,7 @@ def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates:
 def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """When orders begin to fail while 32 are under way, at most 35 are asked for from then on; the rest stays due."""
     place = serve(orders=2_500, stores=2, days=3, trouble={"latency_seconds": 0.4})
-    place.set(outage_seconds=4, timeout_seconds=2, max_in_flight=32)
+    place.set(outage_timeout_seconds=4, timeout_seconds=2, max_concurrency=32)
     place.ask(place.ids)
     with ThreadPoolExecutor(1) as pool:
         pulling = pool.submit(place.pull)
@@ -58,7 +58,7 @@ def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates
         while place.sandbox.served()["in_flight"] < 32:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        place.sandbox.suffer(only=["orders"], **rates)
+        place.sandbox.set_faults(only=["orders"], **rates)
         place.sandbox.forget()
         with pytest.raises(ServiceDown):
             pulling.result()
@@ -71,7 +71,7 @@ def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates
 def test_a_service_without_a_token_is_asked_little(serve: Callable[..., Place]) -> None:
     """When not even a token is given, the run ends after a few tries of that."""
     place = serve(orders=300, stores=2, days=3, trouble={"rate_500": 1})
-    place.set(outage_seconds=4)
+    place.set(outage_timeout_seconds=4)
     with pytest.raises(RunStopped):
         place.pull("stores")
     assert place.sandbox.served()["requests"] <= MOST_REQUESTS
@@ -91,7 +91,7 @@ def published(serve: Callable[..., Place]) -> Place:
 def fails(place: Place, **trouble: Any) -> float:
     """Run the job on a service with this trouble, see it fail and the release stand; return the seconds it took."""
     before = (place.data / "published" / "current").resolve()
-    place.sandbox.suffer(**trouble)
+    place.sandbox.set_faults(**trouble)
     began = time.monotonic()
     code, said = place.command("run")
     assert code == 1, said
@@ -106,16 +106,16 @@ def fails(place: Place, **trouble: Any) -> float:
 def test_a_bad_week(serve: Callable[..., Place]) -> None:
     """A night without service ends with 1 and the last release; one with a poison order with 3 and all the others."""
     place = published(serve)
-    place.set(outage_seconds=4, timeout_seconds=2, max_tries=3)
+    place.set(outage_timeout_seconds=4, timeout_seconds=2, max_attempts=3)
     fails(place, rate_503=1)
     assert place.sandbox.served()["requests"] <= MOST_REQUESTS
     bad = place.ids[70]
-    place.sandbox.suffer(poison=[bad])
+    place.sandbox.set_faults(poison=[bad])
     code, said = place.command("run")
     assert code == 3, said
     assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids) - {bad}
     assert [letter.id for letter in place.dead_letters()] == [bad]
-    listed = place.all("select kind, entity_id, reason from audit.quarantine where is_still_refused")
+    listed = place.all("select kind, entity_id, reason from audit.quarantine where is_unresolved")
     assert listed == [("orders", bad, "server_error")]
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.verdicts import has_declared_columns, rows_as_declared
-from pipelines.warehouse.words import typed
+from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 SETTINGS = {
     "formula_total_rule": "",
     "formula_subtotal_rule": "",
-    "formula_min_orders": 20,
-    "formula_tolerated_noise": 0.05,
+    "formula_min_distinguishing_orders": 20,
+    "formula_max_violation_rate": 0.05,
 }
 CHAIN = (
     "audit.formula_rules",
@@ -208,7 +208,7 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
         chosen = SETTINGS | settings
         con.execute(
             "create table raw.settings as select ? as formula_total_rule, ? as formula_subtotal_rule, "
-            "?::bigint as formula_min_orders, ?::double as formula_tolerated_noise",
+            "?::bigint as formula_min_distinguishing_orders, ?::double as formula_max_violation_rate",
             list(chosen.values()),
         )
         _load(con, list(orders))

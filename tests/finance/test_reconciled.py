@@ -74,5 +74,6 @@ def test_a_unit_too_much_is_a_residual(make_orders: Any, gather: Any, world: Any
     reconcile(con, rules[:1])
     found = con.execute("select order_id, verdict, subtotal_residual, total_residual from mart.order_reconciliation")
     assert {row[0]: row[1:] for row in found.fetchall()} == {
-        order.order_id: ("lines_off", unit, 0) if order.order_id % 2 else ("total_off", 0, unit) for order in orders
+        order.order_id: ("subtotal_break", unit, 0) if order.order_id % 2 else ("total_break", 0, unit)
+        for order in orders
     }

@@ -127,7 +127,7 @@ def test_few_telling_orders_are_not_enough(make_orders: Any, state: Any, gather:
     telling[19].discount = Decimal(1)
     state(orders, USUAL, OBSERVED)
     assert leader(gather(orders), "subtotal")[:2] == (USUAL, "supported")
-    assert leader(gather(orders, formula_min_orders=21), "subtotal")[1] == "undecided"
+    assert leader(gather(orders, formula_min_distinguishing_orders=21), "subtotal")[1] == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_prices_by_no_rule(make_orders: Any, state: Any, gather: Any) -> None:
     rule, verdict, reason, _ = leader(gather(orders), "subtotal")
     assert (rule, verdict) == (USUAL, "undecided")
     assert reason.startswith("no candidate holds in this scope: the best one fits ")
-    assert leader(gather(orders, formula_tolerated_noise=0.2), "subtotal")[1] == "supported"
+    assert leader(gather(orders, formula_max_violation_rate=0.2), "subtotal")[1] == "supported"
 
 
 def test_few_orders(make_orders: Any, state: Any, gather: Any) -> None:

@@ -105,7 +105,7 @@ def test_rooms_import_upstream_only(project: Path) -> None:
     ("file", "source", "found"),
     [
         ("vault/keys.py", "from pipelines.partner import PartnerClient", "partner is downstream"),
-        ("vault/keys.py", "import pipelines.warehouse.build", "warehouse is downstream"),
+        ("vault/keys.py", "import pipelines.warehouse.build.build", "warehouse is downstream"),
         ("vault/keys.py", "from pipelines import landing", "landing is downstream"),
         ("vault/keys.py", "from .. import landing", "landing is downstream"),
         ("vault/keys.py", "from ..landing.gate import judge", "landing is downstream"),

@@ -25,21 +25,21 @@ ANSWERS = [
 SINGLE = [
     "partner.base_url",
     "partner.timeout_seconds",
-    "partner.max_in_flight",
-    "partner.max_tries",
+    "partner.max_concurrency",
+    "partner.max_attempts",
     "landing.max_bytes",
     "landing.excess_decimals",
-    "landing.keep_pointers",
-    "privacy.open_fields",
+    "landing.allowed_pointers",
+    "privacy.plaintext_fields",
     "planner.final_statuses",
-    "webhooks.topic_at",
-    "webhooks.id_at",
-    "webhooks.delivery_id_at",
+    "webhooks.topic_locations",
+    "webhooks.id_locations",
+    "webhooks.delivery_id_locations",
     "webhooks.signature",
     "webhooks.signature_header",
     "webhooks.signature_encoding",
     "webhooks.signature_prefix",
-    "webhooks.signed",
+    "webhooks.signing_template",
     "webhooks.timestamp_header",
     "webhooks.tolerance_seconds",
 ]
@@ -83,8 +83,12 @@ def test_the_assumptions_name_every_setting_that_answers_a_question(project: Pat
 
 def test_a_missing_row_is_found() -> None:
     """A key that is named only in the text, or beside another table, counts as missing."""
-    rows = assumptions("# x\n## Assumptions\nsales counted\n| which sell | `[sales] counted` | none |\n## y\n| z |")
-    assert unnamed(rows, [("sales", "counted"), ("sales", "excluded"), ("menus", "counted")]) == [
-        "[sales] excluded",
-        "[menus] counted",
+    rows = assumptions(
+        "# x\n## Assumptions\nsales counted\n| which sell | `[sales] counted_statuses` | none |\n## y\n| z |"
+    )
+    assert unnamed(
+        rows, [("sales", "counted_statuses"), ("sales", "excluded_statuses"), ("menus", "counted_statuses")]
+    ) == [
+        "[sales] excluded_statuses",
+        "[menus] counted_statuses",
     ]

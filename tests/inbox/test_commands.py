@@ -63,12 +63,12 @@ def test_what_nobody_could_read_is_listed_and_read_again(command: Command, tmp_p
     assert "no id found; topic orders.update" in listed
     assert "body kept in the vault" in listed
     assert PHONE not in listed
-    assert said(command("webhooks", "reread")).startswith("0 can be read now and are on the work list; 1 still")
-    again = said(command("webhooks", "reread", ORDERMART_WEBHOOKS__ID_AT='["/odd/number"]'))
+    assert said(command("webhooks", "reprocess")).startswith("0 can be read now and are on the work list; 1 still")
+    again = said(command("webhooks", "reprocess", ORDERMART_WEBHOOKS__ID_LOCATIONS='["/odd/number"]'))
     assert again.startswith("1 can be read now and are on the work list; 0 still")
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         assert work.due("orders") == [7]
-    assert "nothing to read again" in said(command("webhooks", "reread"))
+    assert "nothing to read again" in said(command("webhooks", "reprocess"))
 
 
 def test_dead_letters_are_taken_up_again(command: Command, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_settings_decide_where(tmp_path: Path) -> None:
     """Other places are a matter of settings, the first that holds something usable wins."""
     file = tmp_path / "ordermart.toml"
     file.write_text(
-        '[webhooks]\ntopic_at = ["/meta/what"]\nid_at = ["/a~1b/0", "/{kind}Id"]\ndelivery_id_at = ["header:X-Try"]'
+        '[webhooks]\ntopic_locations = ["/meta/what"]\nid_locations = ["/a~1b/0", "/{kind}Id"]\ndelivery_id_locations = ["header:X-Try"]'
     )
     reader = Reader(load_settings(file, {}).webhooks)
     assert read({"meta": {"what": "stores.update"}, "a/b": [8]}, reader=reader).id == 8

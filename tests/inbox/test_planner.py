@@ -175,7 +175,7 @@ def test_the_budget_holds_and_the_order_is_right(
         and (
             (final and one.status == "done")
             or one.created_at is None
-            or NOW - one.created_at > timedelta(days=settings.cold_days)
+            or NOW - one.created_at > timedelta(days=settings.cold_max_age_days)
         )
         for one in orders
     )

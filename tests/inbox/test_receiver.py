@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.receiver import ReceiverError, serve_webhooks
-from pipelines.inbox.reread import parts, reread
+from pipelines.inbox.reprocess import parts, reread
 from pipelines.inbox.worklist import WorkList
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault
@@ -113,7 +113,7 @@ def test_what_could_not_be_read_is_read_later(start: Callable[..., Any]) -> None
     assert running.post({"orderNumber": 6}).status_code == 202
     assert running.end() == 0
     file = running.folder / "ordermart.toml"
-    file.write_text('[webhooks]\ntopic_at = ["header:X-What"]\nid_at = ["/{kind}Number"]')
+    file.write_text('[webhooks]\ntopic_locations = ["header:X-What"]\nid_locations = ["/{kind}Number"]')
     settings = load_settings(file, variables)
     with open_vault(settings) as vault:
 

@@ -52,7 +52,7 @@ def test_a_chunked_body_is_refused_while_it_streams(start: Callable[..., Any]) -
 
 def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
     """Headers that are not complete in time end the connection, however steadily they trickle."""
-    running = start("slow_seconds = 1.0")
+    running = start("read_timeout_seconds = 1.0")
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
         connection.settimeout(0.2)
@@ -72,7 +72,7 @@ def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
 
 def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
     """A body of one byte in a while is cut in time, and nothing of it is stored."""
-    running = start("slow_seconds = 1.0")
+    running = start("read_timeout_seconds = 1.0")
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
         connection.sendall(HEAD + b"content-length: 500\r\n\r\n")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing.exact import UnfitError
-from pipelines.landing.judge import Gate
+from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.validate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ EXAMPLES = 400
 
 
 @pytest.fixture(
-    scope="module", params=["", '[privacy]\nopen_fields = ["dispatch_note", "instructions", "tracking_url"]']
+    scope="module", params=["", '[privacy]\nplaintext_fields = ["dispatch_note", "instructions", "tracking_url"]']
 )
 def gate(
     configure: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
@@ -183,7 +183,7 @@ def test_the_quick_path_agrees_with_the_walk(gate: Gate, template: dict[str, Any
         if quick is not None:
             try:
                 exact = gate.judge_exactly(body, 7)
-            except UnfitError as error:
+            except InvalidDocumentError as error:
                 pytest.fail(f"the quick path took what the walk refuses: {error}")
             assert quick == exact
 

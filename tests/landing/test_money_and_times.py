@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import Fraction, UnfitError, Whole
+from pipelines.landing.exact import Fraction, InvalidDocumentError, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyCo
     except InvalidOperation:
         fits = False
     if not fits:
-        with pytest.raises(UnfitError) as refused:
+        with pytest.raises(InvalidDocumentError) as refused:
             leaves.money(_number(text), "/tip")
         assert refused.value.reason in {"too_many_decimals", "too_many_digits"}
         return
@@ -87,7 +87,7 @@ def test_the_text_of_an_amount_is_its_own_but_for_exponents(text: str, kept: str
 )
 def test_a_monstrous_number_costs_little(text: str) -> None:
     """Exponents and digits without measure are refused in bounded time."""
-    with pytest.raises(UnfitError):
+    with pytest.raises(InvalidDocumentError):
         leaves.money(_number(text), "")
 
 
@@ -97,7 +97,7 @@ def test_a_monstrous_number_costs_little(text: str) -> None:
 def test_rounding_takes_what_is_within_a_billionth(text: str, kept: str) -> None:
     """Where settings say so, noise of binary fractions is rounded away and counted."""
     assert leaves.money(_number(text), "", rounds=True) == (kept, Decimal(kept), True)
-    with pytest.raises(UnfitError, match="too_many_decimals"):
+    with pytest.raises(InvalidDocumentError, match="too_many_decimals"):
         leaves.money(_number("1.00001"), "", rounds=True)
 
 
@@ -144,5 +144,5 @@ def test_a_time_that_is_accepted_is_the_same_instant_in_duckdb(
 )
 def test_what_is_no_instant_is_refused(text: str) -> None:
     """A time that is not of the documented form, or of no real instant, is refused."""
-    with pytest.raises(UnfitError, match="bad_timestamp"):
+    with pytest.raises(InvalidDocumentError, match="bad_timestamp"):
         leaves.time(text, "/created_at")

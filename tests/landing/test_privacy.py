@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.landing import land_retry, open_load
-from pipelines.landing.exact import UnfitError
-from pipelines.landing.judge import Gate
+from pipelines.landing import open_load, reprocess_quarantine
+from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.validate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def test_no_canary_leaves_the_vault(
     store = {"id": 3, "name": "Pizzeria", "owner": {"name": CANARY, CANARY: 1}, "menu_ids": [1]}
     broken = [text[:-1].encode(), text.encode() + b"\xff", b"[" + text.encode() + b"]"]
     summaries = [land("orders", marked, changed, wrong, wrong_time, doubled, *broken), land("stores", store)]
-    summaries += land_retry(settings, vault)
+    summaries += reprocess_quarantine(settings, vault)
     assert summaries[0].counts == {"accepted": 1, "unchanged": 1, "quarantined": 6, "missing": 0}
     assert _leaks(settings) == []
     assert CANARY not in repr(summaries)
@@ -98,7 +98,7 @@ def test_the_search_for_canaries_finds_one(
     configure: Callable[..., Settings], tmp_path: Path, order: dict[str, Any], vault: Vault
 ) -> None:
     """Opened fields are columns: there the same search finds the canaries, so that it can be trusted."""
-    opened = configure(tmp_path, '[privacy]\nopen_fields = ["dispatch_note"]')
+    opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["dispatch_note"]')
     with open_load(opened, vault, "orders") as load:
         load.judge(json.dumps(_marked(order)).encode())
         load.commit()
@@ -109,7 +109,7 @@ def test_the_search_for_canaries_finds_one(
 def test_a_refusal_says_no_value(settings: Settings, order: dict[str, Any], name: str) -> None:
     """The error of a wrong value has reason and pointer, and neither message nor context shows the value."""
     body = json.dumps(order | {name: [CANARY]}).encode()
-    with pytest.raises(UnfitError) as raised:
+    with pytest.raises(InvalidDocumentError) as raised:
         Gate(settings, "orders").judge(body)
     assert CANARY not in repr(raised.value) + str(raised.value) + repr(raised.value.__context__)
 
@@ -118,7 +118,7 @@ def test_opened_fields_become_columns_and_stay_flagged(
     configure: Callable[..., Settings], tmp_path: Path, order: dict[str, Any], vault: Vault
 ) -> None:
     """What settings open is text in the document and not in the vault; all else stays sealed."""
-    opened = configure(tmp_path, '[privacy]\nopen_fields = ["instructions", "dispatch_note"]')
+    opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["instructions", "dispatch_note"]')
     judged = Gate(opened, "orders").judge(json.dumps(order).encode())
     document = json.loads(judged.document)
     assert (document["has_dispatch_note"], document["dispatch_note"]) == (True, "ring twice")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing import land_retry
-from pipelines.landing.exact import UnfitError
-from pipelines.landing.judge import Gate
+from pipelines.landing import reprocess_quarantine
+from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.validate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ name_pointer = "/data/title"
 timezone_pointer = ""
 currency_pointer = "/data/money/code"
 menu_id_pointers = ["/data/menus/*/id", "/data/main_menu"]
-keep_pointers = ["/data/open", "/data/menus/*/kind", "/data/money"]
+allowed_pointers = ["/data/open", "/data/menus/*/kind", "/data/money"]
 """
 
 
@@ -101,7 +101,7 @@ def test_a_wrong_type_where_a_pointer_leads(
     settings: Settings, change: dict[str, Any], reason: str, pointer: str
 ) -> None:
     """What a pointer leads to is judged like any documented field."""
-    with pytest.raises(UnfitError) as raised:
+    with pytest.raises(InvalidDocumentError) as raised:
         _judged(settings, RECORD | change, 3)
     assert (raised.value.reason, raised.value.pointer) == (reason, pointer)
 
@@ -115,8 +115,8 @@ def test_a_retry_brings_attributes_back(
 ) -> None:
     """A part of past records that settings name now becomes an attribute, just as if it had been named then."""
     land("stores", RECORD)
-    now = configure(tmp_path, '[partner.store]\nkeep_pointers = ["/address/geo"]')
-    (summary,) = land_retry(now, vault)
+    now = configure(tmp_path, '[partner.store]\nallowed_pointers = ["/address/geo"]')
+    (summary,) = reprocess_quarantine(now, vault)
     assert summary.counts["accepted"] == 1
     assert json.loads(raw("documents", "stores")[-1]["document"]) == _judged(now, RECORD)
-    assert land_retry(now, vault) == []
+    assert reprocess_quarantine(now, vault) == []

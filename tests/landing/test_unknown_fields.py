@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import land_retry, open_load
-from pipelines.landing.judge import Gate
+from pipelines.landing import open_load, reprocess_quarantine
 from pipelines.landing.rekeep import Rekeeper
+from pipelines.landing.validate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pipelines.vault import Vault
 
 NOON = dt.datetime(2026, 10, 1, 12, tzinfo=dt.UTC)
-KEEP = '[landing]\nkeep_pointers = ["/channel", "/items/*/kcal", "/promo/codes/*/id", "/products/*/vat", "/menu/tags"]'
+KEEP = (
+    '[landing]\nallowed_pointers = ["/channel", "/items/*/kcal", "/promo/codes/*/id", "/products/*/vat", "/menu/tags"]'
+)
 
 
 def _strange(order: dict[str, Any]) -> bytes:
@@ -117,7 +119,7 @@ def test_bringing_back_gives_what_judging_anew_would(
     ]
     keep = data.draw(st.lists(st.sampled_from(pointers), unique=True))
     before = Gate(configure(tmp_path), "orders" if kind == "orders" else "menus").judge(json.dumps(body).encode())
-    now = configure(tmp_path, f"[landing]\nkeep_pointers = {json.dumps(keep)}")
+    now = configure(tmp_path, f"[landing]\nallowed_pointers = {json.dumps(keep)}")
     after = Gate(now, kind).judge(json.dumps(body).encode())
     rekeeper = Rekeeper(now, kind)
     found = rekeeper.rekept(before.document, before.content)
@@ -141,9 +143,9 @@ def test_a_retry_brings_kept_fields_back(
     land("orders", _strange(order), observed_at=NOON)
     land("orders", _strange(order), observed_at=NOON + dt.timedelta(hours=1))
     land("orders", _strange(order | {"status": "done"}), observed_at=NOON + dt.timedelta(hours=2), source="archive")
-    assert land_retry(settings, vault) == []
+    assert reprocess_quarantine(settings, vault) == []
     now = configure(tmp_path, KEEP)
-    (summary,) = land_retry(now, vault)
+    (summary,) = reprocess_quarantine(now, vault)
     assert summary.counts == {"accepted": 2, "unchanged": 0, "quarantined": 0, "missing": 0}
     rows = [row for row in raw("observations", "orders") if row["load_id"] == summary.load_id]
     assert [row["observed_at"] for row in rows] == [NOON + dt.timedelta(hours=1), NOON + dt.timedelta(hours=2)]
@@ -151,7 +153,7 @@ def test_a_retry_brings_kept_fields_back(
     documents = [json.loads(row["document"]) for row in raw("documents", "orders")]
     assert [document.get("_kept", {}).get("/channel") for document in documents] == [None, None, "app", "app"]
     assert {row["lines"] for row in raw("documents", "orders")} == {2}
-    assert land_retry(now, vault) == []
+    assert reprocess_quarantine(now, vault) == []
     with open_load(now, vault, "orders") as load:
         load.judge(_strange(order | {"status": "done"}), observed_at=NOON + dt.timedelta(hours=3))
         assert load.commit().counts["unchanged"] == 1
@@ -170,15 +172,15 @@ def test_a_retry_takes_what_was_refused(
     """A body refused for its decimals is taken once settings round, with its first time; its verdict stays."""
     body = json.dumps(order | {"tip": 0.30000000000000004}).encode()
     land("orders", body, b"{", json.dumps(order | {"id": 8}).encode(), asked=7, observed_at=NOON)
-    assert land_retry(settings, vault) == []
+    assert reprocess_quarantine(settings, vault) == []
     now = configure(tmp_path, '[landing]\nexcess_decimals = "round"')
-    (summary,) = land_retry(now, vault)
+    (summary,) = reprocess_quarantine(now, vault)
     assert summary.counts == {"accepted": 1, "unchanged": 0, "quarantined": 0, "missing": 0}
     rows = raw("observations", "orders")
     assert [row["verdict"] for row in rows] == ["quarantined"] * 3 + ["accepted"]
     assert rows[-1]["observed_at"] == NOON
     assert raw("documents", "orders")[0]["rounded"] == 1
-    assert land_retry(now, vault, "orders") == []
+    assert reprocess_quarantine(now, vault, "orders") == []
 
 
 def test_an_erased_customer_stays_erased(
@@ -192,4 +194,4 @@ def test_an_erased_customer_stays_erased(
     land("orders", _strange(order))
     vault._db.execute("update customers set wrapped = null")
     vault._ciphers.clear()
-    assert land_retry(configure(tmp_path, KEEP), vault) == []
+    assert reprocess_quarantine(configure(tmp_path, KEEP), vault) == []

@@ -14,13 +14,13 @@ from pipelines.ledger.totals import read_totals
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEADER = "day,store_id,orders,amount,money_part,sale_classes\n"
+HEADER = "day,store_id,orders,amount,amount_field,sale_classes\n"
 GOOD = "2026-10-31,1,10,1234567890123.4501,total_price,counted\n"
 
 
 def test_amounts_are_exact_and_columns_in_any_order() -> None:
     """Amounts keep every digit; a byte order mark, blank lines and another order of columns are taken."""
-    text = "\ufeffstore_id,day,amount,orders,sale_classes,money_part\n1,2026-10-31,0.1,,gone + counted,tip\n\n"
+    text = "\ufeffstore_id,day,amount,orders,sale_classes,amount_field\n1,2026-10-31,0.1,,gone + counted,tip\n\n"
     (total,) = read_totals(text.encode(), "t.csv")
     assert total == (dt.date(2026, 10, 31), 1, None, Decimal("0.1000"), "tip", "counted+gone")
     (total,) = read_totals((HEADER + GOOD).encode(), "t.csv")
@@ -40,7 +40,7 @@ def test_amounts_are_exact_and_columns_in_any_order() -> None:
         ("2026-10-31,2,10,1e3,total_price,counted", "line 3, column amount"),
         ("2026-10-31,2,10,1.00001,total_price,counted", "line 3, column amount"),
         ("2026-10-31,2,10,NaN,total_price,counted", "line 3, column amount"),
-        ("2026-10-31,2,10,5,total,counted", "line 3, column money_part"),
+        ("2026-10-31,2,10,5,total,counted", "line 3, column amount_field"),
         ("2026-10-31,2,10,5,total_price,sold", "line 3, column sale_classes"),
         ("2026-10-31,2,10,5,total_price,", "line 3, column sale_classes"),
         ("2026-10-31,2,,,total_price,counted", "line 3, columns orders and amount"),
@@ -73,7 +73,7 @@ def test_a_later_import_stands(tmp_path: Path) -> None:
     assert import_totals(ledger, file) == (1, 2, 0)
     file.write_text(HEADER + "2026-10-31,1,11,99.5,total_price,counted\n", encoding="utf-8")
     assert import_totals(ledger, file) == (2, 1, 1)
-    assert [(entry.no, total.money_part, total.orders) for entry, total in totals_in_force(ledger)] == [
+    assert [(entry.no, total.amount_field, total.orders) for entry, total in totals_in_force(ledger)] == [
         (1, "tip", 10),
         (2, "total_price", 11),
     ]

@@ -100,8 +100,8 @@ def test_the_client_counts_what_it_meets(partner: Callable[..., Partner], jump: 
     assert found["orders", "retry_after", "429"].least == 3.0
     assert found["orders", "error_body", '429 {"error":{"message":string}}'].n == 1
     assert found["orders", "trouble", "rate_limited"].n == 1
-    assert found["authenticate", "token_life", "claimed"].greatest == 900.0
-    assert found["authenticate", "token_life", "accepted"].n == 1
+    assert found["authenticate", "token_lifetime", "claimed"].greatest == 900.0
+    assert found["authenticate", "token_lifetime", "accepted"].n == 1
     assert sum(each.n for each in counted if each.aspect == "ms" and each.operation == "orders") == 2
     assert CANARY not in repr(counted)
 

@@ -71,7 +71,7 @@ def test_a_fault_is_that_ids_alone(raw_partner: Any, partner: Any, name: str) ->
         writer.write(said if path.endswith("/7") else _framed(b'{"id": 1}'))
 
     async def main(server: Any) -> tuple[list[Any], int]:
-        settings = partner(server.base_url, max_tries=3, timeout_seconds=5.0)
+        settings = partner(server.base_url, max_attempts=3, timeout_seconds=5.0)
         async with PartnerClient(settings) as client:
             answers = [answer async for answer in fetch_all(client, "orders", [5, 6, 7, 8, 9])]
         return answers, sum(path.endswith("/7") for path in server.paths())
@@ -149,7 +149,7 @@ def test_one_byte_at_a_time_is_cut(raw_partner: Any, partner: Any) -> None:
 
     async def main(server: Any) -> tuple[list[Any], float]:
         began = time.monotonic()
-        settings = partner(server.base_url, timeout_seconds=0.4, max_tries=2)
+        settings = partner(server.base_url, timeout_seconds=0.4, max_attempts=2)
         async with PartnerClient(settings) as client:
             answers = [answer async for answer in fetch_all(client, "orders", [6, 7, 8])]
         return answers, time.monotonic() - began
@@ -238,7 +238,7 @@ def test_nobody_listens(partner: Any) -> None:
     """Where nothing listens, the sentence says that no connection could be made."""
 
     async def main() -> None:
-        async with PartnerClient(partner("http://127.0.0.1:9", outage_seconds=0.5)) as client:
+        async with PartnerClient(partner("http://127.0.0.1:9", outage_timeout_seconds=0.5)) as client:
             await client.order(1)
 
     with pytest.raises(Exception, match="no connection could be made"):

@@ -36,7 +36,7 @@ def test_every_id_has_exactly_one_end(function_fixtures: Any, fates: list[str], 
     service = fake(serve)
 
     async def main(clock: Clock) -> list[Any]:
-        async with client(partner(max_in_flight=most, max_tries=4), service, clock) as asking:
+        async with client(partner(max_concurrency=most, max_attempts=4), service, clock) as asking:
             asking._asking._breaker._patience = 1e9
             return [end async for end in fetch_all(asking, "menus", range(len(fates)))]
 
@@ -68,7 +68,7 @@ def test_answers_come_as_they_are_ready(jump: Any, partner: Any, fake: Any, clie
     service = fake(serve)
 
     async def main(clock: Clock) -> list[int]:
-        async with client(partner(max_in_flight=4), service, clock) as asking:
+        async with client(partner(max_concurrency=4), service, clock) as asking:
             return [end.id async for end in fetch_all(asking, "orders", range(50))]
 
     order = jump(main)
@@ -87,7 +87,7 @@ def test_ids_are_taken_as_needed(jump: Any, partner: Any, fake: Any, client: Any
             taken += 1
 
     async def main(clock: Clock) -> None:
-        async with client(partner(max_in_flight=8), fake(), clock) as asking:
+        async with client(partner(max_concurrency=8), fake(), clock) as asking:
             given_out = 0
             async for end in fetch_all(asking, "orders", ids()):
                 assert isinstance(end, Fetched)
@@ -113,11 +113,11 @@ def test_no_ids(jump: Any, partner: Any, fake: Any, client: Any) -> None:
 
 
 def test_at_most_max_in_flight(jump: Any, partner: Any, fake: Any, client: Any) -> None:
-    """However many ids, no more than max_in_flight requests are under way."""
+    """However many ids, no more than max_concurrency requests are under way."""
     service = fake()
 
     async def main(clock: Clock) -> None:
-        async with client(partner(max_in_flight=12), service, clock) as asking:
+        async with client(partner(max_concurrency=12), service, clock) as asking:
             assert len([end async for end in fetch_all(asking, "orders", range(500))]) == 500
 
     jump(main)

@@ -100,7 +100,7 @@ def test_another_envelope_is_an_error(jump: Any, partner: Any, answer: Any, poin
 def test_no_list_is_an_error(jump: Any, partner: Any, answer: Any, status: int, says: str) -> None:
     """A list that cannot be had is an error, not an empty list."""
     with pytest.raises(ListingBroken, match=says):
-        _list(jump, partner(max_tries=2), answer, lambda _: answer(status))
+        _list(jump, partner(max_attempts=2), answer, lambda _: answer(status))
 
 
 def test_a_next_page_nobody_expected(jump: Any, partner: Any, answer: Any) -> None:

@@ -101,7 +101,7 @@ def test_the_pace_follows_the_service(
 
         async def ask() -> None:
             async with (
-                client(partner(max_in_flight=64), service, clock) as asking,
+                client(partner(max_concurrency=64), service, clock) as asking,
                 aclosing(fetch_all(asking, "orders", iter(range(10**9)))) as answers,
             ):
                 async for _ in answers:

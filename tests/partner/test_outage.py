@@ -126,14 +126,14 @@ def test_an_outage_in_mid_run(
     """Gone with 32 requests under way, finished or not, it sees at most 35 from then on, those that fail among them."""
     service = fake()
     gone = _gone(down, answer)
-    is_gone, under_way, after = False, 0, 0
+    is_deleted, under_way, after = False, 0, 0
 
     async def serve(request: httpx.Request) -> httpx.Response:
         nonlocal under_way, after
         under_way += 1
         try:
             for _ in range(30):
-                if is_gone and (_ == 0 or not finishes):
+                if is_deleted and (_ == 0 or not finishes):
                     after += 1
                     return await gone(request)
                 await asyncio.sleep(0.01)
@@ -144,12 +144,12 @@ def test_an_outage_in_mid_run(
     service.serve = serve
 
     async def main(clock: Clock) -> float:
-        nonlocal is_gone
-        async with client(partner(max_in_flight=in_flight), service, clock) as asking:
+        nonlocal is_deleted
+        async with client(partner(max_concurrency=in_flight), service, clock) as asking:
             run = asyncio.create_task(_collect(asking, range(10_000)))
             await clock.sleep(8)
             assert under_way == in_flight
-            is_gone = True
+            is_deleted = True
             began = clock.monotonic()
             with pytest.raises(ServiceDown):
                 await run
@@ -281,7 +281,7 @@ def test_poison_ids_at_the_end_are_no_outage(jump: Any, partner: Any, fake: Any,
     service.serve = serve
 
     async def main(clock: Clock) -> list[Any]:
-        async with client(partner(max_tries=6), service, clock) as asking:
+        async with client(partner(max_attempts=6), service, clock) as asking:
             return await _collect(asking, range(200))
 
     answers = jump(main)
@@ -338,7 +338,9 @@ def test_who_waits_all_night_is_not_asked_seldom(jump: Any, partner: Any, fake: 
     service.serve, service.is_down = serve, True
 
     async def main(clock: Clock) -> float:
-        async with client(partner(outage_seconds=86_400, max_in_flight=32, max_tries=1_000), service, clock) as asking:
+        async with client(
+            partner(outage_timeout_seconds=86_400, max_concurrency=32, max_attempts=1_000), service, clock
+        ) as asking:
             run = asyncio.create_task(_collect(asking, range(100)))
             await clock.sleep(3_600)
             service.is_down = False

@@ -116,8 +116,8 @@ def _tells_nothing(
                 client_id=Secret(ID),
                 client_secret=Secret(SECRET),
                 authenticate={"path": "/v1/token", "header": header, "encoding": encoding},
-                max_tries=2,
-                outage_seconds=0.5,
+                max_attempts=2,
+                outage_timeout_seconds=0.5,
                 timeout_seconds=0.2,
             )
             client = PartnerClient(settings)

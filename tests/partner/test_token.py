@@ -178,7 +178,7 @@ def test_64_simultaneous_401s_ask_for_one_token(jump: Any, partner: Any, fake: A
     service.refuse = lambda header: header in dead
 
     async def main(clock: Clock) -> None:
-        async with client(partner(max_in_flight=64), service, clock) as asking:
+        async with client(partner(max_concurrency=64), service, clock) as asking:
             asking._asking._pace.limit = 64
             await asking.order(0)
             assert service.tokens == 1

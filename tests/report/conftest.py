@@ -179,8 +179,8 @@ STORES = [
 ]
 SETTINGS = f"""
 [sales]
-counted = ["delivered"]
-excluded = ["cancelled"]
+counted_statuses = ["delivered"]
+excluded_statuses = ["cancelled"]
 
 [formula]
 subtotal_rule = "{RULE}"

@@ -34,10 +34,10 @@ def test_a_receipt_names_the_seal_and_what_was_restated(closed_world: World) -> 
     changed = told(closed_world, 1)
     assert re.search(r"business day 2026-11-01 of this store is sealed: act \d+ of the ledger, 20", changed)
     assert re.search(
-        r"tip of 2026-11-01 \(counted\), sealed 0\.00, now 3\.00, difference 3\.00; changed_by_partner, .*, open",
+        r"tip of 2026-11-01 \(counted\), sealed 0\.00, now 3\.00, difference 3\.00; source_changed, .*, open",
         changed,
     )
-    assert "late_order" in told(closed_world, 3)
+    assert "late_arriving" in told(closed_world, 3)
     untouched = told(closed_world, 2)
     assert "restatement" not in untouched
     assert "is sealed" in untouched

@@ -95,7 +95,7 @@ def test_recalculated_sums_are_the_databases(world: World, profile: Path, tmp_pa
     expected = world.all(
         "select "
         + ", ".join(f"coalesce(sum({name}), 0)" for name in names.split())
-        + " from mart.reconciliation_daily "
+        + " from mart.daily_reconciliations "
         "group by currency, sale_class order by currency nulls last, sale_class"
     )
     got = summary(sheets)

@@ -146,14 +146,14 @@ def test_a_control_total_that_differs_is_a_variance(
 ) -> None:
     """Orders that all balance, but come to other than finance's own total: exit 3 until the totals agree."""
     world = world_of(
-        tmp_path / "totals", '[sales]\ncounted = ["delivered"]\n[formula]\nsubtotal_rule = "' + RULE + '"\n'
+        tmp_path / "totals", '[sales]\ncounted_statuses = ["delivered"]\n[formula]\nsubtotal_rule = "' + RULE + '"\n'
     )
     world.land("orders", [make_order(1)])
     world.publish()
     assert world.command("reconcile").returncode == 0
     for amount, code in (("27.51", 3), ("27.50", 0)):
         file = tmp_path / "totals.csv"
-        header = "day,store_id,orders,amount,money_part,sale_classes"
+        header = "day,store_id,orders,amount,amount_field,sale_classes"
         file.write_text(f"{header}\n2026-11-01,3,1,{amount},total_price,counted\n", encoding="utf-8")
         assert world.command("totals", "import", str(file)).returncode == 0
         world.publish()

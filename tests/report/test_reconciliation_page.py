@@ -93,7 +93,7 @@ def test_it_holds_the_same_figures(world: World, text: str) -> None:
         ["USD", "excluded", "1"],
     ]
     assert "98,765,432,110,021.5569" in summary[3]
-    assert len(days) - 1 == world.all("select count(*) from mart.reconciliation_daily")[0][0]
+    assert len(days) - 1 == world.all("select count(*) from mart.daily_reconciliations")[0][0]
     assert [row[0] for row in breaks[1:]] == ["13", "14", "51", "22"]
     assert "27.4999" in breaks[3]
 

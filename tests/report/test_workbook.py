@@ -62,7 +62,7 @@ def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> 
     expected = world.all(
         "select coalesce(currency, 'none stated'), sale_class, sum(orders), "
         + ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
-        + " from mart.reconciliation_daily group by currency, sale_class order by currency nulls last, sale_class"
+        + " from mart.daily_reconciliations group by currency, sale_class order by currency nulls last, sale_class"
     )
     lines = book.summary()
     assert [

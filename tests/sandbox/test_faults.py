@@ -91,8 +91,8 @@ def test_the_share_is_that_of_the_flag() -> None:
 
 def test_only_named_kinds_are_planted() -> None:
     """A world can be given a choice of faults, and none in its menus."""
-    world = World(Config(orders=200, faults=0.1, menu_faults=0.0, fault_kinds=("total_off", "modifier_cycle")))
-    assert Counter((entry.kind, entry.fault) for entry in world.truth()) == {("orders", "total_off"): 20}
+    world = World(Config(orders=200, faults=0.1, menu_faults=0.0, fault_kinds=("total_break", "modifier_cycle")))
+    assert Counter((entry.kind, entry.fault) for entry in world.truth()) == {("orders", "total_break"): 20}
 
 
 def test_documents_without_a_fault_are_whole() -> None:
@@ -115,7 +115,7 @@ def test_documents_without_a_fault_are_whole() -> None:
 )
 def test_a_fault_is_where_the_truth_says(kind: str, fault: str) -> None:
     """The document differs from the same one of a world without faults at the pointer, and hardly anywhere else."""
-    beside = {"subtotal_off": {"/total_price"}, "product_in_no_menu": {"/items/0/name"}}
+    beside = {"subtotal_break": {"/total_price"}, "product_in_no_menu": {"/items/0/name"}}
     beside["modifier_in_no_dictionary"] = {"/items/0/modifiers/0/name"}
     for entry in of_kind(kind, fault):
         document = strictly(served(FAULTY, entry))
@@ -149,7 +149,7 @@ def test_broken_text_is_broken(kind: str) -> None:
 
 def test_sums_that_are_off() -> None:
     """A total off breaks the formula and not the lines; a subtotal off breaks the lines and not the formula."""
-    for fault, breaks in (("total_off", (True, False)), ("subtotal_off", (False, True))):
+    for fault, breaks in (("total_break", (True, False)), ("subtotal_break", (False, True))):
         for entry in of_kind("orders", fault):
             order = strictly(served(FAULTY, entry))
             parts = order["delivery_price"] + order["tip"] - order["discount"] - order["loyalty_discount"]

@@ -22,7 +22,7 @@ def _rows() -> set[str]:
 
 def test_every_row_of_the_readme_is_a_question() -> None:
     """The README's table of assumptions and the list of questions name the same things."""
-    listed = {each.not_shown for each in ASSUMPTIONS}
+    listed = {each.undocumented for each in ASSUMPTIONS}
     assert _rows() == listed
 
 
@@ -50,14 +50,14 @@ def test_settings_are_told_and_secrets_are_not(tmp_path: Path) -> None:
     """What is assumed names keys and values; a body of credentials only its names; an address without its user."""
     file = tmp_path / "ordermart.toml"
     file.write_text(
-        '[sales]\ncounted = ["done"]\n'
+        '[sales]\ncounted_statuses = ["done"]\n'
         '[partner]\nbase_url = "https://service.example"\n'
         '[partner.authenticate]\nbody = { key = "TOPSECRET" }\n',
         encoding="utf-8",
     )
     environ = {"ORDERMART_PARTNER__CLIENT_SECRET": "TOPSECRET", "ORDERMART_WEBHOOKS__SECRET": "TOPSECRET"}
     said = {each.question: text for _, each, text in assumptions(load_settings(file, environ))}
-    assert said["sales"] == '[sales] counted = ["done"]; [sales] excluded = []'
+    assert said["sales"] == '[sales] counted_statuses = ["done"]; [sales] excluded_statuses = []'
     assert "(with key)" in said["authenticate"]
     assert "service.example" in said["base_address"]
     assert "TOPSECRET" not in repr(said)

@@ -25,12 +25,12 @@ OTHERS: dict[str, tuple[str, object]] = {
     "partner.menu.path": ("/m/{menu_id}", "/m/{menu_id}"),
     "partner.order.path": ("/o/{id}", "/o/{id}"),
     "landing.excess_decimals": ("round", "round"),
-    "privacy.open_fields": ('["instructions"]', ("instructions",)),
-    "business_day.time": ("requested_time", "requested_time"),
+    "privacy.plaintext_fields": ('["instructions"]', ("instructions",)),
+    "business_day.time_field": ("requested_time", "requested_time"),
     "business_day.timezone": ("America/Sao_Paulo", "America/Sao_Paulo"),
     "business_day.day_start": ("04:30", "04:30"),
-    "menus.product_ids": ("per_menu", "per_menu"),
-    "formula.tolerated_noise": ("0.1", 0.1),
+    "menus.product_id_scope": ("per_menu", "per_menu"),
+    "formula.max_violation_rate": ("0.1", 0.1),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),
     "formula.subtotal_rule": ("unit_price/no_modifiers/all_add/before_discount/unrounded",) * 2,
     "finance.currency": ("EUR", "EUR"),
@@ -40,8 +40,8 @@ OTHERS: dict[str, tuple[str, object]] = {
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
     "webhooks.signature": ("standard_webhooks", "standard_webhooks"),
     "webhooks.signature_encoding": ("base64", "base64"),
-    "planner.hot_days": ("2.5", 2.5),
-    "planner.missing_limit": ("0.1", 0.1),
+    "planner.hot_max_age_days": ("2.5", 2.5),
+    "planner.max_not_found_rate": ("0.1", 0.1),
 }
 
 
@@ -122,10 +122,10 @@ def test_the_file_may_be_named_by_a_variable(tmp_path: Path) -> None:
         ("ORDERMART_LANDING__MAX_DEPTH", "8\nother = 9", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
         ("ORDERMART_LANDING__MAX_DEPTH", "1.5", "[landing] max_depth: expected `int`"),
         ("ORDERMART_PARTNER__TIMEOUT_SECONDS", "long", "ORDERMART_PARTNER__TIMEOUT_SECONDS: write a number"),
-        ("ORDERMART_SALES__COUNTED", "done", "ORDERMART_SALES__COUNTED: write a list"),
-        ("ORDERMART_SALES__COUNTED", '"done"', "[sales] counted: expected a list"),
+        ("ORDERMART_SALES__COUNTED_STATUSES", "done", "ORDERMART_SALES__COUNTED_STATUSES: write a list"),
+        ("ORDERMART_SALES__COUNTED_STATUSES", '"done"', "[sales] counted_statuses: expected a list"),
         ("ORDERMART_PARTNER__AUTHENTICATE__BODY", "id=1", "ORDERMART_PARTNER__AUTHENTICATE__BODY: write a table"),
-        ("ORDERMART_MENUS__PRODUCT_IDS", "both", "[menus] product_ids: must be one of global, per_menu"),
+        ("ORDERMART_MENUS__PRODUCT_ID_SCOPE", "both", "[menus] product_id_scope: must be one of global, per_menu"),
     ],
 )
 def test_a_variable_that_sets_nothing_or_no_such_value_is_named(
@@ -137,4 +137,4 @@ def test_a_variable_that_sets_nothing_or_no_such_value_is_named(
 
 def test_other_programs_variables_are_left_alone(read: Callable[..., Settings]) -> None:
     """A variable that looks like no setting of ours is not looked at."""
-    assert read(ORDERMART_RELEASE_NOTES="x", HOME="/", PARTNER__BASE_URL="x").partner.max_tries == 12
+    assert read(ORDERMART_RELEASE_NOTES="x", HOME="/", PARTNER__BASE_URL="x").partner.max_attempts == 12

@@ -76,9 +76,12 @@ def test_data_lands_beside_the_file_that_is_in_use(read: Callable[..., Settings]
         ("[landing]\nmax_bytes = true", "[landing] max_bytes: expected `int`"),
         ("[partner]\ntimeout_seconds = '30'", "[partner] timeout_seconds: expected `float`"),
         ("[landing]\nexcess_decimals = 'keep'", "[landing] excess_decimals: must be one of quarantine, round"),
-        ("[privacy]\nopen_fields = ['user_name']", "[privacy] open_fields[0]: must be one of dispatch_note, "),
-        ("[sales]\ncounted = 'delivered'", "[sales] counted: expected a list"),
-        ("[sales]\ncounted = ['a', 1]", "[sales] counted[1]: expected `str`"),
+        (
+            "[privacy]\nplaintext_fields = ['user_name']",
+            "[privacy] plaintext_fields[0]: must be one of dispatch_note, ",
+        ),
+        ("[sales]\ncounted_statuses = 'delivered'", "[sales] counted_statuses: expected a list"),
+        ("[sales]\ncounted_statuses = ['a', 1]", "[sales] counted_statuses[1]: expected `str`"),
         ("[partner.authenticate]\nbody = { a = 1 }", "[partner.authenticate] body: expected `str`"),
         ("partner = 5", "[partner]: expected a table"),
         ("[partner]\nstore = 5", "[partner] store: expected a table"),
@@ -99,7 +102,7 @@ def test_a_whole_number_is_a_number(read: Callable[..., Settings]) -> None:
 
 def test_a_table_that_is_none_is_named_under_an_override_too(refusal: Callable[..., str]) -> None:
     """A value where a table belongs is named although a variable sets a key of that table."""
-    assert refusal("partner = 5", ORDERMART_PARTNER__MAX_TRIES="3").startswith("[partner]: expected a table")
+    assert refusal("partner = 5", ORDERMART_PARTNER__MAX_ATTEMPTS="3").startswith("[partner]: expected a table")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -122,13 +125,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_settings_do_not_change() -> None:
     """A setting cannot be set once it is read."""
     with pytest.raises(AttributeError):
-        load_settings(environ={}).partner.max_tries = 9  # type: ignore[misc]
+        load_settings(environ={}).partner.max_attempts = 9  # type: ignore[misc]
 
 
 def test_the_hash_follows_the_tables_it_is_asked_for(read: Callable[..., Settings]) -> None:
     """The hash of two tables changes with them, not with another, and never with a secret."""
     plain = read()
-    sold = read("[sales]\ncounted = ['done']")
+    sold = read("[sales]\ncounted_statuses = ['done']")
     secret = read(ORDERMART_PARTNER__CLIENT_SECRET="s")
     assert settings_hash(plain, "sales", "menus") != settings_hash(sold, "sales", "menus")
     assert settings_hash(plain, "menus") == settings_hash(sold, "menus")

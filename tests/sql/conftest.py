@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import catalogue, inputs, zones
-from pipelines.warehouse.verdicts import has_declared_columns, rows_as_declared
-from pipelines.warehouse.words import typed
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,12 +25,12 @@ SETTINGS: Row = {
     "business_day_start": "00:00",
     "sales_counted": [],
     "sales_excluded": [],
-    "menus_product_ids": "global",
-    "open_fields": [],
+    "menus_product_id_scope": "global",
+    "plaintext_fields": [],
     "formula_total_rule": "",
     "formula_subtotal_rule": "",
-    "formula_min_orders": 20,
-    "formula_tolerated_noise": 0.05,
+    "formula_min_distinguishing_orders": 20,
+    "formula_max_violation_rate": 0.05,
     "finance_currency": "",
     "finance_duplicate_minutes": 10,
 }

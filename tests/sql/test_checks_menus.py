@@ -187,7 +187,7 @@ def test_one_meaning_in_every_menu(run_check: Run) -> None:
     assert run_check(claim, {"core.products": planted}) == [
         {"entity_id": 13, "place": "product 5", "detail": "named otherwise in menu 10"}
     ]
-    own = [{"menus_product_ids": "per_menu"}]
+    own = [{"menus_product_id_scope": "per_menu"}]
     assert run_check(claim, {"core.products": planted, "raw.settings": own}) == []
 
 

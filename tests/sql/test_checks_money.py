@@ -19,7 +19,7 @@ MOST = "99999999999999.9999"
 ORDERS = [PLACE | {"order_id": 1, "subtotal_price": MOST}, NOWHERE | {"order_id": 2}]
 LINES = [
     PLACE | {"order_id": 1, "line_no": 1, "product_id": 5, "quantity": 2, "line_amount": MOST},
-    NOWHERE | {"order_id": 2, "line_no": 1, "amount_lacks": "no_rule"},
+    NOWHERE | {"order_id": 2, "line_no": 1, "missing_amount_reason": "no_rule"},
 ]
 
 
@@ -48,7 +48,7 @@ def test_no_amount_without_a_rule(run_check: Run) -> None:
     claim = "mart.order_lines__have_amounts_by_a_rule_alone"
     rules = [{"order_id": 1, "subtotal_rule": "a/rule"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_lines": LINES, "audit.order_rules": rules}) == []
-    for change in ({"line_amount": "1", "amount_lacks": None}, {"amount_lacks": None}):
+    for change in ({"line_amount": "1", "missing_amount_reason": None}, {"missing_amount_reason": None}):
         planted = [LINES[0], LINES[1] | change]
         (found,) = run_check(claim, {"mart.order_lines": planted, "audit.order_rules": rules})
         assert (found["entity_id"], found["place"]) == (2, "line 1")
@@ -59,32 +59,32 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
     """A hundredth of a cent, or a line without an amount, too many in a product is found."""
     claim = "mart.product_mix__ties_to_lines"
     mix = [
-        PLACE | {"product_id": 5, "line_amount": MOST, "lines_not_valued": 0},
-        NOWHERE | {"product_id": None, "lines_not_valued": 1},
+        PLACE | {"product_id": 5, "line_amount": MOST, "unvalued_line_count": 0},
+        NOWHERE | {"product_id": None, "unvalued_line_count": 1},
     ]
     mix = [{name: value for name, value in row.items() if name != "currency"} for row in mix]
     assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": mix}) == []
     planted = [mix[0] | {"line_amount": "99999999999999.9998"}, mix[1]]
     (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
     assert (found["place"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
-    planted = [mix[0], mix[1] | {"lines_not_valued": 0}]
+    planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
     assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["place"] == "no day, unmapped"
 
 
 @pytest.mark.duckdb2
 def test_lines_and_the_rest_are_the_subtotal(run_check: Run) -> None:
     """A day whose lines and rest miss its subtotal by a hundredth of a cent is found; so is a lost product."""
-    claim = "mart.reconciliation_daily__lines_and_the_rest_are_the_subtotal"
+    claim = "mart.daily_reconciliations__lines_and_the_rest_are_the_subtotal"
     days = [PLACE | {"unallocated_amount": "0"}, NOWHERE | {"unallocated_amount": "0"}]
     sales = [PLACE | {"subtotal_price": MOST}, NOWHERE | {"subtotal_price": None}]
     mix = [PLACE | {"product_id": 5, "line_amount": MOST}, NOWHERE | {"product_id": 5, "line_amount": None}]
     given: Given = {"mart.daily_store_sales": sales, "mart.product_mix": mix}
-    assert run_check(claim, given | {"mart.reconciliation_daily": days}) == []
+    assert run_check(claim, given | {"mart.daily_reconciliations": days}) == []
     planted = [days[0], days[1] | {"unallocated_amount": "0.0001"}]
-    assert run_check(claim, given | {"mart.reconciliation_daily": planted}) == [
+    assert run_check(claim, given | {"mart.daily_reconciliations": planted}) == [
         {"entity_id": None, "place": "no day, unmapped", "residual": Decimal("0.0001")}
     ]
-    lost = given | {"mart.product_mix": mix[1:], "mart.reconciliation_daily": days}
+    lost = given | {"mart.product_mix": mix[1:], "mart.daily_reconciliations": days}
     assert run_check(claim, lost)[0]["residual"] == -Decimal(MOST)
 
 
@@ -92,7 +92,7 @@ RECONCILED: list[dict[str, Any]] = [
     PLACE
     | {
         "order_id": 1,
-        "verdict": "both_off",
+        "verdict": "both_break",
         "subtotal_price": MOST,
         "delivery_price": "1",
         "tip": "2",
@@ -106,48 +106,48 @@ RECONCILED: list[dict[str, Any]] = [
         "formula_total": "10",
         "total_residual": "-11",
     },
-    NOWHERE | {"order_id": 2, "verdict": "cannot_tell", "unallocated_amount": "0"},
+    NOWHERE | {"order_id": 2, "verdict": "indeterminate", "unallocated_amount": "0"},
 ]
 COUNTS = (
     "orders",
     "balanced_count",
-    "total_off_count",
-    "lines_off_count",
-    "both_off_count",
-    "cannot_tell_count",
+    "total_break_count",
+    "subtotal_break_count",
+    "both_break_count",
+    "indeterminate_count",
     "breaks",
 )
 AMOUNTS = tuple(name for name in RECONCILED[0] if name not in {*PLACE, "order_id", "verdict"})
 DAYS: list[dict[str, Any]] = [
     PLACE
     | dict.fromkeys(COUNTS, 0)
-    | {"orders": 1, "both_off_count": 1, "breaks": 1}
+    | {"orders": 1, "both_break_count": 1, "breaks": 1}
     | {name: RECONCILED[0][name] for name in AMOUNTS}
-    | {"subtotal_residual_size": "9", "total_residual_size": "11"},
-    NOWHERE | dict.fromkeys(COUNTS, 0) | {"orders": 1, "cannot_tell_count": 1, "unallocated_amount": "0"},
+    | {"subtotal_abs_residual": "9", "total_abs_residual": "11"},
+    NOWHERE | dict.fromkeys(COUNTS, 0) | {"orders": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
 ]
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("column", [*COUNTS, *AMOUNTS, "subtotal_residual_size", "total_residual_size"])
+@pytest.mark.parametrize("column", [*COUNTS, *AMOUNTS, "subtotal_abs_residual", "total_abs_residual"])
 def test_days_are_the_sum_of_their_orders(run_check: Run, column: str) -> None:
     """A day off by an order of any verdict, or by a hundredth of a cent in any sum, is found."""
-    claim = "mart.reconciliation_daily__ties_to_orders"
+    claim = "mart.daily_reconciliations__ties_to_orders"
     given: Given = {"mart.order_reconciliation": RECONCILED}
-    assert run_check(claim, given | {"mart.reconciliation_daily": DAYS}) == []
+    assert run_check(claim, given | {"mart.daily_reconciliations": DAYS}) == []
     more = 1 if column in COUNTS else Decimal("0.0001")
     bent = DAYS[0] | {column: str(Decimal(DAYS[0][column]) + more)}
-    found = run_check(claim, given | {"mart.reconciliation_daily": [bent, DAYS[1]]})
+    found = run_check(claim, given | {"mart.daily_reconciliations": [bent, DAYS[1]]})
     assert [row["place"] for row in found] == ["2026-01-10, counted"]
 
 
 def test_a_day_that_is_lost_or_doubled(run_check: Run) -> None:
     """A day without a row, or with two of different currencies, is found."""
-    claim = "mart.reconciliation_daily__ties_to_orders"
+    claim = "mart.daily_reconciliations__ties_to_orders"
     given: Given = {"mart.order_reconciliation": RECONCILED}
-    assert [row["entity_id"] for row in run_check(claim, given | {"mart.reconciliation_daily": DAYS[1:]})] == [1]
+    assert [row["entity_id"] for row in run_check(claim, given | {"mart.daily_reconciliations": DAYS[1:]})] == [1]
     mixed = [*RECONCILED, RECONCILED[0] | {"order_id": 3, "currency": "BRL"}]
-    found = run_check(claim, {"mart.order_reconciliation": mixed, "mart.reconciliation_daily": DAYS})
+    found = run_check(claim, {"mart.order_reconciliation": mixed, "mart.daily_reconciliations": DAYS})
     assert [row["entity_id"] for row in found] == [1]
 
 
@@ -156,7 +156,7 @@ def test_lines_make_the_subtotal(run_check: Run) -> None:
     claim = "mart.order_reconciliation__lines_make_the_subtotal"
     clean = [{"order_id": 1, "subtotal_residual": "0"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
-    planted = {"order_id": 3, "subtotal_residual": "-0.0001", "subtotal_cause": "rounding"}
+    planted = {"order_id": 3, "subtotal_residual": "-0.0001", "subtotal_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
         {"entity_id": 3, "place": "subtotal_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]

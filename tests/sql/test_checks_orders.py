@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Given = dict[str, list[dict[str, Any]]]
     Run = Callable[[str, Given], list[dict[str, Any]]]
 
-PER_MENU = [{"menus_product_ids": "per_menu"}]
+PER_MENU = [{"menus_product_id_scope": "per_menu"}]
 # Store 1 has menu 10, store 2 has menu 11, store 3 names one that was never observed.
 MENUS: Given = {
     "core.menus": [{"menu_id": 10}, {"menu_id": 11}],
@@ -99,7 +99,7 @@ def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
         for no, each in enumerate((5, 6, None, 8), start=1)
     ]
     given = MENUS | {
-        "raw.settings": [{"menus_product_ids": mode}],
+        "raw.settings": [{"menus_product_id_scope": mode}],
         "core.orders": [{"order_id": 7, "store_id": 1}],
         "core.modifiers": modifiers,
         "core.order_line_modifiers": sold_modifiers,
@@ -145,7 +145,7 @@ def test_the_formula(run_check: Run) -> None:
     claim = "mart.order_reconciliation__keeps_the_formula"
     clean = [{"order_id": 1, "total_residual": "0"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
-    planted = {"order_id": 3, "total_residual": "-0.0001", "total_cause": "rounding"}
+    planted = {"order_id": 3, "total_residual": "-0.0001", "total_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
         {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]

@@ -18,7 +18,7 @@ DAY = dt.date(2026, 10, 31)
 
 def total(store_id: int, orders: int | None, amount: str | None, classes: str = "counted") -> dict[str, Any]:
     """Return a row of raw.control_totals."""
-    key = {"business_date": DAY, "store_id": store_id, "money_part": "total_price", "sale_classes": classes}
+    key = {"business_date": DAY, "store_id": store_id, "amount_field": "total_price", "sale_classes": classes}
     act = {"entry_no": 1, "imported_at": "2026-11-02T08:00:00Z"}
     return key | act | {"orders": orders, "amount": amount}
 
@@ -50,7 +50,7 @@ def test_equal_and_different(run_table: Run) -> None:
             "core.stores": [{"store_id": 3}],
         },
     )
-    assert [(r["store_id"], r["comparison"], r["orders_difference"], r["amount_difference"]) for r in rows] == [
+    assert [(r["store_id"], r["comparison"], r["order_count_variance"], r["amount_variance"]) for r in rows] == [
         (1, "equal", 0, 0),
         (1, "equal", None, 0),
         (2, "different", 0, Decimal("0.01")),
@@ -67,9 +67,9 @@ def test_what_cannot_be_compared(run_table: Run) -> None:
             "mart.orders": [order(1, 2, "1"), order(2, 2, "9", "unmapped"), order(3, 3, None), order(4, 4, None)],
         },
     )
-    assert [(row["store_id"], row["comparison"], row["why_unknown"]) for row in rows] == [
+    assert [(row["store_id"], row["comparison"], row["unknown_reason"]) for row in rows] == [
         (1, "unknown", "store_unknown"),
-        (2, "unknown", "orders_unmapped"),
+        (2, "unknown", "unmapped_order_count"),
         (3, "unknown", "part_not_stated"),
         (4, "equal", None),
     ]
@@ -77,7 +77,13 @@ def test_what_cannot_be_compared(run_table: Run) -> None:
 
 def test_the_claim(run_check: Run) -> None:
     """A different day is found with its residual; an equal one and one that cannot be compared are not."""
-    row = {"business_date": DAY, "store_id": 7, "money_part": "tip", "orders_difference": -1, "amount_difference": "-2"}
+    row = {
+        "business_date": DAY,
+        "store_id": 7,
+        "amount_field": "tip",
+        "order_count_variance": -1,
+        "amount_variance": "-2",
+    }
     given = [row | {"comparison": each} for each in ("equal", "unknown")]
     assert run_check("audit.control_totals__agree", {"audit.control_totals": given}) == []
     (found,) = run_check("audit.control_totals__agree", {"audit.control_totals": [row | {"comparison": "different"}]})

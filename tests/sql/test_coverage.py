@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 DAY = dt.date(2026, 10, 31)
-COUNTS = ("ids", "hinted", "known", "fetched", "unchanged", "missing", "failed", "quarantined", "never_asked", "stale")
+COUNTS = (
+    "ids",
+    "hinted",
+    "known",
+    "fetched",
+    "unchanged",
+    "missing",
+    "failed",
+    "quarantined",
+    "unrequested_count",
+    "stale",
+)
 
 
 def state(id_: int, verdict: str, hour: int | None = 3, *, held: bool = False) -> dict[str, Any]:
@@ -35,8 +46,8 @@ def order(order_id: int) -> dict[str, Any]:
 
 
 def checks(store_id: int | None, **counts: int) -> dict[str, Any]:
-    """Return a row of audit.daily_checks of that day."""
-    zero = dict.fromkeys(("known", "fetched", "unchanged", "from_archive", "missing", "failed", "quarantined"), 0)
+    """Return a row of audit.daily_fetch_outcomes of that day."""
+    zero = dict.fromkeys(("known", "fetched", "unchanged", "archive_count", "missing", "failed", "quarantined"), 0)
     return {"store_id": store_id, "business_date": DAY, **zero, **counts}
 
 
@@ -46,7 +57,7 @@ def test_each_id_stands_once(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_checks": [checks(7, known=4, fetched=2, unchanged=1, from_archive=1, missing=1)],
+            "audit.daily_fetch_outcomes": [checks(7, known=4, fetched=2, unchanged=1, archive_count=1, missing=1)],
             "raw.states": [
                 state(1, "accepted", held=True),
                 state(2, "unchanged", held=True),
@@ -62,22 +73,28 @@ def test_each_id_stands_once(run_table: Run) -> None:
         (7, 4, 2, 4, 2, 1, 1, 0, 0, 0, 1),
         (None, 3, 2, 0, 0, 0, 0, 1, 1, 1, 2),
     ]
-    assert [row["from_archive"] for row in rows] == [1, 0]
+    assert [row["archive_count"] for row in rows] == [1, 0]
     assert {(row["completeness_basis"], row["completeness"]) for row in rows} == {("unknown", None)}
 
 
 def test_a_control_total_is_a_denominator(run_table: Run) -> None:
     """The total that counts most classes measures completeness; a day of which nothing is held is a row too."""
-    total = {"business_date": DAY, "money_part": "tip", "comparison": "different"}
+    total = {"business_date": DAY, "amount_field": "tip", "comparison": "different"}
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_checks": [checks(7, known=2, fetched=2)],
+            "audit.daily_fetch_outcomes": [checks(7, known=2, fetched=2)],
             "audit.control_totals": [
-                {**total, "store_id": 7, "sale_classes": "counted", "orders_stated": 1, "orders_held": 1},
-                {**total, "store_id": 7, "sale_classes": "counted+gone", "orders_stated": 4, "orders_held": 2},
-                {**total, "store_id": 8, "sale_classes": "counted", "orders_stated": 3, "orders_held": 0},
-                {**total, "store_id": 9, "sale_classes": "counted", "orders_stated": 3, "comparison": "unknown"},
+                {**total, "store_id": 7, "sale_classes": "counted", "control_order_count": 1, "actual_order_count": 1},
+                {
+                    **total,
+                    "store_id": 7,
+                    "sale_classes": "counted+gone",
+                    "control_order_count": 4,
+                    "actual_order_count": 2,
+                },
+                {**total, "store_id": 8, "sale_classes": "counted", "control_order_count": 3, "actual_order_count": 0},
+                {**total, "store_id": 9, "sale_classes": "counted", "control_order_count": 3, "comparison": "unknown"},
             ],
         },
     )

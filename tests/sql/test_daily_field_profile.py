@@ -32,7 +32,7 @@ def test_counted_by_day(run_table: Run) -> None:
         {"order_id": 3, "business_date": None},
         {"order_id": 4, "business_date": "2026-11-20"},
     ]
-    rows = run_table("audit.daily_field_profile", {"audit.order_notes": notes, "mart.orders": days})
+    rows = run_table("audit.daily_field_profile", {"audit.order_field_issues": notes, "mart.orders": days})
     day = dt.date(2026, 11, 20)
     assert [(row["business_date"], row["note"], row["documents"], row["example_id"]) for row in rows] == [
         (day, "/a:string", 1, 1),

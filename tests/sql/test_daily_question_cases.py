@@ -24,7 +24,7 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
         "sale_class": "counted",
         "currency": "EUR",
         "timezone_source": "store",
-        "is_gone": False,
+        "is_deleted": False,
         "total_price": "5",
     }
     rows = run_table(

@@ -21,7 +21,7 @@ def _order(order_id: int, day: str | None, total: str | None, hour: int, **other
         "status": "done",
         "currency": "EUR",
         "sale_class": "counted",
-        "is_gone": False,
+        "is_deleted": False,
         "subtotal_price": "0.1",
         "total_price": total,
         "created_at": "2026-10-01T00:00:00Z",
@@ -39,13 +39,21 @@ def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
             "mart.orders": [
                 _order(1, "2026-10-01", "0.2", 200),
                 _order(2, "2026-10-01", "0", 5),
-                _order(3, "2026-10-01", None, 5, is_gone=True, sale_class="gone"),
+                _order(3, "2026-10-01", None, 5, is_deleted=True, sale_class="gone"),
                 _order(4, "2026-10-01", "9", 5, last_checked_at=None),
-                _order(5, None, "1", 1, is_gone=True, sale_class="gone"),
+                _order(5, None, "1", 1, is_deleted=True, sale_class="gone"),
             ]
         },
     )
-    shown = ("business_date", "sale_class", "orders", "gone_count", "zero_count", "unstated_count", "week_old_count")
+    shown = (
+        "business_date",
+        "sale_class",
+        "orders",
+        "deleted_count",
+        "zero_total_count",
+        "missing_total_count",
+        "week_old_count",
+    )
     assert [tuple(row[each] for each in shown) for row in rows] == [
         (dt.date(2026, 10, 1), "counted", 4, 1, 1, 1, 1),
         (None, None, 1, 1, 0, 0, 0),

@@ -85,7 +85,7 @@ def test_what_is_lacking_is_counted(run_table: Run) -> None:
     whole = dict.fromkeys(PARTS, "1")
     orders = [order(1, **whole), order(2, **whole | {"tip": None}, units=None), order(3, units=None)]
     (row,) = run_table("mart.daily_store_sales", {"mart.orders": orders})
-    assert (row["orders"], row["orders_lacking_a_part"], row["tip"], row["discount"]) == (3, 2, Decimal(1), Decimal(2))
+    assert (row["orders"], row["incomplete_order_count"], row["tip"], row["discount"]) == (3, 2, Decimal(1), Decimal(2))
     assert (row["lines"], row["units"]) == (3, 2)
 
 

@@ -30,7 +30,7 @@ def version(version_no: int, *deliveries: tuple[int, str], order_id: int = 7) ->
 def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return place, run, id, status and the status before."""
     return [
-        (row["delivery_no"], row["observation_no"], row["delivery_id"], row["status"], row["status_before"])
+        (row["delivery_no"], row["observation_no"], row["delivery_id"], row["status"], row["previous_status"])
         for row in rows
     ]
 
@@ -50,14 +50,14 @@ def test_each_place_has_its_runs(run_table: Run) -> None:
         (2, 1, 4, "sent", None),
         (2, 2, 4, "done", "sent"),
     ]
-    assert [row["before_last_seen_at"] and row["before_last_seen_at"].hour for row in rows] == [None, 2, None, 1]
+    assert [row["previous_last_seen_at"] and row["previous_last_seen_at"].hour for row in rows] == [None, 2, None, 1]
 
 
 def test_another_id_has_no_past(run_table: Run) -> None:
     """Where a place holds another id, a record without a past begins."""
     rows = run_table(TABLE, {"core.order_versions": [version(1, (3, "sent")), version(2, (5, "done"))]})
     assert told(rows) == [(1, 1, 3, "sent", None), (1, 2, 5, "done", None)]
-    assert rows[1]["before_last_seen_at"] is None
+    assert rows[1]["previous_last_seen_at"] is None
 
 
 def test_a_record_that_was_away_begins_anew(run_table: Run) -> None:

@@ -57,9 +57,9 @@ def test_each_try_is_a_row(run_table: Run) -> None:
         {"http_status": None, "reason": "reset", "ms": 3, "bytes": 0},
     ]
     rows = run_table("audit.fetches", {"raw.observations": [observed(0, "accepted", tries=3, earlier_tries=earlier)]})
-    names = ("try_no", "outcome", "reason", "http_status", "ms", "bytes", "tries", "is_last")
+    names = ("attempt_no", "outcome", "reason", "http_status", "ms", "bytes", "tries", "is_final_attempt")
     assert sorted(tuple(row[name] for name in names) for row in rows) == [
-        (1, "tried_again", "server_error", 503, 7, 0, 3, False),
-        (2, "tried_again", "reset", None, 3, 0, 3, False),
+        (1, "retried", "server_error", 503, 7, 0, 3, False),
+        (2, "retried", "reset", None, 3, 0, 3, False),
         (3, "accepted", None, 200, 12, 900, 3, True),
     ]

@@ -38,7 +38,7 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
                 {"path": "/menu/id", "type": "integer", "places": 2, "present": 2},
                 {"path": "/menu/name", "type": "string", "places": 2, "present": 0},
             ],
-            "audit.menu_notes": [
+            "audit.menu_field_issues": [
                 {"menu_id": 10, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
                 {"menu_id": 11, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:string"]},
             ],
@@ -54,14 +54,14 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
         ("orders", "/tip"),
     ]
     tips = by_path["orders", "/tip"]
-    assert (tips["documents"], tips["places"], tips["present"], tips["documents_null"]) == (10, 20, 15, 5)
+    assert (tips["documents"], tips["places"], tips["present"], tips["null_document_count"]) == (10, 20, 15, 5)
     assert (tips["least"], tips["greatest"], tips["decimals"]) == (Decimal(-1), Decimal("2.5"), 2)
     assert (tips["types"], tips["example_id"], tips["null_example_id"]) == (["null", "number"], 5, 4)
     assert tips["first_seen_at"] == tips["null_first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
     unknown = by_path["menus", "/a:b"]
     assert (unknown["is_documented"], unknown["present"], unknown["types"]) == (False, 2, ["null", "number", "string"])
     assert by_path["menus", "/menu/name"]["types"] == ["null"]
-    assert by_path["orders", "/items"]["documents_absent"] == 1
+    assert by_path["orders", "/items"]["absent_document_count"] == 1
     assert by_path["orders", "/items"]["present"] is None
 
 
@@ -74,10 +74,10 @@ def test_stores_show_what_settings_point_to(run_table: Run) -> None:
                 {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},
                 {"store_id": 2, "name": "", "timezone": "Europe/Berlin", "currency": "EUR"},
             ],
-            "audit.store_notes": [{"store_id": 3, "absences": ["timezone=absent"], "unknown_fields": []}],
+            "audit.store_field_issues": [{"store_id": 3, "absences": ["timezone=absent"], "unknown_fields": []}],
         },
     )
-    assert [(r["path"], r["present"], r["empty"], r["longest"], r["documents_absent"]) for r in rows] == [
+    assert [(r["path"], r["present"], r["empty"], r["longest"], r["absent_document_count"]) for r in rows] == [
         ("/currency", 2, 0, 3, 0),
         ("/id", 2, None, None, 0),
         ("/name", 2, 1, 5, 0),

@@ -34,7 +34,7 @@ def test_verdicts_are_counted(run_table: Run) -> None:
     assert [
         (r["bodies"], r["accepted"], r["unchanged"], r["quarantined"], r["missing"], r["failed"]) for r in rows
     ] == [(6, 2, 1, 1, 1, 1)]
-    assert (rows[0]["places"], rows[0]["places_judged"]) == (6, 6)
+    assert (rows[0]["places"], rows[0]["validated_count"]) == (6, 6)
     assert rows[0]["last_observed_at"] == dt.datetime(2026, 11, 20, 10, 0, 5, tzinfo=dt.UTC)
 
 
@@ -42,11 +42,11 @@ def test_an_archive_without_times_or_ids(run_table: Run) -> None:
     """A load of bodies without an id, of unknown time, is a row too."""
     unknown = {"source": "archive", "observed_at": None, "id": None}
     rows = run_table("audit.loads", {"raw.observations": [verdict("L1", 0, "quarantined", **unknown)]})
-    assert [(row["source"], row["without_id"], row["first_observed_at"]) for row in rows] == [("archive", 1, None)]
+    assert [(row["source"], row["no_id_count"], row["first_observed_at"]) for row in rows] == [("archive", 1, None)]
 
 
 def test_a_hole_shows(run_table: Run) -> None:
     """A body without a verdict, or with two, leaves its mark in the places."""
     given = [verdict("L1", 0, "accepted"), verdict("L1", 2, "accepted"), verdict("L2", 0, "accepted")]
     rows = run_table("audit.loads", {"raw.observations": [*given, verdict("L2", 0, "unchanged")]})
-    assert [(row["bodies"], row["places"], row["places_judged"]) for row in rows] == [(2, 3, 2), (2, 1, 1)]
+    assert [(row["bodies"], row["places"], row["validated_count"]) for row in rows] == [(2, 3, 2), (2, 1, 1)]

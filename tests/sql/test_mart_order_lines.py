@@ -88,12 +88,12 @@ def test_no_amount_without_a_rule(
 ) -> None:
     """Without a rule, a price or a known action there is no amount, and why is said; the quantity stays."""
     row = lines(run_table, rule, is_open=is_open, **sums)
-    assert (row["line_amount"], row["amount_lacks"], row["quantity"]) == (None, lacks, 2)
+    assert (row["line_amount"], row["missing_amount_reason"], row["quantity"]) == (None, lacks, 2)
 
 
 def test_an_open_action_leaves_other_lines_alone(run_table: Run) -> None:
     """Where only the effect of other actions is open, lines whose modifiers are all added have their amount."""
-    assert lines(run_table, UNIT, is_open=True, has_other=False)["amount_lacks"] is None
+    assert lines(run_table, UNIT, is_open=True, has_other=False)["missing_amount_reason"] is None
 
 
 def test_fourteen_digits_and_four_decimals(run_table: Run) -> None:

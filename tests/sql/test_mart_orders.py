@@ -26,7 +26,7 @@ BERLIN = {"store_id": 1, "name": "Nord", "timezone": "Europe/Berlin", "currency"
 
 def order(order_id: int, created_at: str | None = None, **more: Any) -> dict[str, Any]:
     """Return a row of core.orders, of store 1 unless told."""
-    return {"order_id": order_id, "store_id": 1, "created_at": created_at, "is_gone": False, "_load_id": "L"} | more
+    return {"order_id": order_id, "store_id": 1, "created_at": created_at, "is_deleted": False, "_load_id": "L"} | more
 
 
 def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
@@ -203,7 +203,7 @@ def test_sale_class(run_table: Run) -> None:
     ]
     rows = placed(
         run_table,
-        [order(n, status=status, is_gone=is_gone) for n, (status, is_gone) in enumerate(statuses)],
+        [order(n, status=status, is_deleted=is_deleted) for n, (status, is_deleted) in enumerate(statuses)],
         sales_counted=["done"],
         sales_excluded=["void"],
     )

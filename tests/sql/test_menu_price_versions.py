@@ -38,7 +38,7 @@ def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
             row["price_no"],
             row["version_no"],
             row["price"],
-            *(row[each] and row[each].hour for each in ("observed_from", "observed_to", "changed_seen_at")),
+            *(row[each] and row[each].hour for each in ("observed_from", "observed_to", "change_seen_at")),
             row["is_current"],
         )
         for row in rows

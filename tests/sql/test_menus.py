@@ -20,9 +20,12 @@ def test_one_row_a_menu(run_table: Run) -> None:
         "core.menus",
         {
             "raw.latest_menus": [
-                {"menu_id": 10, "document": {"menu": {"id": 10, "name": "Lunch"}}, "is_gone": False, **lineage},
-                {"menu_id": 11, "document": {"menu": {"id": 11}}, "is_gone": True, **lineage},
+                {"menu_id": 10, "document": {"menu": {"id": 10, "name": "Lunch"}}, "is_deleted": False, **lineage},
+                {"menu_id": 11, "document": {"menu": {"id": 11}}, "is_deleted": True, **lineage},
             ]
         },
     )
-    assert [(row["menu_id"], row["name"], row["is_gone"]) for row in rows] == [(10, "Lunch", False), (11, None, True)]
+    assert [(row["menu_id"], row["name"], row["is_deleted"]) for row in rows] == [
+        (10, "Lunch", False),
+        (11, None, True),
+    ]

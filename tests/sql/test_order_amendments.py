@@ -55,13 +55,13 @@ def test_each_part_of_the_change(run_table: Run) -> None:
         Decimal(1),
         None,
     )
-    assert (row["total_price_before"], row["total_price"], row["verdict"]) == (
+    assert (row["previous_total_price"], row["total_price"], row["verdict"]) == (
         Decimal(10),
         Decimal("8.5"),
         "total_lowered",
     )
-    assert (row["before_last_seen_at"].hour, row["first_seen_at"].hour, row["hours_after_creation"]) == (3, 4, 3)
-    assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (0, 0, 0)
+    assert (row["previous_last_seen_at"].hour, row["first_seen_at"].hour, row["hours_after_creation"]) == (3, 4, 3)
+    assert (row["added_line_count"], row["removed_line_count"], row["changed_line_count"]) == (0, 0, 0)
 
 
 def test_only_money(run_table: Run) -> None:
@@ -81,8 +81,8 @@ def test_only_money(run_table: Run) -> None:
         },
     )
     assert [(row["version_no"], row["verdict"]) for row in rows] == [
-        (3, "cannot_tell"),
-        (4, "cannot_tell"),
+        (3, "indeterminate"),
+        (4, "indeterminate"),
         (5, "total_raised"),
     ]
 
@@ -112,7 +112,7 @@ def test_lines_by_their_ids(run_table: Run) -> None:
         },
     )
     [row] = rows
-    assert (row["lines_added"], row["lines_removed"], row["lines_changed"]) == (1, 1, 2)
+    assert (row["added_line_count"], row["removed_line_count"], row["changed_line_count"]) == (1, 1, 2)
 
 
 def test_money_that_moved_after_the_seal(run_table: Run) -> None:
@@ -121,7 +121,7 @@ def test_money_that_moved_after_the_seal(run_table: Run) -> None:
 
     def sealed(hour: int, store_id: int | None) -> dict[str, Any]:
         at = f"{day}T{hour:02d}:00:00Z"
-        return {"business_date": day, "store_id": store_id, "is_every_store": store_id is None, "sealed_at": at}
+        return {"business_date": day, "store_id": store_id, "is_every_store": store_id is None, "closed_at": at}
 
     def told(*seals: dict[str, Any]) -> list[bool | None]:
         rows = run_table(
@@ -130,10 +130,10 @@ def test_money_that_moved_after_the_seal(run_table: Run) -> None:
                 "core.order_versions": [version(1, "10"), version(2, "9"), version(3, "8")],
                 "core.order_changes": changed((2, "total_price"), (3, "total_price")),
                 "mart.orders": [ORDER | {"business_date": day}],
-                "raw.day_seals": list(seals),
+                "raw.day_closes": list(seals),
             },
         )
-        return [row["was_sealed"] for row in rows]
+        return [row["was_closed"] for row in rows]
 
     assert told() == [False, False]
     assert told(sealed(5, None)) == [False, True]

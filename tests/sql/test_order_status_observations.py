@@ -30,7 +30,7 @@ def version(
 
 def hours(row: dict[str, Any]) -> list[int | None]:
     """Return the hours of a row's three times."""
-    times = [row["before_last_seen_at"], row["first_seen_at"], row["last_seen_at"]]
+    times = [row["previous_last_seen_at"], row["first_seen_at"], row["last_seen_at"]]
     return [None if each is None else each.hour for each in times]
 
 
@@ -39,7 +39,7 @@ def test_the_gap_of_a_change(run_table: Run) -> None:
     """Versions of one status are one run, and a change lies between the last sight before and the first after."""
     given = [version(1, "new", 1, 2), version(2, "new", 3, 4), version(3, "done", 8, 9), version(4, "new", 10, 10)]
     rows = run_table(TABLE, {"core.order_versions": given})
-    assert [(row["observation_no"], row["status"], row["status_before"]) for row in rows] == [
+    assert [(row["observation_no"], row["status"], row["previous_status"]) for row in rows] == [
         (1, "new", None),
         (2, "done", "new"),
         (3, "new", "done"),
@@ -59,7 +59,7 @@ def test_one_version_is_one_row(run_table: Run) -> None:
 def test_an_unknown_time_bounds_nothing(run_table: Run) -> None:
     """A change after an archive of unknown time has no lower bound; a status that became null is a run too."""
     rows = run_table(TABLE, {"core.order_versions": [version(1, "new", None, None), version(2, None, 5, 6)]})
-    assert [(row["status"], row["status_before"], hours(row)) for row in rows] == [
+    assert [(row["status"], row["previous_status"], hours(row)) for row in rows] == [
         ("new", None, [None, None, None]),
         (None, "new", [None, 5, 6]),
     ]

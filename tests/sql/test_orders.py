@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LINEAGE: dict[str, Any] = {
     "customer_key": "k1",
-    "is_gone": False,
+    "is_deleted": False,
     "_fetched_at": "2026-11-20T10:00:00Z",
     "_load_id": "L1",
     "_payload_sha256": "aa",

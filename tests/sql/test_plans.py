@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
-PLAN = {"planned_at": "2026-11-20T03:15:00Z", "due": 5, "left_out": 0, "population": 900, "gap_asked": 0}
+PLAN = {"planned_at": "2026-11-20T03:15:00Z", "due": 5, "left_out": 0, "population": 900, "gap_requested_count": 0}
 
 
 def test_shares_only_where_something_was_checked(run_table: Run) -> None:

@@ -52,7 +52,7 @@ def found(run_table: Run, orders: list[dict[str, Any]], *parts: Given, minutes: 
         for name, rows in part.items():
             given[name] = given.get(name, []) + rows
     rows = run_table("audit.possible_duplicate_orders", given)
-    return [(row["order_id"], row["repeats_order_id"], row["seconds_later"]) for row in rows]
+    return [(row["order_id"], row["original_order_id"], row["seconds_later"]) for row in rows]
 
 
 @pytest.mark.duckdb2
@@ -88,7 +88,7 @@ def test_they_are_warned_of(run_check: Run) -> None:
     """Each suspect is listed with its money and the order that it is like."""
     claim = "audit.possible_duplicate_orders__are_none"
     assert run_check(claim, {}) == []
-    planted = {"order_id": 2, "repeats_order_id": 1, "seconds_later": 60, "total_price": "7.5"}
+    planted = {"order_id": 2, "original_order_id": 1, "seconds_later": 60, "total_price": "7.5"}
     assert run_check(claim, {"audit.possible_duplicate_orders": [planted]}) == [
         {
             "entity_id": 2,

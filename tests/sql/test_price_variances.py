@@ -1,4 +1,4 @@
-"""mart.price_variances and its steps, and mart.price_matches_daily: prices sold beside the menus of then."""
+"""mart.price_variances and its steps, and mart.daily_price_matches: prices sold beside the menus of then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seen(price: str | None, since: int | None, until: int | None = None, **other
         "product_id": 5,
         "price": price,
         "observed_from": since and at(since),
-        "changed_seen_at": until and at(until),
+        "change_seen_at": until and at(until),
         "is_current": until is None,
         **others,
     }
@@ -150,7 +150,7 @@ OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3)}
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
 @pytest.mark.parametrize(
     ("price", "match"),
-    [("3", "price"), ("3.5", "delivery_price"), ("3.0001", "neither"), (None, "cannot_tell")],
+    [("3", "price"), ("3.5", "delivery_price"), ("3.0001", "neither"), (None, "indeterminate")],
 )
 def test_which_price_matches(run_table: Run, price: str | None, match: str, menus: tuple[int, ...]) -> None:
     """The price sold is that of the menu, that for delivery, or neither, and then by how much is shown."""
@@ -158,8 +158,8 @@ def test_which_price_matches(run_table: Run, price: str | None, match: str, menu
     assert (row["menu_match"], row["price_match"], row["places"]) == ("unique", match, 1)
     assert (row["menu_price"], row["menu_delivery_price"]) == (3, Decimal("3.5"))
     if price:
-        assert row["price_drift"] == Decimal(price) - 3
-        assert row["delivery_price_drift"] == Decimal(price) - Decimal("3.5")
+        assert row["price_variance"] == Decimal(price) - 3
+        assert row["delivery_price_variance"] == Decimal(price) - Decimal("3.5")
 
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
@@ -189,7 +189,7 @@ def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
         (3, None, "price"),
         (3, None, "price"),
         (1, 9, "neither"),
-        (0, None, "cannot_tell"),
+        (0, None, "indeterminate"),
     ]
 
 
@@ -197,7 +197,7 @@ def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
 def test_a_menu_not_seen_yet_is_unknown(run_table: Run, menus: tuple[int, ...]) -> None:
     """Before any menu of the store was observed nothing is compared, and that is said."""
     row = variances(run_table, "3", OFFER | {"offered_from": None}, day=2, menus=menus)
-    assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "cannot_tell", None)
+    assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "indeterminate", None)
 
 
 @pytest.mark.parametrize("until", [None, 7])
@@ -212,9 +212,9 @@ def test_what_may_stand_on_a_menu_not_seen_yet_is_unknown(run_table: Run, until:
         return row["menu_match"], row["price_match"]
 
     assert match() == ("unique", "price")
-    assert match(product_id=6) == ("menu_unknown", "cannot_tell")
+    assert match(product_id=6) == ("menu_unknown", "indeterminate")
     assert match(product_id=6, day=7)[0] == ("none" if until else "menu_unknown")
-    assert match(product_id=None) == ("none", "cannot_tell")
+    assert match(product_id=None) == ("none", "indeterminate")
 
 
 def test_several_places_and_none(run_table: Run) -> None:
@@ -223,9 +223,9 @@ def test_several_places_and_none(run_table: Run) -> None:
     assert (row["menu_match"], row["places"], row["price_match"]) == ("ambiguous", 2, "price")
     assert (row["menu_price"], row["menu_delivery_price"]) == (None, Decimal("3.5"))
     row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "places": 2})
-    assert (row["menu_match"], row["price_match"], row["price_drift"]) == ("ambiguous", "price", None)
+    assert (row["menu_match"], row["price_match"], row["price_variance"]) == ("ambiguous", "price", None)
     row = variances(run_table, "3", OFFER, product_id=6)
-    assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "cannot_tell", 0)
+    assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "indeterminate", 0)
 
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
@@ -251,7 +251,7 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
     )
     assert [(row["modifier_no"], row["menu_match"], row["price_match"]) for row in rows] == [
         (1, "unique", "price"),
-        (2, "none", "cannot_tell"),
+        (2, "none", "indeterminate"),
         (None, "unique", "price"),
     ]
 
@@ -260,17 +260,19 @@ def test_matches_are_counted_by_day(run_table: Run) -> None:
     """Lines and modifiers that match uniquely, ambiguously or not at all are counted, with their money."""
     row = {"order_id": 1, "store_id": 9, "sale_class": "counted", "price_match": "price"}
     rows = run_table(
-        "mart.price_matches_daily",
+        "mart.daily_price_matches",
         {
             "mart.price_variances": [
-                row | {"line_no": 1, "menu_match": "unique", "price": MOST, "price_drift": "0"},
-                row | {"line_no": 2, "menu_match": "unique", "price": "0.0001", "price_drift": "1"},
+                row | {"line_no": 1, "menu_match": "unique", "price": MOST, "price_variance": "0"},
+                row | {"line_no": 2, "menu_match": "unique", "price": "0.0001", "price_variance": "1"},
                 row | {"line_no": 3, "menu_match": "ambiguous"},
                 row | {"line_no": 3, "modifier_no": 1, "menu_match": "none"},
             ]
         },
     )
-    assert [(each["kind"], each["menu_match"], each["times"], each["price"], each["price_drift"]) for each in rows] == [
+    assert [
+        (each["kind"], each["menu_match"], each["times"], each["price"], each["price_variance"]) for each in rows
+    ] == [
         ("line", "ambiguous", 1, None, None),
         ("line", "unique", 2, Decimal(10) ** 14, 1),
         ("modifier", "none", 1, None, None),
@@ -285,8 +287,8 @@ SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "un
     [
         {"times": 3},
         {"price": "4.0001"},
-        {"price_drift": "-0.0001"},
-        {"delivery_price_drift": None},
+        {"price_variance": "-0.0001"},
+        {"delivery_price_variance": None},
         {"kind": "modifier"},
         {"currency": "BRL"},
         {"sale_class": "excluded"},
@@ -299,19 +301,19 @@ SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "un
 )
 def test_days_tie_to_their_lines(run_check: Run, fault: dict[str, Any]) -> None:
     """A line too many, a ten-thousandth too much, and a line of another kind, day, store or currency are found."""
-    claim = "mart.price_matches_daily__tie_to_price_variances"
+    claim = "mart.daily_price_matches__tie_to_price_variances"
     lines = [
-        SOLD | {"line_no": 1, "price": "3", "currency": "EUR", "delivery_price_drift": "-1"},
-        SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_drift": "0"},
+        SOLD | {"line_no": 1, "price": "3", "currency": "EUR", "delivery_price_variance": "-1"},
+        SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_variance": "0"},
     ]
     day = {key: SOLD[key] for key in ("store_id", "sale_class", "menu_match", "price_match")} | {
         "kind": "line",
         "times": 2,
         "currency": "EUR",
         "price": "4",
-        "delivery_price_drift": "-1",
+        "delivery_price_variance": "-1",
     }
-    given = {"mart.price_variances": lines, "mart.price_matches_daily": [day]}
+    given = {"mart.price_variances": lines, "mart.daily_price_matches": [day]}
     assert run_check(claim, given) == []
-    assert run_check(claim, given | {"mart.price_matches_daily": [day | fault]}) != []
-    assert run_check(claim, given | {"mart.price_matches_daily": []}) != []
+    assert run_check(claim, given | {"mart.daily_price_matches": [day | fault]}) != []
+    assert run_check(claim, given | {"mart.daily_price_matches": []}) != []

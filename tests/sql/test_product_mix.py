@@ -71,7 +71,7 @@ def test_a_product_that_was_renamed(run_table: Run) -> None:
         line(2, 2, 6, 1, "Cake"),
         line(2, 3, 7, 1, None),
     )
-    assert [(row["name_when_ordered"], row["is_named_differently"]) for row in rows] == [
+    assert [(row["ordered_name"], row["has_multiple_names"]) for row in rows] == [
         ("Tea, hot", True),
         ("Cake", False),
         (None, False),
@@ -90,7 +90,7 @@ def test_a_name_is_of_its_day(run_table: Run) -> None:
         line(6, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None, sale_class="gone"),
     )
     found = {(str(row["business_date"]), row["sale_class"]): row for row in rows}
-    assert {key: (row["name_when_ordered"], row["is_named_differently"]) for key, row in found.items()} == {
+    assert {key: (row["ordered_name"], row["has_multiple_names"]) for key, row in found.items()} == {
         ("2026-01-10", "counted"): ("Tea", False),
         ("2026-01-11", "counted"): ("Chai", False),
         ("2026-01-12", "counted"): (None, False),
@@ -126,7 +126,7 @@ def test_amounts_of_lines(run_table: Run) -> None:
         line(2, 1, 5, 1),
         line(2, 2, 6, 1),
     )
-    assert [(row["line_amount"], row["lines_not_valued"], row["currency"]) for row in rows] == [
+    assert [(row["line_amount"], row["unvalued_line_count"], row["currency"]) for row in rows] == [
         (Decimal(10) ** 14, 1, "EUR"),
         (None, 1, "EUR"),
     ]

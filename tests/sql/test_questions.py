@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def asked(*questions: str) -> list[dict[str, Any]]:
     """Return questions in this order, with what is assumed."""
     return [
-        {"no": no, "question": each, "section": "2", "not_shown": each, "assumed": "[x] y = 1", "ask": f"{each}?"}
+        {"no": no, "question": each, "section": "2", "undocumented": each, "assumed": "[x] y = 1", "ask": f"{each}?"}
         for no, each in enumerate(questions, 1)
     ]
 
@@ -28,7 +28,7 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
     rows = run_table(
         "audit.questions",
         {
-            "raw.assumptions": asked("token_life", "timezone", "sales"),
+            "raw.assumptions": asked("token_lifetime", "timezone", "sales"),
             "audit.daily_question_cases": [
                 case | {"orders": 2, "total_price": "10.5", "example_ids": [7, 9]},
                 case | {"orders": 3, "total_price": "1", "example_ids": [4, 8, 11]},
@@ -37,16 +37,16 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
         },
     )
     by_rank = sorted(rows, key=lambda row: row["rank"])
-    assert [(row["question"], row["how_sure"], row["orders"]) for row in by_rank] == [
+    assert [(row["question"], row["evidence_status"], row["orders"]) for row in by_rank] == [
         ("timezone", "contradicted", 5),
-        ("token_life", "unknown", 0),
+        ("token_lifetime", "unknown", 0),
         ("sales", "supported", 0),
     ]
     assert (by_rank[0]["money"], by_rank[0]["currency"]) == (Decimal("11.5"), "EUR")
     assert by_rank[0]["example_ids"] == [4, 7, 8]
-    assert by_rank[0]["data_show"].startswith("5 orders are of stores without a timezone")
-    assert by_rank[2]["cases_for"] == 90
-    assert by_rank[1]["data_show"] is None
+    assert by_rank[0]["evidence"].startswith("5 orders are of stores without a timezone")
+    assert by_rank[2]["supporting_count"] == 90
+    assert by_rank[1]["evidence"] is None
 
 
 def test_two_currencies_do_not_add_up(run_table: Run) -> None:
@@ -64,7 +64,13 @@ def test_two_currencies_do_not_add_up(run_table: Run) -> None:
 
 def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
     """What other evidence shows stands in a sentence, with counts and examples."""
-    shown = {"kind": "orders", "documents": 10, "documents_null": 0, "documents_absent": 0, "is_documented": True}
+    shown = {
+        "kind": "orders",
+        "documents": 10,
+        "null_document_count": 0,
+        "absent_document_count": 0,
+        "is_documented": True,
+    }
     rows = run_table(
         "audit.questions",
         {
@@ -74,21 +80,28 @@ def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
                 {"kind": "orders", "path": "/status", "value": "new", "documents": 7},
             ],
             "audit.field_profile": [
-                shown | {"path": "/tip", "types": ["number"], "documents_null": 2, "null_example_id": 5},
+                shown | {"path": "/tip", "types": ["number"], "null_document_count": 2, "null_example_id": 5},
                 shown | {"path": "/a", "is_documented": False, "types": ["string"], "present": 4, "example_id": 6},
             ],
         },
     )
     told = {row["question"]: row for row in rows}
-    assert told["values"]["data_show"] == "orders /status: new (7), done (3)"
-    assert told["nulls"]["data_show"] == "orders /tip: null in 2, absent from 0 of 10"
+    assert told["values"]["evidence"] == "orders /status: new (7), done (3)"
+    assert told["nulls"]["evidence"] == "orders /tip: null in 2, absent from 0 of 10"
     assert (told["nulls"]["example_ids"], told["new_fields"]["example_ids"]) == ([5], [6])
-    assert (told["new_fields"]["how_sure"], told["new_fields"]["cases_against"]) == ("contradicted", 4)
+    assert (told["new_fields"]["evidence_status"], told["new_fields"]["contradicting_count"]) == ("contradicted", 4)
 
 
 def test_stores_and_statuses_are_told(run_table: Run) -> None:
     """A store's fields, sealed ones by their names, its menus, and which statuses were seen to follow each other."""
-    field = {"kind": "stores", "places": 3, "present": 2, "documents": 3, "documents_null": 0, "documents_absent": 0}
+    field = {
+        "kind": "stores",
+        "places": 3,
+        "present": 2,
+        "documents": 3,
+        "null_document_count": 0,
+        "absent_document_count": 0,
+    }
     rows = run_table(
         "audit.questions",
         {
@@ -99,18 +112,18 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
             ],
             "core.store_menus": [{"store_id": s, "menu_id": m} for s, m in ((7, 1), (7, 2), (8, 1))],
             "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "documents": 3}],
-            "audit.observed_transitions": [
-                {"status_of": "order", "status_before": "new", "status": "done", "times": 2},
-                {"status_of": "delivery", "status_before": "a", "status": "b", "times": 5},
+            "audit.status_transitions": [
+                {"entity_type": "order", "previous_status": "new", "status": "done", "times": 2},
+                {"entity_type": "delivery", "previous_status": "a", "status": "b", "times": 5},
             ],
         },
     )
     told = {row["question"]: row for row in rows}
-    assert told["store_record"]["data_show"] == "/name: string in 2 of 3 records"
-    assert told["store_personal"]["data_show"] == "Kept sealed: /phone in 2 records"
-    assert told["store_menus"]["data_show"] == "2 stores name 3 menus between them, one store up to 2."
+    assert told["store_record"]["evidence"] == "/name: string in 2 of 3 records"
+    assert told["store_personal"]["evidence"] == "Kept sealed: /phone in 2 records"
+    assert told["store_menus"]["evidence"] == "2 stores name 3 menus between them, one store up to 2."
     assert told["store_menus"]["example_ids"] == [7]
-    assert told["final_statuses"]["data_show"] == (
+    assert told["final_statuses"]["evidence"] == (
         "Orders stand at done (3); seen to follow each other: new to done (2)"
     )
 
@@ -130,6 +143,6 @@ def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
         },
     )
     told = {row["question"]: row for row in rows}
-    assert told["limits"]["data_show"] == "orders retry_after 429: 2 times, from 1 to 30"
-    assert (told["token_header"]["how_sure"], told["token_header"]["cases_for"]) == ("supported", 40)
-    assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["data_show"]
+    assert told["limits"]["evidence"] == "orders retry_after 429: 2 times, from 1 to 30"
+    assert (told["token_header"]["evidence_status"], told["token_header"]["supporting_count"]) == ("supported", 40)
+    assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["evidence"]

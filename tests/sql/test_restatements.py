@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     Run = Callable[[str, Given], list[dict[str, Any]]]
 
 SEALED_AT = "2026-11-02T00:00:00Z"
-EVERY = {"business_date": "2026-10-31", "is_every_store": True, "seal_no": 1, "sealed_at": SEALED_AT}
+EVERY = {"business_date": "2026-10-31", "is_every_store": True, "close_entry_no": 1, "closed_at": SEALED_AT}
 ROW = {
     "restated_no": 2,
     "number": 1,
-    "seal_no": 1,
+    "close_entry_no": 1,
     "order_id": 7,
     "store_id": 5,
     "business_date": "2026-10-31",
     "sale_class": "counted",
     "part": "tip",
     "sealed": "1",
-    "restated_before": "0",
+    "prior_restated_amount": "0",
     "now": "3",
     "difference": "2",
-    "cause": "changed_by_partner",
+    "cause": "source_changed",
     "detected_at": "2026-11-03T00:00:00Z",
-    "now_business_date": "2026-10-31",
-    "now_sale_class": "counted",
+    "current_business_date": "2026-10-31",
+    "current_sale_class": "counted",
 }
 
 
@@ -40,13 +40,13 @@ def test_a_restatement_counts_under_the_seal_in_force(run_table: Run) -> None:
     own = {"business_date": "2026-10-31", "store_id": 5, "is_every_store": False}
     for seals, in_force in (
         ([EVERY], True),
-        ([EVERY, own | {"seal_no": None}], False),
-        ([EVERY, own | {"seal_no": 3, "sealed_at": SEALED_AT}], False),
-        ([own | {"seal_no": 1, "sealed_at": SEALED_AT}], True),
+        ([EVERY, own | {"close_entry_no": None}], False),
+        ([EVERY, own | {"close_entry_no": 3, "closed_at": SEALED_AT}], False),
+        ([own | {"close_entry_no": 1, "closed_at": SEALED_AT}], True),
         ([], False),
     ):
-        (row,) = run_table("mart.restatements", {"raw.restated": [ROW], "raw.day_seals": seals})
-        assert row["is_seal_in_force"] is in_force
+        (row,) = run_table("mart.restatements", {"raw.restated": [ROW], "raw.day_closes": seals})
+        assert row["is_close_active"] is in_force
 
 
 @pytest.mark.duckdb2

@@ -29,7 +29,7 @@ def orders_of(days: int, statuses: Iterable[str | None] = STATUSES, seed: int = 
             "store_id": 1,
             "business_date": first + dt.timedelta(days=day),
             "status": status,
-            "is_gone": False,
+            "is_deleted": False,
             "total_price": Decimal(chance.randrange(100, 3000)) / 100,
         }
         for day in range(days)
@@ -44,7 +44,7 @@ def totals_of(orders: Rows, counted: Iterable[str | None], *, money: bool = True
         {
             "business_date": day,
             "store_id": 1,
-            "money_part": "total_price",
+            "amount_field": "total_price",
             "sale_classes": "counted",
             "orders": len(sold) if number else None,
             "amount": sum((each["total_price"] for each in sold), Decimal(0)) if money else None,
@@ -76,7 +76,7 @@ def test_the_true_set_is_proposed(run_table: Run, truth: list[str], stated: dict
     assert len(rows) == 15
     assert proposed(rows) == [truth]
     assert {row["verdict"] for row in rows if row["statuses"] != truth} == {"refuted"}
-    assert [row["statuses"] for row in rows if row["is_counted"]] == [["delivered"]]
+    assert [row["statuses"] for row in rows if row["is_configured"]] == [["delivered"]]
     assert best(rows)["days_tied"] == best(rows)["days"] == len(given["raw.control_totals"])
 
 
@@ -115,7 +115,9 @@ def test_few_days_propose_nothing(run_table: Run) -> None:
     rows = run_table(TABLE, given)
     assert proposed(rows) == []
     assert best(rows)["reason"].endswith(" store-days can be compared, 20 are asked for")
-    assert proposed(run_table(TABLE, given | {"raw.settings": [{"formula_min_orders": 5}]})) == [["delivered"]]
+    assert proposed(run_table(TABLE, given | {"raw.settings": [{"formula_min_distinguishing_orders": 5}]})) == [
+        ["delivered"]
+    ]
 
 
 def test_what_is_not_compared(run_table: Run) -> None:
@@ -129,12 +131,12 @@ def test_what_is_not_compared(run_table: Run) -> None:
     first = orders[0]
     given["mart.orders"] = [
         *orders,
-        first | {"order_id": 1_000_001, "is_gone": True},
+        first | {"order_id": 1_000_001, "is_deleted": True},
         first | {"order_id": 1_000_002, "total_price": None},
     ]
     given["raw.control_totals"] += [
-        {"business_date": "2027-01-01", "store_id": 1, "money_part": "tip", "sale_classes": "counted", "orders": 3},
-        {"business_date": "2026-10-02", "store_id": 1, "money_part": "tip", "sale_classes": "gone", "orders": 3},
+        {"business_date": "2027-01-01", "store_id": 1, "amount_field": "tip", "sale_classes": "counted", "orders": 3},
+        {"business_date": "2026-10-02", "store_id": 1, "amount_field": "tip", "sale_classes": "gone", "orders": 3},
     ]
     rows = run_table(TABLE, given)
     assert (best(rows)["days"], best(rows)["days_tied"]) == (days - 1, days - 1)

@@ -64,8 +64,8 @@ def test_webhooks_are_held_against_what_was_found(run_table: Run) -> None:
                 {"order_id": 4, "created_at": "2026-11-19T02:00:00Z"},
             ],
             "core.order_status_observations": [
-                {"order_id": 3, "observation_no": 2, "before_last_seen_at": AT(3), "first_seen_at": AT(4)},
-                {"order_id": 2, "observation_no": 2, "before_last_seen_at": AT(3), "first_seen_at": AT(4)},
+                {"order_id": 3, "observation_no": 2, "previous_last_seen_at": AT(3), "first_seen_at": AT(4)},
+                {"order_id": 2, "observation_no": 2, "previous_last_seen_at": AT(3), "first_seen_at": AT(4)},
                 {"order_id": 2, "observation_no": 1, "first_seen_at": AT(3)},
             ],
         },

@@ -23,9 +23,9 @@ def day(date: str, status: str | None, ages: dict[int, int], **others: Any) -> d
         "currency": "EUR",
         "sale_class": "unmapped",
         "orders": sum(ages.values()),
-        "gone_count": 0,
-        "zero_count": 0,
-        "unstated_count": 0,
+        "deleted_count": 0,
+        "zero_total_count": 0,
+        "missing_total_count": 0,
         "ages": sorted(ages),
         "orders_by_age": [ages[age] for age in sorted(ages)],
         "week_old_count": 0,
@@ -40,8 +40,8 @@ def test_orders_money_and_age(run_table: Run) -> None:
         "audit.status_evidence",
         {
             "audit.daily_statuses": [
-                day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, gone_count=1),
-                day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_count=1),
+                day("2026-10-01", "done", {1: 1, 30: 1}, total_price=MOST, week_old_count=1, deleted_count=1),
+                day("2026-10-02", "done", {30: 1, 400: 1}, total_price="0.0001", sale_class=None, zero_total_count=1),
                 day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
                 day("2026-10-03", "done", {9: 2, 8: 1}, currency="SEK"),
                 day("2026-10-03", "done", {9: 2, 8: 2}, currency="USD"),
@@ -49,7 +49,7 @@ def test_orders_money_and_age(run_table: Run) -> None:
             ]
         },
     )
-    shown = ("status", "currency", "orders", "gone_count", "zero_count", "week_old_count", "total_price")
+    shown = ("status", "currency", "orders", "deleted_count", "zero_total_count", "week_old_count", "total_price")
     assert [tuple(row[each] for each in shown) for row in rows] == [
         ("done", "BRL", 1, 0, 0, 0, 5),
         ("done", "EUR", 4, 1, 1, 1, Decimal(10) ** 14),
@@ -64,15 +64,15 @@ def test_orders_money_and_age(run_table: Run) -> None:
 def test_what_became_of_them(run_table: Run) -> None:
     """Changes that were seen are counted, the most frequent first; a status that no order has any more stays."""
     seen = [
-        {"status_of": "order", "status_before": "new", "status": "done", "times": 2},
-        {"status_of": "order", "status_before": "new", "status": None, "times": 3},
-        {"status_of": "delivery", "status_before": "new", "status": "lost", "times": 9},
+        {"entity_type": "order", "previous_status": "new", "status": "done", "times": 2},
+        {"entity_type": "order", "previous_status": "new", "status": None, "times": 3},
+        {"entity_type": "delivery", "previous_status": "new", "status": "lost", "times": 9},
     ]
     rows = run_table(
         "audit.status_evidence",
-        {"audit.daily_statuses": [day("2026-10-01", "done", {2: 1})], "audit.observed_transitions": seen},
+        {"audit.daily_statuses": [day("2026-10-01", "done", {2: 1})], "audit.status_transitions": seen},
     )
-    assert [(row["status"], row["orders"], row["moved_on_count"], row["moved_on_to"]) for row in rows] == [
+    assert [(row["status"], row["orders"], row["transitioned_count"], row["next_statuses"]) for row in rows] == [
         ("done", 1, 0, []),
         ("new", 0, 5, ["(none): 3", "done: 2"]),
     ]
@@ -80,12 +80,12 @@ def test_what_became_of_them(run_table: Run) -> None:
 
 def test_the_share_that_moved_on(run_table: Run) -> None:
     """Of the times that a status was met, those that another followed; orders of every currency have it still."""
-    seen = {"status_of": "order", "status_before": "new", "status": "done", "times": 3}
+    seen = {"entity_type": "order", "previous_status": "new", "status": "done", "times": 3}
     days = [day("2026-10-01", "new", {2: 4}), day("2026-10-01", "new", {2: 5}, currency="BRL")]
     days.append(day("2026-10-01", "done", {2: 3}))
-    given = {"audit.daily_statuses": days, "audit.observed_transitions": [seen, seen | {"status_before": "lost"}]}
+    given = {"audit.daily_statuses": days, "audit.status_transitions": [seen, seen | {"previous_status": "lost"}]}
     rows = run_table("audit.status_evidence", given)
-    assert [(row["status"], row["currency"], row["moved_on_share"]) for row in rows] == [
+    assert [(row["status"], row["currency"], row["transition_rate"]) for row in rows] == [
         ("done", "EUR", 0),
         ("lost", None, 1),
         ("new", "BRL", 0.25),

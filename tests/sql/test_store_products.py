@@ -38,7 +38,7 @@ GIVEN: Given = {
 
 def named(run_table: Run, product_ids: str) -> list[tuple[Any, ...]]:
     """Return (store_id, product_id, product_name, is_on_menu, menus, names)."""
-    rows = run_table("mart.store_products", GIVEN | {"raw.settings": [{"menus_product_ids": product_ids}]})
+    rows = run_table("mart.store_products", GIVEN | {"raw.settings": [{"menus_product_id_scope": product_ids}]})
     return [tuple(row.values()) for row in rows]
 
 

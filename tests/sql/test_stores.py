@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
-LINEAGE: dict[str, Any] = {"is_gone": False, "_load_id": "L1", "_payload_sha256": "aa"}
+LINEAGE: dict[str, Any] = {"is_deleted": False, "_load_id": "L1", "_payload_sha256": "aa"}
 
 
 @pytest.mark.duckdb2
@@ -26,12 +26,12 @@ def test_record_becomes_columns(run_table: Run) -> None:
                     "store_id": 2,
                     "document": {"name": "", "attributes": '{"/city": "Oslo"}'},
                     **LINEAGE,
-                    "is_gone": True,
+                    "is_deleted": True,
                 },
             ]
         },
     )
-    got = [(r["store_id"], r["name"], r["timezone"], r["currency"], r["attributes"], r["is_gone"]) for r in rows]
+    got = [(r["store_id"], r["name"], r["timezone"], r["currency"], r["attributes"], r["is_deleted"]) for r in rows]
     assert got == [
         (1, "Nord", "Mars/Base", "EUR", None, False),
         (2, "", None, None, '{"/city": "Oslo"}', True),

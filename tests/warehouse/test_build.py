@@ -40,13 +40,13 @@ def test_an_order_is_gone_after_three_misses_an_hour_apart(world: Any, make_orde
         world.land("orders", [{"id": 1, "at": at, "verdict": "missing"}])
         if not at_once:
             world.build()
-            found.append(world.rows("select is_gone from core.orders")[0][0])
+            found.append(world.rows("select is_deleted from core.orders")[0][0])
     world.build()
     assert found in ([], [False] * 5 + [True] * 2)
-    assert world.rows("select is_gone from core.orders") == [(True,)]
+    assert world.rows("select is_deleted from core.orders") == [(True,)]
     world.land("orders", [{"id": 1, "at": 5, "document": make_order(1)}])
     world.build()
-    assert world.rows("select is_gone from core.orders") == [(False,)]
+    assert world.rows("select is_deleted from core.orders") == [(False,)]
 
 
 def test_a_damaged_warehouse_is_made_anew_when_asked(world: Any, make_order: Any) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pytest
 
-from pipelines.warehouse.manifest import read_manifest
-from pipelines.warehouse.release import current_release
+from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.release import current_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.differences import changed_orders
-from pipelines.warehouse.views import Staged
+from pipelines.warehouse.increment.differences import changed_orders
+from pipelines.warehouse.rows.views import Staged
 
 MODIFIERS = "core.order_line_modifiers"
 

@@ -12,8 +12,8 @@ import pytest
 from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import MemoryLimitError, build
-from pipelines.warehouse.full import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
-from pipelines.warehouse.session import session
+from pipelines.warehouse.build.full import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
+from pipelines.warehouse.rows.session import session
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings

@@ -84,7 +84,7 @@ def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
         (1, "new", []),
         (2, "done", ["status"]),
     ]
-    assert world.rows("select status_before, status, times from audit.observed_transitions") == [("new", "done", 1)]
+    assert world.rows("select previous_status, status, times from audit.status_transitions") == [("new", "done", 1)]
 
 
 def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
@@ -134,6 +134,6 @@ def test_versions_really_occur(world: Any, make_order: Any) -> None:
         world.build()
     before = world.contents()
     assert len(before["core.order_versions"]) == 300
-    assert before["audit.observed_transitions"]
+    assert before["audit.status_transitions"]
     world.build(full=True)
     assert world.contents() == before

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import build, catalogue, warehouse_file
-from pipelines.warehouse.joins import KEEPING, MULTIPLYING, Join
+from pipelines.warehouse.catalogue.joins import KEEPING, MULTIPLYING, Join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,7 +84,7 @@ def rows(con: duckdb.DuckDBPyConnection, join: Join) -> tuple[int, int, int]:
     return found
 
 
-EMPTY_HERE = "audit.personal_changes"  # no order of this world changed in personal data alone
+EMPTY_HERE = "audit.personal_data_changes"  # no order of this world changed in personal data alone
 
 
 @pytest.mark.parametrize("join", KEEPING, ids=lambda join: f"{join.left} to {join.right}")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.warehouse.making import Making
+from pipelines.warehouse.rows.making import Making
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.catalogue import Table
+    from pipelines.warehouse.catalogue.tables import Table
 
 MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
 
@@ -41,7 +41,7 @@ def sold(world: Any, makers: Any) -> Any:
     ]
     world.land("orders", [{"id": each["id"], "at": 150, "document": each} for each in orders])
     assert world.build().full
-    assert world.rows(MATCHES) == [(1, "cannot_tell"), *((day, "price") for day in range(2, 7))]
+    assert world.rows(MATCHES) == [(1, "indeterminate"), *((day, "price") for day in range(2, 7))]
     return world
 
 
@@ -66,7 +66,7 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
     assert not sold.build().full
     assert remade == [1]  # the 2nd sells product 100, the 3rd sells 101
     matches = [match for _, match in sold.rows(MATCHES)]
-    assert matches == ["cannot_tell", "neither", "price", "price", "price", "price"]
+    assert matches == ["indeterminate", "neither", "price", "price", "price", "price"]
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import BuildBlocked, catalogue, publish, release
-from pipelines.warehouse.manifest import read_manifest
-from pipelines.warehouse.words import as_texts
+from pipelines.warehouse import BuildBlocked, catalogue, publish
+from pipelines.warehouse.catalogue.enums import as_texts
+from pipelines.warehouse.release import release
+from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

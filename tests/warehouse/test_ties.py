@@ -8,15 +8,15 @@ import duckdb
 
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.catalogue import ties
-from pipelines.warehouse.session import attached, session
-from pipelines.warehouse.ties import tie_out
+from pipelines.warehouse.rows.session import attached, session
+from pipelines.warehouse.rows.ties import tie_out
 
 # A fault in rows that no later build touches, and the tie that finds it.
 FAULTS = {
     "mart.orders__tie_to_core_orders": "update mart.orders set tip = tip + 1 where order_id = 3",
     "mart.daily_store_sales__tie_to_all_orders": "update mart.daily_store_sales set store_id = 7 where store_id = 2",
     "mart.order_reconciliation__tie_to_all_orders": "delete from mart.order_reconciliation where order_id = 3",
-    "mart.reconciliation_daily__tie_to_all_orders": "update mart.reconciliation_daily set line_amount = 99",
+    "mart.daily_reconciliations__tie_to_all_orders": "update mart.daily_reconciliations set line_amount = 99",
     "mart.product_mix__tie_to_all_lines": "delete from mart.product_mix where business_date = date '2026-11-03'",
     "mart.order_lines__tie_to_core_lines": "update mart.order_lines set product_id = 5 where order_id = 3",
     "core.order_lines__tie_to_all_orders": "update core.order_lines set order_id = 4 where order_id = 3",

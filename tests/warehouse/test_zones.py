@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.warehouse import zones
+from pipelines.warehouse.inputs import zones
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SECOND = 1_000_000  # microseconds

@@ -7,10 +7,10 @@ WHATS = ("value", "null", "absent", "field", "type")
 
 _KIND = "What kind of document: orders, menus or stores."
 _PATH = "Where in the document, as a JSON pointer in which * stands for every element or key."
-_NOTE = "The field and what is odd about it, as in audit.order_notes."
+_NOTE = "The field and what is odd about it, as in audit.order_field_issues."
 
 
-class Silences(Contract, table="audit.silences", scope="all", key=("store_id", "silent_from")):
+class InactivePeriods(Contract, table="audit.inactive_periods", scope="all", key=("store_id", "inactive_from_date")):
     """One row per run of days without an order in a store that usually has some on those weekdays.
 
     Source: mart.daily_store_sales, all sale classes. A day's usual number is the mean of the same weekday in the
@@ -20,18 +20,18 @@ class Silences(Contract, table="audit.silences", scope="all", key=("store_id", "
     """
 
     store_id: Id = column("The store.")
-    silent_from: Day = column("The first day without an order.")
-    silent_until: Day = column("The last day without an order, as far as is known.")
+    inactive_from_date: Day = column("The first day without an order.")
+    inactive_to_date: Day = column("The last day without an order, as far as is known.")
     days: Count = column("How many days.", ge=1)
     is_ongoing: Flag = column("Whether no order has been seen since.")
     last_order_date: Day = column("The last business day with an order before.")
-    expected_orders: Amount = column("How many orders those days usually have, added up.", ge=10)
+    expected_order_count: Amount = column("How many orders those days usually have, added up.", ge=10)
 
 
 class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note")):
     """One row per load and way in which its new documents are not as documented.
 
-    For machines: a step on the way to audit.drift, which is what to read.
+    For machines: a step on the way to audit.schema_drift, which is what to read.
     Source: the gate's notes on every document that the load brought, whether or not later ones replaced it.
     """
 
@@ -42,7 +42,7 @@ class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id"
     example_ids: Ids = column("The three lowest ids of such documents.")
 
 
-class Drift(Contract, table="audit.drift", scope="all", key=("kind", "path", "what", "value")):
+class SchemaDrift(Contract, table="audit.schema_drift", scope="all", key=("kind", "path", "what", "value")):
     """One row per value, field, type or null that was met for the first time after the first loads of its kind.
 
     Source: every version of orders and menus, audit.load_notes, audit.quarantine. What is met until the

@@ -11,7 +11,7 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
 
     Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's seals.
     Traps: total_lowered says that the total fell, not why: the interface does not say whether money was given back. The
-    change lies between before_last_seen_at and first_seen_at. Several amendments of an order add up to its last total
+    change lies between previous_last_seen_at and first_seen_at. Several amendments of an order add up to its last total
     less its first. Do not add across currencies.
     """
 
@@ -19,13 +19,13 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
     version_no: Count = column("The later of the two versions: core.order_versions has it.", ge=2)
     store_id: Id = column("The store, as the service numbers it; null for orders that name none.", nullable=True)
     business_date: Day = column("The business day of the order, not of the change; see mart.orders.", nullable=True)
-    before_last_seen_at: Instant = column(
+    previous_last_seen_at: Instant = column(
         "When the version before was last observed; null for an archive of unknown time.", nullable=True
     )
     first_seen_at: Instant = column(
         "When this version was first observed; null for an archive of unknown time.", nullable=True
     )
-    was_sealed: Flag = column(
+    was_closed: Flag = column(
         "Whether the order's business day had been sealed when this version was first seen, by the seal that is in "
         "force; null where the day is sealed and the version comes from an archive of unknown time.",
         nullable=True,
@@ -47,33 +47,33 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
         _PART.format("loyalty_discount") + " A larger discount lowers the total.", nullable=True
     )
     total_change: Amount = column(_PART.format("total_price"), nullable=True)
-    total_price_before: Money = column("The total that the version before stated.", nullable=True)
+    previous_total_price: Money = column("The total that the version before stated.", nullable=True)
     total_price: Money = column("The total that this version states.", nullable=True)
-    lines_added: Count = column("Lines that the version before did not have, by line_id.", ge=0)
-    lines_removed: Count = column("Lines of the version before that are not there any more, by line_id.", ge=0)
-    lines_changed: Count = column("Lines of both whose product, quantity, name, price or modifiers differ.", ge=0)
+    added_line_count: Count = column("Lines that the version before did not have, by line_id.", ge=0)
+    removed_line_count: Count = column("Lines of the version before that are not there any more, by line_id.", ge=0)
+    changed_line_count: Count = column("Lines of both whose product, quantity, name, price or modifiers differ.", ge=0)
     verdict: Text = column(
-        "What became of the total: total_lowered, total_raised, total_kept, or cannot_tell where one is null.",
-        isin=("total_lowered", "total_raised", "total_kept", "cannot_tell"),
+        "What became of the total: total_lowered, total_raised, total_unchanged, or indeterminate where one is null.",
+        isin=("total_lowered", "total_raised", "total_unchanged", "indeterminate"),
     )
 
 
-class DailyTransitions(
+class DailyStatusTransitions(
     Contract,
-    table="audit.daily_transitions",
+    table="audit.daily_status_transitions",
     scope="day",
-    key=("business_date", "status_of", "status_before", "status"),
+    key=("business_date", "entity_type", "previous_status", "status"),
 ):
     """One row per business day of the orders, kind of status, and change of it that was observed.
 
     Source: core.order_status_observations and core.delivery_status_observations.
     Trap: two statuses seen one after the other need not follow each other in the service: what lay between was not
-    seen. audit.observed_transitions adds the days up.
+    seen. audit.status_transitions adds the days up.
     """
 
     business_date: Day = column("The business day of the orders; see mart.orders.", nullable=True)
-    status_of: Text = column("Whose status it is.", isin=("order", "delivery"))
-    status_before: Text = column("The status seen before; null where the service gave none.", nullable=True)
+    entity_type: Text = column("Whose status it is.", isin=("order", "delivery"))
+    previous_status: Text = column("The status seen before; null where the service gave none.", nullable=True)
     status: Text = column("The status seen after; null where the service gave none.", nullable=True)
     times: Count = column("How often it was seen.", ge=1)
     first_seen_at: Instant = column(_OBSERVED, nullable=True)
@@ -81,18 +81,18 @@ class DailyTransitions(
     example_id: Id = column("An order in which it was seen.")
 
 
-class ObservedTransitions(
-    Contract, table="audit.observed_transitions", scope="all", key=("status_of", "status_before", "status")
+class StatusTransitions(
+    Contract, table="audit.status_transitions", scope="all", key=("entity_type", "previous_status", "status")
 ):
     """One row per kind of status, and change of it that was observed.
 
-    Source: audit.daily_transitions.
+    Source: audit.daily_status_transitions.
     Trap: it is what was seen, not what the service allows: transitions that no row shows may exist, and two statuses
     seen one after the other need not follow each other.
     """
 
-    status_of: Text = column("Whose status it is.", isin=("order", "delivery"))
-    status_before: Text = column("The status seen before; null where the service gave none.", nullable=True)
+    entity_type: Text = column("Whose status it is.", isin=("order", "delivery"))
+    previous_status: Text = column("The status seen before; null where the service gave none.", nullable=True)
     status: Text = column("The status seen after; null where the service gave none.", nullable=True)
     times: Count = column("How often it was seen.", ge=1)
     first_seen_at: Instant = column(_OBSERVED, nullable=True)

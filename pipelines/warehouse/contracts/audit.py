@@ -36,9 +36,9 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     quarantined: Count = column("How many were refused whole: see audit.quarantine.", ge=0)
     missing: Count = column("How many were a 404.", ge=0)
     failed: Count = column("How many ids gave no answer at all, after all tries: see audit.quarantine.", ge=0)
-    without_id: Count = column("How many had no usable id and none was asked for.", ge=0)
+    no_id_count: Count = column("How many had no usable id and none was asked for.", ge=0)
     places: Count = column("The last place in the load, from 1: as many bodies came in.", ge=1)
-    places_judged: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
+    validated_count: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
     first_observed_at: Instant = column(
         "When the first was observed; null for an archive of unknown time.", nullable=True
     )
@@ -47,7 +47,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     )
 
 
-class PersonalChanges(Contract, table="audit.personal_changes", scope="load", key=("load_id", "seq")):
+class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="load", key=("load_id", "seq")):
     """One row per observation of an order in which nothing but personal data changed.
 
     Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
@@ -72,7 +72,7 @@ class Quarantine(
     Source: every quarantined body, and every id whose fetch failed. Neither the values nor the bytes are here: they are
     sealed in the vault.
     Traps: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
-    is_still_refused for what is wrong now.
+    is_unresolved for what is wrong now.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
@@ -85,12 +85,12 @@ class Quarantine(
     times: Count = column("How often it was refused for this cause.", ge=1)
     first_seen_at: Instant = column("When it was first refused so; null for an archive of unknown time.", nullable=True)
     last_seen_at: Instant = column("When it was last refused so; null for an archive of unknown time.", nullable=True)
-    is_still_refused: Flag = column(
+    is_unresolved: Flag = column(
         "Whether nothing better came since: for an id, this is its last verdict; always so for a body without an id."
     )
 
 
-class OrderNotes(Contract, table="audit.order_notes", scope="order", key=("order_id",)):
+class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order", key=("order_id",)):
     """One row per order whose document lacks a field, has an unknown one or was rounded.
 
     Source: the gate's notes on the latest version.
@@ -106,7 +106,7 @@ class OrderNotes(Contract, table="audit.order_notes", scope="order", key=("order
     load_id: Text = column(_LOAD, named="_load_id")
 
 
-class MenuNotes(Contract, table="audit.menu_notes", scope="menu", key=("menu_id",)):
+class MenuFieldIssues(Contract, table="audit.menu_field_issues", scope="menu", key=("menu_id",)):
     """One row per menu whose document lacks a field, has an unknown one or was rounded.
 
     Source: the gate's notes on the latest version. audit.field_profile counts them.
@@ -120,7 +120,7 @@ class MenuNotes(Contract, table="audit.menu_notes", scope="menu", key=("menu_id"
     load_id: Text = column(_LOAD, named="_load_id")
 
 
-class StoreNotes(Contract, table="audit.store_notes", scope="store", key=("store_id",)):
+class StoreFieldIssues(Contract, table="audit.store_field_issues", scope="store", key=("store_id",)):
     """One row per store whose record lacks a field that settings point to, or has one that no setting names.
 
     Source: the gate's notes on the latest version. audit.field_profile counts them.
@@ -137,11 +137,11 @@ class StoreNotes(Contract, table="audit.store_notes", scope="store", key=("store
 class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day", key=("business_date", "note")):
     """One row per business day, field of the order document, and way in which it is not as documented.
 
-    Source: audit.order_notes by the business day of mart.orders: what audit.field_profile adds up, kept by day.
+    Source: audit.order_field_issues by the business day of mart.orders: what audit.field_profile adds up, kept by day.
     """
 
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
-    note: Text = column("The field and what is odd about it, as in audit.order_notes.")
+    note: Text = column("The field and what is odd about it, as in audit.order_field_issues.")
     documents: Count = column("How many orders.", ge=1)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)

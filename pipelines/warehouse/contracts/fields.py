@@ -82,7 +82,7 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     """One row per kind of document and field, documented or not: how often it is there, and what it holds.
 
     Source: documents as last observed, and the gate's notes on them.
-    Traps: null and absent are told apart by document, not by place: documents_null counts an order once, however many
+    Traps: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
     of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
     and types. An array has a row only where some document lacks it.
     """
@@ -96,8 +96,8 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
         _PRESENT + " Of a field that is not documented: in how many documents. Null for arrays.", ge=0, nullable=True
     )
     empty: Count = column(_EMPTY, ge=0, nullable=True)
-    documents_null: Count = column("In how many documents it is null, in one place or more.", ge=0)
-    documents_absent: Count = column("In how many documents it is absent, from one place or more.", ge=0)
+    null_document_count: Count = column("In how many documents it is null, in one place or more.", ge=0)
+    absent_document_count: Count = column("In how many documents it is absent, from one place or more.", ge=0)
     types: Texts = column("The JSON types met, sorted; a documented field of another type is refused, not listed here.")
     decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
     shortest: Count = column(_SHORTEST, ge=0, nullable=True)

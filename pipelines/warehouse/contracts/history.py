@@ -29,7 +29,7 @@ class OrderVersions(Contract, table="core.order_versions", scope="order", key=("
 
     Source: every document of the order that was ever accepted, and all observations of it.
     Traps: a version that came and went between two observations was never seen. The times are those of observation,
-    not of the change. A change in nothing but personal data makes no version: see audit.personal_changes.
+    not of the change. A change in nothing but personal data makes no version: see audit.personal_data_changes.
     """
 
     order_id: Id = column(_ORDER)
@@ -132,7 +132,7 @@ class OrderStatusObservations(
 
     Source: core.order_versions.
     Traps: a status that came and went between two observations is not here, and the time of a change is known only to
-    lie between before_last_seen_at and first_seen_at. Nothing is inferred beyond that.
+    lie between previous_last_seen_at and first_seen_at. Nothing is inferred beyond that.
     """
 
     order_id: Id = column(_ORDER)
@@ -140,10 +140,10 @@ class OrderStatusObservations(
     status: Text = column("The order's status, as sent; the set of values is not stated.", nullable=True)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
-    status_before: Text = column(
+    previous_status: Text = column(
         "The status of the run before; null in the first run, and where it was null.", nullable=True
     )
-    before_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
+    previous_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
     is_change: Flag = column("Whether another status was seen before: all runs but the first.")
 
 
@@ -167,9 +167,9 @@ class DeliveryStatusObservations(
     status: Text = column("The delivery's status, as sent (observed: confirmed).", nullable=True)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
-    status_before: Text = column(
+    previous_status: Text = column(
         "The status of the same record in the run before; null where there is none, and where it was null.",
         nullable=True,
     )
-    before_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
+    previous_last_seen_at: Instant = column(_BEFORE_SEEN, nullable=True)
     is_change: Flag = column("Whether the same record was seen with another status in the run before.")

@@ -20,7 +20,7 @@ SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store, as the service numbers it; null for orders that name none."
 _BUSINESS_DATE = (
-    "The business day by the store's clock: [business_day] time, in the store's timezone, less [business_day] "
+    "The business day by the store's clock: [business_day] time_field, in the store's timezone, less [business_day] "
     "day_start. Null for orders without that time: they are counted under no day, not dropped."
 )
 _SALE_CLASS = (
@@ -59,7 +59,7 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     status: Text = column("The order's status, as sent; the set of values is not stated.", nullable=True)
     platform: Text = column("Where it was placed, as sent (observed: web).", nullable=True)
     dispatch_method: Text = column("How it is dispatched, as sent (observed: store_delivery).", nullable=True)
-    is_gone: Flag = column(
+    is_deleted: Flag = column(
         "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the order."
     )
     created_at: Instant = column("When it was created.", nullable=True)
@@ -109,7 +109,7 @@ class DailyStoreSales(
     store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     orders: Count = column("How many orders.", ge=1)
-    orders_lacking_a_part: Count = column("How many of them do not state all six price fields.", ge=0)
+    incomplete_order_count: Count = column("How many of them do not state all six price fields.", ge=0)
     lines: Count = column("How many order lines.", ge=0)
     units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
@@ -135,10 +135,10 @@ class ProductMix(
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     product_id: Id = column("The product; null for lines that name none.", nullable=True)
-    name_when_ordered: Text = column(
+    ordered_name: Text = column(
         "The product's name on the order lines of that day; where they differ, the last by alphabet.", nullable=True
     )
-    is_named_differently: Flag = column(
+    has_multiple_names: Flag = column(
         "Whether those lines give it different names: it was renamed, or the id means several products."
     )
     orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
@@ -146,13 +146,13 @@ class ProductMix(
     units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
-    lines_not_valued: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
+    unvalued_line_count: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
 
 
 class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
     """One row per store and product that the store sold or that its menus hold, with its name on the menus.
 
-    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus] product_ids:
+    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus] product_id_scope:
     global, every menu's; per_menu, only those of the store.
     Trap: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and the
     menu with the lowest menu_id is taken, the store's own before others.

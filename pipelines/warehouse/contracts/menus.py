@@ -17,7 +17,7 @@ class Menus(Contract, table="core.menus", scope="menu", key=("menu_id",)):
 
     menu_id: Id = column(_MENU)
     name: Text = column("The menu's name.", nullable=True)
-    is_gone: Flag = column(
+    is_deleted: Flag = column(
         "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the menu."
     )
     fetched_at: Instant = column(
@@ -74,7 +74,7 @@ class Products(Contract, table="core.products", scope="menu", key=("menu_id", "p
 
     Source: products of get menu details.
     Trap: the same product_id may stand in several menus, under other names; whether it is the same product is the
-    setting [menus] product_ids. Join by menu_id and product_id; from an order, which names no menu, use
+    setting [menus] product_id_scope. Join by menu_id and product_id; from an order, which names no menu, use
     mart.store_products.
     """
 

@@ -43,7 +43,7 @@ class MenuPriceVersions(
     delivery_price: Money = column("The price when delivered, in place of price; may differ from it.", nullable=True)
     observed_from: Instant = column(_FROM, nullable=True)
     observed_to: Instant = column(_TO, nullable=True)
-    changed_seen_at: Instant = column(_CHANGED, nullable=True)
+    change_seen_at: Instant = column(_CHANGED, nullable=True)
     is_current: Flag = column(_CURRENT)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -65,7 +65,7 @@ class MenuProductVersions(
     dispatch_method: Text = column("How the product can be dispatched, as sent (observed: both).", nullable=True)
     observed_from: Instant = column(_FROM, nullable=True)
     observed_to: Instant = column(_TO, nullable=True)
-    changed_seen_at: Instant = column(_CHANGED, nullable=True)
+    change_seen_at: Instant = column(_CHANGED, nullable=True)
     is_current: Flag = column(_CURRENT)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -92,7 +92,7 @@ class ModifierPriceVersions(
     price: Money = column("The modifier's price in this place; null where the document gives none.", nullable=True)
     observed_from: Instant = column(_FROM, nullable=True)
     observed_to: Instant = column(_TO, nullable=True)
-    changed_seen_at: Instant = column(_CHANGED, nullable=True)
+    change_seen_at: Instant = column(_CHANGED, nullable=True)
     is_current: Flag = column(_CURRENT)
     load_id: Text = column(_LOAD, named="_load_id")
 

@@ -3,7 +3,7 @@
 from pipelines.warehouse.contracts.contract import Contract, Count, Flag, Id, Instant, Money, Text, column
 
 _HAS = "Whether the order came with {0}; false for an empty text, null where the source gave null or nothing."
-_OPEN = "Its text, only where [privacy] open_fields names it; else null here and sealed in the vault."
+_OPEN = "Its text, only where [privacy] plaintext_fields names it; else null here and sealed in the vault."
 
 
 class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
@@ -11,7 +11,7 @@ class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
 
     Source: get order details, every field of the interface that is not personal; raw.latest_orders.
     Traps: which statuses are sales is not stated: see mart.orders. An order that the service no longer knows stays,
-    with is_gone. No part of the price is filled in: null means that the source gave none.
+    with is_deleted. No part of the price is filled in: null means that the source gave none.
     """
 
     order_id: Id = column("The order, as the service numbers it.")
@@ -41,7 +41,7 @@ class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
     has_user_longitude: Flag = column(_HAS.format("a longitude"), nullable=True)
     has_dispatch_note: Flag = column(_HAS.format("a note for dispatch"), nullable=True)
     dispatch_note: Text = column(_OPEN, nullable=True)
-    is_gone: Flag = column(
+    is_deleted: Flag = column(
         "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the order."
     )
     fetched_at: Instant = column(

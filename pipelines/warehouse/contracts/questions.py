@@ -55,17 +55,17 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
         "Its place: most orders first, then most money, then most cases against what is assumed.", ge=1
     )
     section: Text = column("The section of the interface that leaves it open.")
-    not_shown: Text = column("What is not shown, as in the README's table of assumptions.")
+    undocumented: Text = column("What is not shown, as in the README's table of assumptions.")
     assumed: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
     ask: Text = column("The question to the partner.")
-    data_show: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
-    how_sure: Text = column(
-        "contradicted: cases against it were seen. supported: there were cases, none against it. seen: data_show tells "
+    evidence: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
+    evidence_status: Text = column(
+        "contradicted: cases against it were seen. supported: there were cases, none against it. seen: evidence tells "
         "what was met. unknown: the data cannot tell.",
         isin=("contradicted", "supported", "seen", "unknown"),
     )
-    cases_for: Count = column("How many cases bear it out.", ge=0)
-    cases_against: Count = column("How many cases do not, or have nothing but the assumption to go by.", ge=0)
+    supporting_count: Count = column("How many cases bear it out.", ge=0)
+    contradicting_count: Count = column("How many cases do not, or have nothing but the assumption to go by.", ge=0)
     orders: Count = column("How many orders depend on it: they would be shown differently.", ge=0)
     money: Amount = column("Their total_price, added up; null for several currencies, or none.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)

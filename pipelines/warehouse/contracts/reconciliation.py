@@ -14,7 +14,7 @@ from pipelines.warehouse.contracts.contract import (
 )
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
-VERDICTS = ("balanced", "total_off", "lines_off", "both_off", "cannot_tell")
+VERDICTS = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
 CAUSES = (
     "tip",
     "delivery",
@@ -81,7 +81,7 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
     Traps: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
     evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
-    no line's: what lines and subtotal leave over is unallocated_amount of mart.reconciliation_daily.
+    no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
     """
 
     order_id: Id = column(_ORDER)
@@ -96,10 +96,10 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     currency: Text = column(_CURRENCY, nullable=True)
     line_amount: Amount = column(
         "What the line amounts to by the subtotal rule in force, rounded where the rule rounds lines; null where "
-        "amount_lacks says why.",
+        "missing_amount_reason says why.",
         nullable=True,
     )
-    amount_lacks: Text = column(
+    missing_amount_reason: Text = column(
         "Why there is no amount. no_rule: no subtotal rule is in force. not_stated: the line or a modifier lacks a "
         "price or a quantity, or has one beyond a million. action_unknown: a priced modifier has another action than "
         "add, and what that does is not known yet. Null where there is one.",
@@ -114,7 +114,7 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
     Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: the rules are those
     that the orders bear out or [formula] fixes, and for the total, until then, that of the observed order. A residual
     is a question to the partner, not an error.
-    Traps: a part that is null is not nothing. A verdict is about what can be told: total_off says nothing of the lines
+    Traps: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
     where reason says that they cannot be told; balanced needs both.
     """
 
@@ -139,25 +139,25 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
         "The subtotal by that rule; null where there is none, or where a line has no amount.", nullable=True
     )
     subtotal_residual: Amount = column("subtotal_price less formula_subtotal, exact.", nullable=True)
-    subtotal_cause: Text = column(_CAUSE.format("subtotal_residual"), nullable=True, isin=CAUSES)
+    subtotal_likely_cause: Text = column(_CAUSE.format("subtotal_residual"), nullable=True, isin=CAUSES)
     total_rule: Text = column("The rule of the parts, as in audit.order_rules.", nullable=True)
     formula_total: Amount = column("The total by that rule; null where a part that it needs is missing.", nullable=True)
     total_residual: Amount = column(
         "total_price less formula_total, exact: above zero the customer paid more than the parts add up to.",
         nullable=True,
     )
-    total_cause: Text = column(_CAUSE.format("total_residual"), nullable=True, isin=CAUSES)
+    total_likely_cause: Text = column(_CAUSE.format("total_residual"), nullable=True, isin=CAUSES)
     missing_parts: Texts = column("The price fields that the order does not state; empty where all are there.")
     verdict: Text = column(
-        "balanced: both residuals are exactly zero. total_off, lines_off, both_off: the one, the other or both are "
-        "not. cannot_tell: none that is known is off, and one is not known.",
+        "balanced: both residuals are exactly zero. total_break, subtotal_break, both_break: the one, the other or both are "
+        "not. indeterminate: none that is known is off, and one is not known.",
         isin=VERDICTS,
     )
     reason: Text = column("Why a residual is not known; null where both are.", nullable=True)
 
 
-class ReconciliationDaily(
-    Contract, table="mart.reconciliation_daily", scope="day", key=("store_id", "business_date", "sale_class")
+class DailyReconciliations(
+    Contract, table="mart.daily_reconciliations", scope="day", key=("store_id", "business_date", "sale_class")
 ):
     """One row per store, business day and sale class: how far the prices of its orders explain each other.
 
@@ -171,14 +171,14 @@ class ReconciliationDaily(
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     orders: Count = column("How many orders.", ge=1)
     balanced_count: Count = column("How many of them are balanced.", ge=0)
-    total_off_count: Count = column(
+    total_break_count: Count = column(
         "How many have a total that is off, and lines that are not or that cannot be told.", ge=0
     )
-    lines_off_count: Count = column(
+    subtotal_break_count: Count = column(
         "How many have lines that are off, and a total that is not or that cannot be told.", ge=0
     )
-    both_off_count: Count = column("How many are off in both.", ge=0)
-    cannot_tell_count: Count = column("How many cannot be told, with nothing known to be off.", ge=0)
+    both_break_count: Count = column("How many are off in both.", ge=0)
+    indeterminate_count: Count = column("How many cannot be told, with nothing known to be off.", ge=0)
     breaks: Count = column("How many are off: total off, lines off or both.", ge=0)
     currency: Text = column(_CURRENCY, nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
@@ -193,7 +193,7 @@ class ReconciliationDaily(
     )
     formula_subtotal: Amount = column("Sum of the subtotals by the rule in force, where known.", nullable=True)
     subtotal_residual: Amount = column("Sum of the subtotals' residuals, where known.", nullable=True)
-    subtotal_residual_size: Amount = column("The same, each without its sign.", nullable=True, ge=0)
+    subtotal_abs_residual: Amount = column("The same, each without its sign.", nullable=True, ge=0)
     formula_total: Amount = column("Sum of the totals by the rule in force, where known.", nullable=True)
     total_residual: Amount = column("Sum of the totals' residuals, where known.", nullable=True)
-    total_residual_size: Amount = column("The same, each without its sign.", nullable=True, ge=0)
+    total_abs_residual: Amount = column("The same, each without its sign.", nullable=True, ge=0)

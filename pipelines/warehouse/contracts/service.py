@@ -7,7 +7,7 @@ ASPECTS = (
     "header",
     "rate_limit",
     "retry_after",
-    "token_life",
+    "token_lifetime",
     "ms",
     "bytes",
     "error_body",
@@ -32,7 +32,7 @@ class ServiceBehaviour(Contract, table="audit.service_behaviour", scope="all", k
     operation: Text = column("orders, menus, stores, store list, authenticate, or webhooks.")
     aspect: Text = column(
         "status: codes met. header: names of headers met. rate_limit: headers of limits, with their numbers. "
-        "retry_after: seconds asked for, by status. token_life: claimed, the seconds that the service states; accepted "
+        "retry_after: seconds asked for, by status. token_lifetime: claimed, the seconds that the service states; accepted "
         "and refused, the age at which a token was. ms: milliseconds of a try. bytes: of a body. error_body: status, "
         "and keys and types of the body. trouble: why a try failed. deliveries, lag_seconds, loss: of webhooks.",
         isin=ASPECTS,

@@ -24,10 +24,10 @@ class Stores(Contract, table="core.stores", scope="store", key=("store_id",)):
         nullable=True,
     )
     attributes: Text = column(
-        "JSON: those parts of the record that [partner.store] keep_pointers declares free of personal data.",
+        "JSON: those parts of the record that [partner.store] allowed_pointers declares free of personal data.",
         nullable=True,
     )
-    is_gone: Flag = column(
+    is_deleted: Flag = column(
         "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the store."
     )
     fetched_at: Instant = column(

@@ -37,9 +37,9 @@ class DailyStatuses(Contract, table="audit.daily_statuses", scope="day", key=("b
         isin=SALE_CLASSES,
     )
     orders: Count = column("How many orders have it.", ge=1)
-    gone_count: Count = column("How many of them the service no longer knows.", ge=0)
-    zero_count: Count = column("How many of them have a total of exactly zero.", ge=0)
-    unstated_count: Count = column("How many of them state no total.", ge=0)
+    deleted_count: Count = column("How many of them the service no longer knows.", ge=0)
+    zero_total_count: Count = column("How many of them have a total of exactly zero.", ge=0)
+    missing_total_count: Count = column("How many of them state no total.", ge=0)
     subtotal_price: Amount = column("Sum of their subtotals, where stated.", nullable=True)
     total_price: Amount = column("Sum of their totals, where stated.", nullable=True)
     first_created_at: Instant = column("When the oldest of them was created.", nullable=True)
@@ -52,9 +52,9 @@ class DailyStatuses(Contract, table="audit.daily_statuses", scope="day", key=("b
 class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=("status", "currency")):
     """One row per order status and currency: what orders with it look like, and what became of those that had it.
 
-    Source: audit.daily_statuses and audit.observed_transitions. Which statuses are sales is said by [sales], not by the
+    Source: audit.daily_statuses and audit.status_transitions. Which statuses are sales is said by [sales], not by the
     interface.
-    Traps: evidence, not an answer. moved_on_count, moved_on_share and moved_on_to are about all currencies of the
+    Traps: evidence, not an answer. transitioned_count, transition_rate and next_statuses are about all currencies of the
     status: never add them over rows. A status that orders had and none has any more stands with 0 orders.
     """
 
@@ -66,9 +66,9 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
         isin=SALE_CLASSES,
     )
     orders: Count = column("How many orders have it, as last observed.", ge=0)
-    gone_count: Count = column("How many of them the service no longer knows.", ge=0)
-    zero_count: Count = column("How many of them have a total of exactly zero.", ge=0)
-    unstated_count: Count = column("How many of them state no total.", ge=0)
+    deleted_count: Count = column("How many of them the service no longer knows.", ge=0)
+    zero_total_count: Count = column("How many of them have a total of exactly zero.", ge=0)
+    missing_total_count: Count = column("How many of them state no total.", ge=0)
     subtotal_price: Amount = column("Sum of their subtotals, where stated.", nullable=True)
     total_price: Amount = column("Sum of their totals, where stated.", nullable=True)
     first_created_at: Instant = column("When the oldest of them was created.", nullable=True)
@@ -79,13 +79,13 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
         nullable=True,
     )
     week_old_count: Count = column("How many of them still had it a week after creation or later.", ge=0)
-    moved_on_count: Count = column("How often an order with it was later seen with another status.", ge=0)
-    moved_on_share: Share = column(
-        "moved_on_count as a share of the times that it was met: those, and the orders of all currencies that have it.",
+    transitioned_count: Count = column("How often an order with it was later seen with another status.", ge=0)
+    transition_rate: Share = column(
+        "transitioned_count as a share of the times that it was met: those, and the orders of all currencies that have it.",
         ge=0,
         le=1,
     )
-    moved_on_to: Texts = column("To which statuses, and how often each, the most frequent first.")
+    next_statuses: Texts = column("To which statuses, and how often each, the most frequent first.")
 
 
 class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", key=("statuses",)):
@@ -93,13 +93,13 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
 
     Source: mart.orders and the control totals of sales (class counted) that stand in the ledger. A set is proposed when
     it ties all but the tolerated share of the store-days that tell it from each rival, of which there must be enough:
-    [formula] tolerated_noise and min_orders, here of store-days. [sales] decides; nothing takes a proposal over.
+    [formula] max_violation_rate and min_distinguishing_orders, here of store-days. [sales] decides; nothing takes a proposal over.
     Traps: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left out.
     Without control totals there is no row; of more than 10 statuses sets are not compared, and one row says so.
     """
 
     statuses: Texts = column("The statuses of the set, of those met on such store-days; '(none)' where none was sent.")
-    is_counted: Flag = column("Whether [sales] counts exactly these, of the statuses met on such store-days.")
+    is_configured: Flag = column("Whether [sales] counts exactly these, of the statuses met on such store-days.")
     verdict: Text = column(
         "proposed: its rivals fail; one set at most. refuted: it fails against the best set. untold: on no store-day "
         "does it come to other figures than that. undecided: else.",
@@ -128,7 +128,7 @@ class PossibleDuplicateOrders(
     """
 
     order_id: Id = column("The later order, as the service numbers it.")
-    repeats_order_id: Id = column("The earlier order that it is like; of several the last.")
+    original_order_id: Id = column("The earlier order that it is like; of several the last.")
     store_id: Id = column("The store of both.")
     business_date: Day = column("The business day of the later order; see mart.orders.", nullable=True)
     sale_class: Text = column("The later order's sale class; see mart.orders.", isin=SALE_CLASSES)

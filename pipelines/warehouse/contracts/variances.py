@@ -16,7 +16,7 @@ from pipelines.warehouse.contracts.contract import (
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 MENU_MATCHES = ("unique", "ambiguous", "none", "menu_unknown")
-PRICE_MATCHES = ("price", "delivery_price", "both", "neither", "cannot_tell")
+PRICE_MATCHES = ("price", "delivery_price", "both", "neither", "indeterminate")
 
 _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
 _DAY = "The business day of the order; see mart.orders."
@@ -28,7 +28,7 @@ _MENU_MATCH = (
 )
 _PRICE_MATCH = (
     "Which of the menus' prices it was sold at: price, delivery_price, both (they are the same, or of several places), "
-    "neither; cannot_tell where there is nothing to compare."
+    "neither; indeterminate where there is nothing to compare."
 )
 
 
@@ -111,13 +111,13 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
         nullable=True,
     )
     price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
-    price_drift: Amount = column("price less menu_price.", nullable=True)
-    delivery_price_drift: Amount = column("price less menu_delivery_price.", nullable=True)
+    price_variance: Amount = column("price less menu_price.", nullable=True)
+    delivery_price_variance: Amount = column("price less menu_delivery_price.", nullable=True)
 
 
-class PriceMatchesDaily(
+class DailyPriceMatches(
     Contract,
-    table="mart.price_matches_daily",
+    table="mart.daily_price_matches",
     scope="day",
     key=("store_id", "business_date", "sale_class", "dispatch_method", "kind", "menu_match", "price_match"),
 ):
@@ -137,5 +137,5 @@ class PriceMatchesDaily(
     times: Count = column("How many lines or modifiers.", ge=1)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Amount = column("Sum of their prices, each counted once, whatever the quantity.", nullable=True)
-    price_drift: Amount = column("Sum of their price drifts, where known.", nullable=True)
-    delivery_price_drift: Amount = column("Sum of their delivery price drifts, where known.", nullable=True)
+    price_variance: Amount = column("Sum of their price drifts, where known.", nullable=True)
+    delivery_price_variance: Amount = column("Sum of their delivery price drifts, where known.", nullable=True)

@@ -1,0 +1,35 @@
+"""`ordermart ledger`: check the hash-chained record of closes, control totals and restatements."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Config
+from pipelines.settings import load_settings
+
+app = typer.Typer(help="Check the hash-chained ledger.", no_args_is_help=True)
+
+
+@app.callback()
+def ledger() -> None:
+    """Keep `verify` a word of its own."""
+
+
+@app.command("verify")
+def ledger_verify(
+    *,
+    expect_head: Annotated[
+        str, typer.Option(metavar="HASH", help="A head kept elsewhere that must be in the chain.")
+    ] = "",
+    config: Config = None,
+) -> None:
+    """Verify every entry and file of the ledger, and print its head; keep the head elsewhere.
+
+    Exit codes: 0 the chain is intact; 1 it is not, or it does not contain HASH.
+    """
+    from pipelines.ledger import ledger_of, verify
+    from pipelines.report.closing import verified
+
+    typer.echo(verified(verify(ledger_of(load_settings(config).data_dir), expect_head)))

@@ -1,0 +1,165 @@
+"""Judge again, under today's settings, what was refused, and bring back fields that are kept from now on.
+
+What comes of it is a new load with the time and source of the first observation; no verdict is ever edited.
+Knows nothing of the service.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.landing.exact import InvalidDocumentError, parsed
+from pipelines.landing.index import rank
+from pipelines.landing.load import open_load
+from pipelines.landing.raw_files import KINDS, raw_files
+from pipelines.landing.rekeep import Rekeeper
+from pipelines.landing.shape import COUNTS, SUMS
+from pipelines.landing.validate import Gate
+from pipelines.landing.validated import Judged, digest
+from pipelines.vault import VaultError
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipelines.landing.index import Rank
+    from pipelines.landing.verdicts import LoadSummary, Source
+    from pipelines.settings import Settings
+    from pipelines.vault import Vault
+
+_OBSERVED = ["id", "seq", "observed_at", "source", "http_status", "load_id", "sha256", "refused_ref"]
+
+
+class _Observed(NamedTuple):
+    id: int | None
+    seq: int
+    observed_at: dt.datetime | None
+    source: Source
+    http_status: int | None
+    load_id: str
+    sha256: str | None
+    refused_ref: str | None
+
+    @property
+    def rank(self) -> Rank:
+        return rank(self.observed_at, self.source, self.load_id, self.seq)
+
+
+def reprocess_quarantine(settings: Settings, vault: Vault, kind: str | None = None) -> list[LoadSummary]:
+    """Judge again what was refused and is still kept, and documents with unknown fields that settings name now.
+
+    Return a summary per load that came of it: none for a kind of which nothing changes.
+    """
+    summaries = []
+    for each in KINDS if kind is None else (kind,):
+        summary = _retry(settings, vault, each)
+        if summary is not None:
+            summaries.append(summary)
+    return summaries
+
+
+def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:
+    taken = list(_refused(settings, vault, kind))
+    kept = list(_kept(settings, vault, kind))
+    if not taken and not kept:
+        return None
+    with open_load(settings, vault, kind) as load:
+        for ref, observed in taken:
+            refused = vault.refused.open(ref)
+            if refused is not None:
+                at, status = observed.observed_at, observed.http_status
+                load.judge(refused.body, refused.asked, at, status, source=observed.source)
+        for judged, size, observed in kept:
+            load.again(judged, size, observed.observed_at, observed.source, observed.http_status)
+        summary = load.commit()
+    vault.refused.forget(ref for ref, _ in taken)
+    return summary
+
+
+def _refused(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[str, _Observed]]:
+    """Yield the refused bodies that are taken today. After a kill one may come again, and is unchanged."""
+    refs = set(vault.refused.refs(kind))
+    if not refs:
+        return
+    gate = Gate(settings, kind)
+    for observed in _observations(settings.data_dir, kind, "refused_ref"):
+        if observed.refused_ref not in refs:
+            continue
+        body = vault.refused.open(observed.refused_ref or "")
+        if body is not None:
+            try:
+                gate.judge(body.body, body.asked)
+            except InvalidDocumentError:
+                continue
+            yield observed.refused_ref or "", observed
+
+
+def _kept(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[Judged, int, _Observed]]:
+    """Yield documents as they are with the fields kept from now on, once for each run of equal ones, at its end."""
+    rekeeper = Rekeeper(settings, kind)
+    wanted = _documents(settings.data_dir, kind, rekeeper)
+    if not wanted:
+        return
+    ids = {id_ for id_, _ in wanted}
+    history: dict[int, list[_Observed]] = {}
+    for observed in _observations(settings.data_dir, kind, "sha256"):
+        if observed.id in ids:
+            history.setdefault(observed.id or 0, []).append(observed)
+    for id_, observations in history.items():
+        observations.sort(key=lambda each: each.rank)
+        followers = [*observations[1:], None]
+        for observed, after in zip(observations, followers, strict=True):
+            row = wanted.get((id_, observed.sha256 or ""))
+            if row is None or (after is not None and after.sha256 == observed.sha256):
+                continue
+            judged = _as_today(rekeeper, vault, kind, row, observed)
+            if judged is not None and (after is None or after.sha256 != judged.sha256.hex()):
+                yield judged, row["bytes"], observed
+
+
+def _as_today(rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], observed: _Observed) -> Judged | None:
+    try:
+        content = vault.open_content(kind, row["id"], at=(observed.load_id, observed.seq))
+    except VaultError:  # erased since
+        return None
+    found = rekeeper.rekept(row["document"].encode(), content)
+    if found is None:
+        return None
+    document, rest = found
+    sealed = parsed(rest) if kind == "orders" else {}
+    return Judged(
+        id=row["id"],
+        document=document,
+        sha256=digest(document),
+        content=rest,
+        phone=sealed.get("/user_phone"),
+        email=sealed.get("/user_email"),
+        absences=row["absences"],
+        rounded=row["rounded"],
+        counts=tuple(row[name] for name in COUNTS[kind]),
+        sums=tuple(row[name] for name in SUMS[kind]),
+    )
+
+
+def _documents(data_dir: Path, kind: str, rekeeper: Rekeeper) -> dict[tuple[int, str], dict[str, Any]]:
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for file in raw_files(data_dir, kind).documents:
+        with pq.ParquetFile(file.path) as parquet:
+            for batch in parquet.iter_batches():
+                some = batch.filter(pc.match_substring(batch.column("document"), '"_unknown"'))
+                rows = (row for row in some.to_pylist() if rekeeper.wants(row["document"].encode()))
+                found.update({(row["id"], row["sha256"]): row for row in rows})
+    return found
+
+
+def _observations(data_dir: Path, kind: str, with_column: str) -> Iterator[_Observed]:
+    for file in raw_files(data_dir, kind).observations:
+        with pq.ParquetFile(file.path) as parquet:
+            for batch in parquet.iter_batches(columns=_OBSERVED):
+                some = batch.filter(batch.column(with_column).is_valid())
+                for row in zip(*(some.column(name).to_pylist() for name in _OBSERVED), strict=True):
+                    yield _Observed(*row)

@@ -1,0 +1,1 @@
+"""Decide between no build, an increment and a full rebuild, and run it."""

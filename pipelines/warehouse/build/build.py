@@ -1,0 +1,160 @@
+"""Build the warehouse: decide between nothing, an increment and everything, do it, and say why.
+
+Knows nothing of how rows are made, nor of releases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.landing import guard_source, raw_files
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.increment.increment import apply_changes, find_changes
+from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
+from pipelines.warehouse.rows.making import results_as_stored
+from pipelines.warehouse.rows.results import BuildResult
+from pipelines.warehouse.rows.session import Memory, attached, fingerprint_of, remembered, session
+from pipelines.warehouse.rows.ties import TiesBroken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipelines.landing import RawFiles
+    from pipelines.settings import Settings
+    from pipelines.warehouse.rows.results import CheckResult
+
+KINDS = ("stores", "menus", "orders")
+_SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
+
+
+class MemoryLimitError(Exception):
+    """DuckDB may not use as much memory as a build takes, even in small parts."""
+
+
+def warehouse_file(data_dir: Path) -> Path:
+    """Return where the warehouse is."""
+    return data_dir / "warehouse" / "warehouse.duckdb"
+
+
+def build(
+    settings: Settings, *, full: bool = False, progress: Callable[[str, int, int], None] | None = None
+) -> BuildResult:
+    """Bring core, mart and audit up to date with what is landed, in one commit.
+
+    `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
+    nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
+    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice. An increment whose
+    totals do not tie out is not committed: all tables are rebuilt instead, and `notes` of the result say so.
+    """
+    guard_source(settings)
+    show = progress or (lambda _what, _done, _total: None)
+    try:
+        return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
+    except TiesBroken as broken:
+        why = f"an incremental build did not tie out ({broken.named()}), so it was not committed"
+    result = _build_in_parts(settings, why, show)
+    note = f"{why}; all tables were rebuilt from raw. The tables are right, the incremental build is not: report it."
+    return dataclasses.replace(result, notes=(*result.notes, note[0].upper() + note[1:]))
+
+
+def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
+    """Build, in smaller parts each time that memory does not suffice."""
+    for spread in _SPREADS:
+        try:
+            return _build(settings, why, spread, show)
+        except duckdb.OutOfMemoryException as error:
+            why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
+            short = str(error).partition("\n")[0]
+    limit = settings.warehouse.memory_limit
+    raise MemoryLimitError(f"[warehouse] memory_limit = {limit!r} does not suffice; raise it. DuckDB says: {short}")
+
+
+def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
+    """Build once; `why` says why everything must be made anew, "" where that is yet to be found out."""
+    file = warehouse_file(settings.data_dir)
+    raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    now = Memory(fingerprint_of(settings), states(settings))
+    with session(settings) as con:
+        create_sources(con, settings)
+        if not why and not file.exists():
+            why = "there was no warehouse yet"
+        before = None
+        if file.exists():
+            try:
+                with attached(con, file):
+                    before = remembered(con)
+            except duckdb.Error:
+                if not why:  # made anew, a damaged file need not be read
+                    raise
+            check_ledger_continuity(settings.data_dir, before.sources if before else {})
+        if not why:
+            with attached(con, file):
+                why = _must_be_full(con, raw, before, now)
+                new = {} if why else _new_loads(con, raw)
+                sources = (
+                    set() if before is None else {n for n in now.sources if before.sources.get(n) != now.sources[n]}
+                )
+                if not why and not any(new.values()) and not sources:
+                    return BuildResult(
+                        changed=False,
+                        full=False,
+                        why="nothing was landed since the last build",
+                        rows=_rows(con),
+                        checks=results_as_stored(con),
+                    )
+                if not why:
+                    if find_changes(con, raw, new):
+                        checks = apply_changes(con, raw, new, now, sources, show)
+                        return _result(con, checks, full=False, why=_how_many(con, new, sources))
+                    why = "more than half of the orders changed"
+        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show)
+        with attached(con, file):
+            return _result(con, checks, full=True, why=why)
+
+
+def _must_be_full(
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], before: Memory | None, now: Memory
+) -> str:
+    """Return why an increment cannot give what a full rebuild gives, or nothing."""
+    if before is None:
+        return "the warehouse was made by another version"
+    if changed := [name for name in now.fingerprint if before.fingerprint.get(name) != now.fingerprint[name]]:
+        return f"{' and '.join(changed)} changed since the last build"
+    landed = {load_id for files in raw.values() for load_id in files.load_ids}
+    if _applied(con) - landed:
+        return "loads that the warehouse holds are no longer in data/raw"
+    return ""
+
+
+def _applied(con: duckdb.DuckDBPyConnection) -> set[str]:
+    return {row[0] for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
+
+
+def _new_loads(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> dict[str, list[str]]:
+    applied = _applied(con)
+    return {kind: [each for each in files.load_ids if each not in applied] for kind, files in raw.items()}
+
+
+def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]], sources: set[str]) -> str:
+    if not any(new.values()):
+        return f"nothing was landed; {', '.join(sorted(sources))} changed"
+    row = con.execute("select count(*) from touched.changed_orders").fetchone()
+    loads = sum(len(each) for each in new.values())
+    return f"{loads} new loads changed {row[0] if row else 0} orders"
+
+
+def _result(con: duckdb.DuckDBPyConnection, checks: list[CheckResult], *, full: bool, why: str) -> BuildResult:
+    return BuildResult(changed=True, full=full, why=why, rows=_rows(con), checks=checks)
+
+
+def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    counts = {}
+    for table in catalogue.tables():
+        row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
+        counts[table.name] = int(row[0]) if row else 0
+    return counts

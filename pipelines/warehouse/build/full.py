@@ -1,0 +1,223 @@
+"""Make every table anew from raw, into a file beside the warehouse that takes its place at the end.
+
+Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed
+from other buckets; memory is a bucket's. Tables that need to know what all orders say (which rule is in force) are made
+by going through the buckets again, out of the tables that there are by then. Ranges rather than remainders, because
+orders land roughly in the order of their ids: a range leaves most of the raw files unread, and rows that lie together
+are deleted and looked up faster ever after.
+
+Knows nothing of increments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.history.states import create_states, fold
+from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
+from pipelines.warehouse.inputs.landed import (
+    create_documents,
+    create_notes,
+    create_observations_view,
+    present,
+    rows_per_order,
+)
+from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.session import (
+    WHOLE,
+    attached_draft,
+    lay_out,
+    memory_limit,
+    month_of,
+    remember,
+    reopen_draft,
+)
+from pipelines.warehouse.rows.ties import tie_out
+from pipelines.warehouse.rows.views import STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.landing import RawFiles
+    from pipelines.warehouse.rows.results import CheckResult
+    from pipelines.warehouse.rows.session import Memory
+
+ROW_GROUP = 122_880  # rows that DuckDB writes together
+ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each
+# Of DuckDB's memory, for each order, line and modifier of a bucket. Documents were typed with 290, and not with 140.
+BYTES_PER_ROW = 400
+_WANTED = "kind = 'orders' and sha256 is not null"
+
+
+def rebuild(
+    con: duckdb.DuckDBPyConnection,
+    file: Path,
+    raw: Mapping[str, RawFiles],
+    memory: Memory,
+    buckets: int,
+    spread: int,
+    progress: Callable[[str, int, int], None],
+) -> list[CheckResult]:
+    """Build the warehouse file from all that is landed, and return what its checks found.
+
+    Orders go in so many `buckets`, 0 for as many as memory asks for; in `spread` times as many. Raise BuildBlocked
+    when a blocking check found anything: `file` is then as it was.
+    """
+    draft = file.with_name(file.name + ".building")
+    for each in (draft, _log_of(draft)):
+        each.unlink(missing_ok=True)
+    try:
+        with attached_draft(con, draft):
+            lay_out(con)
+            making = Making(con, full=True)
+            _fold(con, raw)
+            orders = orders_per_bucket(con, raw, buckets) // spread
+            _make_all(making, draft, raw, max(1, orders), progress)
+            for tie in tie_out(con):
+                making.tally.add(tie)
+            making.tally.raise_if_blocked()
+            remember(con, memory, _parts(con))
+            results = making.results()
+    except BaseException:
+        for each in (draft, _log_of(draft)):
+            each.unlink(missing_ok=True)
+        raise
+    # A log left beside a file that takes another's place would be replayed into it.
+    _log_of(file).unlink(missing_ok=True)
+    draft.replace(file)
+    return results
+
+
+def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+    create_observations_view(con, "raw.observations", [f.path for files in raw.values() for f in files.observations])
+    loads = [load_id for files in raw.values() for load_id in files.load_ids]
+    create_notes(con, {kind: present(files.documents) for kind, files in raw.items()}, loads)
+    create_states(con, "touched.nothing")
+    fold(con, "raw.observations", "touched.nothing", "warehouse.build.states")
+    find_all_runs(con)
+    con.execute(f"create or replace view {STATES} as from warehouse.build.states")
+    columns = ", ".join(inputs.OBSERVATION)
+    con.execute(
+        f"insert into warehouse.build.refusals select {columns} from raw.observations "
+        "where verdict in ('quarantined', 'failed')"
+    )
+    con.execute("create or replace view raw.refusals as from warehouse.build.refusals")
+    for kind, files in raw.items():
+        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [files.load_ids, kind])
+
+
+def _make_all(
+    making: Making, draft: Path, raw: Mapping[str, RawFiles], size: int, progress: Callable[[str, int, int], None]
+) -> None:
+    con = making.con
+    for kind in ("stores", "menus"):
+        create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
+        create_versions(con, kind, present(raw[kind].documents))
+    below = catalogue.downstream_of_orders()
+    tables = [table for table in catalogue.tables() if table.name != FINDINGS]
+    _make_whole(making, [table for table in tables if table.name not in below])
+    stages = catalogue.stages()
+    checks = [check for check in catalogue.checks() if check.scope == "order"]
+    for stage in range(max(stages.values()) + 1):
+        of_orders = [table for table in tables if table.scope == "order" and stages[table.name] == stage]
+        now = [check for check in checks if _stage(check, stages) == stage]
+        for number, total in _buckets(making, raw if stage == 0 else None, size):
+            progress("building orders, by bucket" if stage == 0 else "reconciling orders, by bucket", number, total)
+            _make_bucket(making, of_orders, now)
+            if number < total:
+                reopen_draft(con, draft)
+        making.staged.bucket = "true"
+        con.execute("drop table if exists raw.latest_orders")
+        whole = [table for table in tables if table.name in below and table.scope != "order"]
+        _make_whole(making, [table for table in whole if stages[table.name] == stage])
+    for check in catalogue.checks():
+        if check.scope != "order":
+            making.look(check, None)
+    _make_whole(making, [catalogue.table(FINDINGS)])
+
+
+def _stage(check: catalogue.Check, stages: Mapping[str, int]) -> int:
+    """Return when all that a check reads is there."""
+    return max((stages[name] for name in check.depends_on if name in stages), default=0)
+
+
+def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
+    for table in tables:
+        making.make(table, None)
+
+
+def _make_bucket(making: Making, tables: list[catalogue.Table], checks: list[catalogue.Check]) -> None:
+    for table in tables:
+        making.make(table, "touched.bucket")
+    for check in checks:
+        making.look(check, "touched.bucket")
+    making.tally.raise_if_blocked()
+
+
+def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> int:
+    """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory."""
+    if buckets:
+        row = con.execute(f"select count(*) from warehouse.build.states where {_WANTED}").fetchone()
+        return -(-int(row[0] if row else 0) // buckets)
+    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
+    fit = int(memory_limit(con) / bytes_per_order)
+    if fit >= ORDERS_PER_BUCKET:
+        return ORDERS_PER_BUCKET
+    return min(ROW_GROUP, fit)
+
+
+def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> Iterator[tuple[int, int]]:
+    """Make touched.bucket for one bucket of so many orders after the other; yield which it is, of how many.
+
+    With `raw`, make raw.latest_orders too; without, orders are there as tables only.
+    """
+    con = making.con
+    starts = [
+        row[0]
+        for row in con.execute(
+            f"""
+            select id from (
+                select id, row_number() over (order by id) as n from warehouse.build.states where {_WANTED}
+            ) as numbered
+            where (n - 1) % {size} = 0
+            order by id
+            """
+        ).fetchall()
+    ]
+    paths = present(raw["orders"].documents) if raw else []
+    for number, start in enumerate(starts or [0]):
+        last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
+        mine = f"from warehouse.build.states where {_WANTED} and id between {start} and {last}"
+        making.staged.bucket = f"t.order_id between {start} and {last}"
+        con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
+        if raw:
+            con.execute(f"create or replace view touched.bucket_states as {mine}")
+            create_documents(con, "orders", paths, "touched.bucket_states")
+            create_all_versions(con, paths)
+        yield number + 1, max(len(starts), 1)
+
+
+def _parts(con: duckdb.DuckDBPyConnection) -> str:
+    """Return a relation of every part of every table: order tables by month, the others whole."""
+    monthly = [table.name for table in catalogue.tables() if table.scope == "order"]
+    whole = [table.name for table in catalogue.tables() if table.scope != "order"]
+    con.execute(
+        f"""
+        create or replace table touched.parts as
+        select tables.table_name, months.month
+        from (select unnest(?::varchar[]) as table_name) as tables
+        cross join (select distinct {month_of("created_at")} as month from warehouse.core.orders) as months
+        union all
+        select unnest(?::varchar[]) as table_name, '{WHOLE}' as month
+        """,
+        [monthly, whole],
+    )
+    return "touched.parts"
+
+
+def _log_of(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")

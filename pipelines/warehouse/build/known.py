@@ -1,0 +1,102 @@
+"""What the warehouse knows of orders, as plain values for whoever plans what to ask for next.
+
+Reads only. Knows nothing of plans, budgets or the service.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from pipelines.warehouse.build.build import warehouse_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_BATCH = 10_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class Known(NamedTuple):
+    """One order of core.orders, and how the service answered last when asked for it.
+
+    `presence` is present, missing (a 404 since, not yet often enough) or gone; `is_archive_only`: what is known of it
+    came from a file.
+    """
+
+    order_id: int
+    created_at: dt.datetime | None
+    status: str | None
+    last_checked_at: dt.datetime | None
+    presence: str
+    is_archive_only: bool
+
+
+def known_orders(data_dir: Path) -> Iterator[Known]:
+    """Yield every known order, batch by batch; none before the first build."""
+    for order_id, created, status, checked, presence, is_archive_only in _rows(
+        data_dir,
+        """
+            select
+                orders.order_id, epoch_us(orders.created_at), orders.status, epoch_us(states.last_checked_at),
+                case
+                    when orders.is_deleted then 'gone'
+                    when states.last_verdict = 'missing' then 'missing'
+                    else 'present'
+                end,
+                states.last_source = 'archive',
+            from core.orders as orders
+            join build.states as states on states.kind = 'orders' and states.id = orders.order_id
+        """,
+    ):
+        yield Known(order_id, _moment(created), status, _moment(checked), presence, is_archive_only)
+
+
+def histories(data_dir: Path, most: int = 100_000) -> Iterator[tuple[dt.datetime, dt.datetime | None, dt.datetime]]:
+    """Yield of every order whose times are known: created, last seen to change (None: never), last seen.
+
+    Of very many orders a sample of about `most`, the same each time: a night's cost must not grow with all orders.
+    """
+    query = """
+        select
+            epoch_us(orders.created_at),
+            epoch_us(max(versions.first_seen_at) filter (where versions.version_no > 1)),
+            epoch_us(max(versions.last_seen_at)),
+        from core.orders as orders
+        join core.order_versions as versions using (order_id)
+        where orders.created_at is not null
+            and hash(orders.order_id) % (select 1 + count(*) // ? from core.orders) = 0
+        group by orders.order_id, orders.created_at
+        having max(versions.last_seen_at) is not null
+    """
+    for created, changed, seen in _rows(data_dir, query, [most]):
+        yield _EPOCH + dt.timedelta(microseconds=created), _moment(changed), _EPOCH + dt.timedelta(microseconds=seen)
+
+
+def known_among(data_dir: Path, order_ids: Iterable[int]) -> set[int]:
+    """Return which of these ids are orders that the warehouse has."""
+    ids = list(order_ids)
+    return {row[0] for row in _rows(data_dir, "select order_id from core.orders where order_id in ?", [ids])}
+
+
+def never_found(data_dir: Path) -> set[int]:
+    """Return the order ids that were asked for and never existed, as far as was seen."""
+    query = "select id from build.states where kind = 'orders' and sha256 is null and last_verdict = 'missing'"
+    return {row[0] for row in _rows(data_dir, query)}
+
+
+def _moment(microseconds: int | None) -> dt.datetime | None:
+    return None if microseconds is None else _EPOCH + dt.timedelta(microseconds=microseconds)
+
+
+def _rows(data_dir: Path, query: str, values: list[object] | None = None) -> Iterator[tuple]:  # type: ignore[type-arg]
+    file = warehouse_file(data_dir)
+    if not file.exists():
+        return
+    with duckdb.connect(str(file), read_only=True) as con:
+        result = con.execute(query, values)
+        while batch := result.fetchmany(_BATCH):
+            yield from batch

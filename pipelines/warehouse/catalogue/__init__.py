@@ -1,0 +1,44 @@
+"""Find every table and check: its SQL file, its contract, what it reads, and the order in which tables can be built.
+
+Knows nothing of data, settings or how a build runs.
+"""
+
+from pipelines.warehouse.catalogue.tables import (
+    SCHEMAS,
+    SQL,
+    CatalogueError,
+    Check,
+    Reads,
+    Table,
+    check,
+    checks,
+    contract_check,
+    downstream_of_orders,
+    key_check,
+    reads,
+    released,
+    stages,
+    table,
+    tables,
+    ties,
+)
+
+__all__ = [
+    "SCHEMAS",
+    "SQL",
+    "CatalogueError",
+    "Check",
+    "Reads",
+    "Table",
+    "check",
+    "checks",
+    "contract_check",
+    "downstream_of_orders",
+    "key_check",
+    "reads",
+    "released",
+    "stages",
+    "table",
+    "tables",
+    "ties",
+]

@@ -1,0 +1,119 @@
+"""Write docs/DICTIONARY.md out of the contracts: every table, column, join and claim, each declared in one place.
+
+    python -m pipelines.warehouse.catalogue.dictionary
+
+Knows nothing of data or of builds; refuses to hold a sentence about a table of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
+from pipelines.warehouse.release.macros import macros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.warehouse.catalogue.tables import Table
+
+FILE = Path(__file__).resolve().parents[3] / "docs" / "DICTIONARY.md"
+_HEAD = """\
+# Dictionary
+
+Every table of a release, out of the contracts in `pipelines/warehouse/contracts/`: do not edit, run
+`python -m pipelines.warehouse.catalogue.dictionary`. The same texts are comments in the release's DuckDB file.
+
+Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, never a float. Times are in UTC unless a
+column ends with `_local`. A column has one meaning and one name everywhere. What is null was not stated: null is never
+nothing. Columns that start with an underscore say where a row comes from. An ENUM is a text of which all words are
+listed, in the order of the alphabet: it compares and sorts as a text does, and is a plain text in Parquet.
+"""
+_SCHEMAS = {
+    "mart": "Answers: start here.",
+    "core": "What the source says, flat and typed, nothing interpreted.",
+    "audit": "Evidence about the data and the loads.",
+}
+
+
+def dictionary() -> str:
+    """Return the whole text of docs/DICTIONARY.md."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    tables = sorted(catalogue.released(), key=lambda table: table.name)
+    steps = sorted(set(catalogue.tables()) - set(tables), key=lambda table: table.name)
+    yield _HEAD
+    for schema, says in _SCHEMAS.items():
+        yield f"- **{schema}**: {says}"
+        for table in tables:
+            if table.name.startswith(f"{schema}."):
+                yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
+    yield "- **in no release**: steps on the way to tables above, in `data/warehouse/` alone."
+    yield from (f"  - {table.name}: {_grain(table)}" for table in steps)
+    yield ""
+    yield "## Macros\n"
+    yield "In the DuckDB file of a release, opened itself: `from orders_as_of(timestamptz '2026-11-20 10:00:00Z')`.\n"
+    yield from _table(("macro", "gives"), ((f"`{macro.call}`", macro.about) for macro in macros()))
+    yield "## Joins that multiply rows\n"
+    yield "Each table's section lists the joins that keep its rows one for one. These do not:\n"
+    yield from _table(("from", "to", "on", "why"), (_cells(join) for join in MULTIPLYING))
+    for schema in _SCHEMAS:
+        for table in tables:
+            if table.name.startswith(f"{schema}."):
+                yield from _section(table)
+
+
+def _section(table: Table) -> Iterator[str]:
+    yield f"## {table.name}\n"
+    yield f"{table.description}\n"
+    key = ", ".join(f"`{column}`" for column in table.key)
+    yield f"Key: {key}.\n" if key else "Nothing tells its rows apart: it is a list.\n"
+    yield from _table(
+        ("column", "type", "null", "meaning"),
+        ((f"`{c.name}`", c.type, "null" if c.nullable else "", c.description) for c in table.columns),
+    )
+    joins = joins_of(table.name)
+    if joins:
+        yield "Joins that keep its rows one for one:\n"
+        yield from (f"- `left join {join.right} using ({', '.join(join.on)})`: {join.so_that}." for join in joins)
+        yield ""
+    claims = [check for check in catalogue.checks() if check.table == table.name]
+    if claims:
+        yield "Claims:\n"
+        yield from (f"- {_claim(check.claim)} ({check.severity}: `{check.name}`)" for check in claims)
+        yield ""
+
+
+def _grain(table: Table) -> str:
+    return " ".join(table.description.split("\n\n")[0].split())
+
+
+def _claim(claim: str) -> str:
+    return claim if claim.endswith(".") else f"{claim}."
+
+
+def _cells(join: Join) -> tuple[str, ...]:
+    return join.left, join.right, ", ".join(f"`{column}`" for column in join.on), join.so_that
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    yield _row(head)
+    yield _row(tuple("---" for _ in head))
+    yield from (_row(row) for row in rows)
+    yield ""
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _anchor(name: str) -> str:
+    return name.replace(".", "")
+
+
+if __name__ == "__main__":
+    FILE.write_text(dictionary(), encoding="utf-8")

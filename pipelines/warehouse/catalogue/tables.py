@@ -1,0 +1,311 @@
+"""Find every table and check, and the order in which they can be built.
+
+A table is `sql/<schema>/<table>.sql` and the contract that names it; a check is a file
+`sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the
+build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+
+A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
+
+    -- Every order line belongs to an order.
+    -- severity: blocking | warning
+    -- scope: order | menu | store | day | load | all
+
+It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
+`place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
+(codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
+violation of a blocking check keeps the whole build from being committed.
+
+Knows nothing of data, settings or how a build runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import graphlib
+import importlib
+import json
+import pkgutil
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+
+from pipelines.warehouse import contracts
+from pipelines.warehouse.contracts.contract import Column, Contract, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SQL = Path(__file__).resolve().parents[3] / "sql"
+SCHEMAS = ("core", "mart", "audit")
+Severity = Literal["blocking", "warning"]
+
+
+class CatalogueError(Exception):
+    """sql/ and the contracts do not fit together; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a select reads: tables with a schema, and a superset of the columns it names.
+
+    `stars` are the tables of which it takes all columns.
+    """
+
+    tables: tuple[str, ...]
+    names: frozenset[str]
+    stars: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: its select, its contract, and the tables (`schema.name`) that the select reads."""
+
+    name: str
+    sql: str
+    contract: type[Contract]
+    reads: Reads
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The tables (`schema.name`) that its select reads, sorted."""
+        return self.reads.tables
+
+    @property
+    def description(self) -> str:
+        """Grain, source and traps, as the contract says."""
+        return self.contract.about()
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is but a step on the way to other tables, which no release holds: its contract says so."""
+        return "\nFor machines:" in self.description
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in order, as the contract says."""
+        return self.contract.columns()
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/` and `sql/ties/`."""
+        return (
+            contract_check(self),
+            key_check(self),
+            *(each for each in (*checks(), *ties()) if each.table == self.name),
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """What part of it is computed anew when something changed."""
+        return self.contract.grain().scope
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart; () where nothing does."""
+        return self.contract.grain().key
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim about tables, as a select of its violations."""
+
+    name: str
+    table: str
+    claim: str
+    severity: Severity
+    scope: Scope
+    sql: str
+    reads: Reads
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The tables (`schema.name`) that its select reads, sorted."""
+        return self.reads.tables
+
+
+@functools.cache
+def tables() -> tuple[Table, ...]:
+    """Return every table, each after the tables that it reads; one that reads itself gets its rows as they were.
+
+    Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
+    """
+    models = {model.grain().table: model for model in _models()}
+    files = {f"{path.parent.name}.{path.stem}": path for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
+    if lone := sorted(models.keys() ^ files.keys()):
+        raise CatalogueError(f"without its other half, SQL file or contract: {', '.join(lone)}")
+    found = {}
+    for name, path in files.items():
+        sql = path.read_text(encoding="utf-8")
+        found[name] = Table(name, sql, models[name], _reads(sql, path))
+    known = found.keys()
+    for table in found.values():
+        if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
+            raise CatalogueError(f"sql for {table.name} reads {stray[0]}, which no file makes")
+    order = graphlib.TopologicalSorter(
+        {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
+    )
+    return tuple(found[name] for name in order.static_order())
+
+
+@functools.cache
+def released() -> tuple[Table, ...]:
+    """Return the tables that a release holds: all but steps."""
+    return tuple(table for table in tables() if not table.is_step)
+
+
+@functools.cache
+def downstream_of_orders() -> frozenset[str]:
+    """Return the tables that read orders, or read a table that does."""
+    found = set()
+    for each in tables():
+        if each.scope == "order" or any(name in found or name.startswith("raw.order") for name in each.depends_on):
+            found.add(each.name)
+    return frozenset(found)
+
+
+@functools.cache
+def stages() -> dict[str, int]:
+    """Return for each table how often a full build has gone through the orders before, before it can make it.
+
+    An order table that reads what all orders say (which rule is in force) waits until they have been heard.
+    """
+    found: dict[str, int] = {}
+    heard = {each.name for each in tables() if each.scope != "order"} & downstream_of_orders()
+    for each in tables():
+        waits = [found[name] + (each.scope == "order" and name in heard) for name in each.depends_on if name in found]
+        found[each.name] = max(waits, default=0)
+    return found
+
+
+@functools.cache
+def checks() -> tuple[Check, ...]:
+    """Return every check of `sql/checks/`, by name."""
+    return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
+
+
+@functools.cache
+def ties() -> tuple[Check, ...]:
+    """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
+    return tuple(_check(path) for path in sorted((SQL / "ties").glob("*.sql")))
+
+
+def table(name: str) -> Table:
+    """Return the table of that name (`core.orders`), whatever the state of the others."""
+    schema, _, stem = name.partition(".")
+    path = SQL / schema / f"{stem}.sql"
+    model = next((model for model in _models() if model.grain().table == name), None)
+    if model is None or not path.exists():
+        raise CatalogueError(f"{name} needs both sql/{schema}/{stem}.sql and a contract")
+    sql = path.read_text(encoding="utf-8")
+    return Table(name, sql, model, _reads(sql, path))
+
+
+def check(name: str) -> Check:
+    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    return _check(SQL / "checks" / f"{name}.sql")
+
+
+def contract_check(table: Table) -> Check:
+    """Return the claim that a table's rows are as its contract declares."""
+    return Check(
+        name=f"{table.name}__keeps_its_contract",
+        table=table.name,
+        claim="Columns, types, nulls and values are as the contract declares.",
+        severity="blocking",
+        scope=table.scope,
+        sql="",
+        reads=Reads((table.name,), frozenset(), frozenset()),
+    )
+
+
+def key_check(table: Table) -> Check:
+    """Return the claim that a table's key tells its rows apart."""
+    return Check(
+        name=f"{table.name}__has_a_unique_key",
+        table=table.name,
+        claim=f"({', '.join(table.key)}) tells rows apart.",
+        severity="blocking",
+        scope=table.scope,
+        sql="",
+        reads=Reads((table.name,), frozenset(), frozenset()),
+    )
+
+
+@functools.cache
+def reads(sql: str) -> Reads:
+    """Return what a select reads."""
+    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+    nodes = list(_dicts(tree))
+    base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
+    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
+    return Reads(
+        tables=tuple(sorted({_name(n) for n in base})),
+        names=frozenset(_strings(tree)),
+        stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
+    )
+
+
+def _reads(sql: str, path: Path) -> Reads:
+    try:
+        return reads(sql)
+    except CatalogueError as error:
+        raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
+
+
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+def _name(node: dict[str, Any]) -> str:
+    return f"{node['schema_name']}.{node['table_name']}"
+
+
+def _dicts(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from _dicts(value)
+
+
+def _strings(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    values = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for value in values:
+        yield from _strings(value)
+
+
+def _models() -> Iterator[type[Contract]]:
+    for module in pkgutil.iter_modules(contracts.__path__):
+        importlib.import_module(f"{contracts.__name__}.{module.name}")
+    yield from Contract.__subclasses__()
+
+
+def _check(path: Path) -> Check:
+    sql = path.read_text(encoding="utf-8")
+    about = path.stem.partition("__")[0]
+    claim = re.match(r"-- (.+)", sql)
+    severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
+    scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
+    if not claim or not severity:
+        raise CatalogueError(
+            f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"
+        )
+    return Check(
+        name=path.stem,
+        table=about,
+        claim=claim[1],
+        severity="blocking" if severity[1] == "blocking" else "warning",
+        scope=scope[1] if scope else table(about).scope,  # type: ignore[arg-type]
+        sql=sql,
+        reads=_reads(sql, path),
+    )

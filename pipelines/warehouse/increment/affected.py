@@ -1,0 +1,215 @@
+"""Which orders, menus, stores and business days an increment computes anew, table by table.
+
+The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw
+documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
+for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
+touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
+table of intervals, only orders created while it says other than before: spans.py. One that compares orders with each
+other is about those that are alike, too: alike.py. A table by business day is about the days, old and new, of the
+orders whose rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up
+tables by day, and is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where
+a source changed, what reads it is made anew for all it holds.
+
+Knows nothing of SQL files' contents beyond what they read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import inputs
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.increment.comparison_scope import orders_alike
+from pipelines.warehouse.increment.differences import changed_orders
+from pipelines.warehouse.increment.spans import clock_of, orders_within
+from pipelines.warehouse.rows.views import (
+    STATES,
+    between,
+    changed_rows,
+    days_between,
+    key_of,
+    month_of_day,
+    projected_rows_sql,
+)
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.catalogue.tables import Check, Table
+    from pipelines.warehouse.rows.views import Staged
+
+KINDS = {"order": "orders", "menu": "menus", "store": "stores"}
+CHECKS = "raw.order_checks"
+
+
+def touched(staged: Staged, item: Table | Check) -> str | None:
+    """Return the relation of keys that `item` is about in this increment; None: of no key, but everything."""
+    if item.scope in KINDS:
+        return _entities(staged, item)
+    if item.scope == "alike":
+        return orders_alike(staged, item)
+    if item.scope == "day":
+        return _days(staged, item)
+    if item.scope == "month":
+        return _months(staged, item)
+    return "touched.loads" if item.scope == "load" else None
+
+
+def is_stale(staged: Staged, item: Table | Check) -> bool:
+    """Tell whether a table or check without keys of its own has to be computed anew: something it reads changed."""
+    return any(
+        name in staged.sets
+        or name in staged.sources
+        or (name in {"raw.states", "raw.refusals", "raw.findings"} and _any(staged, "touched.loads"))
+        for name in item.depends_on
+    )
+
+
+def _entities(staged: Staged, item: Table | Check) -> str:
+    kind = KINDS[item.scope]
+    entity = inputs.ENTITY[kind]
+    bases = _raw_bases(item, kind)
+    others = []
+    for name in item.depends_on:
+        if name not in staged.sets:
+            continue
+        if staged.catalogue[name].scope == item.scope:
+            bases.add(str(staged.sets[name]))
+        else:
+            others.extend(_through(staged, item, name))
+    if staged.sources.intersection(item.depends_on):
+        others.append(_held(staged, item, entity))
+    checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
+    if checked in bases:
+        bases -= {changed, f"touched.versioned_{kind}"}
+    if len(bases) == 1 and not others:
+        return bases.pop()
+    selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
+    return _keep(staged, item, " union ".join(selects) or f"select {entity} from {changed} limit 0")
+
+
+def _held(staged: Staged, item: Table | Check, entity: str) -> str:
+    """Return a select of all that a table holds; a check holds nothing, and is about all of its kind."""
+    if item.name in staged.catalogue:
+        return f"select {entity} from warehouse.{item.name}"
+    return f"select id as {entity} from {STATES} where kind = '{KINDS[item.scope]}' and sha256 is not null"
+
+
+def _raw_bases(item: Table | Check, kind: str) -> set[str]:
+    bases = set()
+    if f"raw.latest_{kind}" in item.depends_on:
+        bases.add(f"touched.changed_{kind}")
+    if f"raw.{item.scope}_checks" in item.depends_on:
+        bases.add(f"touched.checked_{kind}")
+    if {f"raw.{item.scope}_versions", f"raw.{item.scope}_edits"} & set(item.depends_on):
+        # a store's versions say when it was last listed
+        bases.add(f"touched.checked_{kind}" if kind == "stores" else f"touched.versioned_{kind}")
+    if f"raw.{item.scope}_sightings" in item.depends_on:
+        bases.add(f"touched.checked_{kind}")
+    return bases
+
+
+def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
+    """Return selects of the entities of `item` that changed rows of another scope's table may touch."""
+    entity = str(key_of(item))
+    rows = changed_rows(staged, name, item)
+    if not _any(staged, rows):
+        return []
+    is_of_a_time = item.scope == "order" and staged.catalogue[name].contract.grain().span
+    clock = clock_of(staged, item) if is_of_a_time else None
+    if clock:
+        return orders_within(staged, item, name, clock)
+    selects = []
+    for own in item.depends_on:
+        if own.startswith("raw.") or staged.catalogue[own].scope != item.scope:
+            continue
+        mine = {column.name for column in staged.catalogue[own].columns}
+        selects += [
+            f"select t.{entity} from ({projected_rows_sql(staged, own)}) as t where t.{shared} in (select {shared} from {rows})"
+            for shared in staged.catalogue[name].key
+            if shared in mine
+        ]
+    if selects:
+        return selects
+    kind = KINDS[item.scope]
+    return [f"select id as {entity} from {STATES} where kind = '{kind}' and sha256 is not null"]
+
+
+def _days(staged: Staged, item: Table | Check) -> str:
+    dated = [name for name in item.depends_on if _has_day(staged, name)]
+    selects = []
+    everything = bool(staged.sources.intersection(item.depends_on))
+    for name in item.depends_on:
+        if name not in staged.sets:
+            continue
+        table = staged.catalogue[name]
+        if table.scope == "day":
+            selects.append(f"select business_date from {staged.sets[name]}")
+        elif table.scope == "order":
+            changed = f'touched."changed {name}"'
+            staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
+            where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
+            selects += [
+                f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)
+            ]
+        else:
+            everything = everything or _any(staged, changed_rows(staged, name, item))
+    if CHECKS in item.depends_on:
+        asked = "touched.checked_orders"
+        where = f"{between(staged.con, asked, 'order_id', 'order_id')} and order_id in (from {asked})"
+        selects += [f"select business_date from {side} where {where}" for day in dated for side in _sides(staged, day)]
+    if everything:
+        selects += [f"select business_date from ({projected_rows_sql(staged, day)})" for day in dated]
+    keys = _keep(staged, item, " union ".join(selects) or "select null::date as business_date limit 0")
+    if CHECKS in item.depends_on or any(_order_without_day(staged, name) for name in item.depends_on):
+        orders = " union ".join(
+            f"""
+            select t.order_id from ({projected_rows_sql(staged, day)}) as t
+            where {days_between(staged.con, keys)}
+                and exists (select 1 from {keys} as k where k.business_date is not distinct from t.business_date)
+            """
+            for day in dated
+            if staged.catalogue[day].scope == "order"
+        )
+        staged.con.execute(f'create or replace table touched."orders of {item.name}" as {orders}')
+    return keys
+
+
+def _months(staged: Staged, item: Table | Check) -> str:
+    """Return the months of the touched days; all months where anything else that is read changed."""
+    daily = [name for name in item.depends_on if not name.startswith("raw.") and staged.catalogue[name].scope == "day"]
+    month = f"select {month_of_day('business_date')} as business_month"
+    selects = [f"{month} from {staged.sets[name]}" for name in daily if name in staged.sets]
+    others = [name for name in item.depends_on if name in staged.sets and name not in daily]
+    if staged.sources.intersection(item.depends_on) or any(
+        _any(staged, changed_rows(staged, name, item)) for name in others
+    ):
+        selects += [f"{month} from ({projected_rows_sql(staged, name)})" for name in daily]
+        selects.append(f"select business_month from warehouse.{item.name}")
+    return _keep(staged, item, " union ".join(selects) or "select null::date as business_month limit 0")
+
+
+def _sides(staged: Staged, name: str) -> list[str]:
+    """Return the relations of a table's rows as they were and, where there are some, as they are now."""
+    return [f"warehouse.{name}"] + ([f'fresh."{name}"'] if name in staged.sets else [])
+
+
+def _has_day(staged: Staged, name: str) -> bool:
+    if name.startswith("raw."):
+        return False
+    table = staged.catalogue[name]
+    return table.scope == "order" and any(c.name == SCOPE_KEYS["day"] for c in table.columns)
+
+
+def _order_without_day(staged: Staged, name: str) -> bool:
+    if name.startswith("raw."):
+        return False
+    return staged.catalogue[name].scope == "order" and not _has_day(staged, name)
+
+
+def _keep(staged: Staged, item: Table | Check, select: str) -> str:
+    relation = f'touched."{item.name}"'
+    staged.con.execute(f"create or replace table {relation} as select distinct * from ({select})")
+    return relation
+
+
+def _any(staged: Staged, relation: str) -> bool:
+    return staged.con.execute(f"select 1 from {relation} limit 1").fetchone() is not None

@@ -1,0 +1,78 @@
+"""Which orders a table that compares orders with each other computes anew, when some of them changed.
+
+Orders are compared where they share some columns (customer, store, number of lines) and lie close in time; the table's
+contract names both. So the table is about the orders that changed, those that are close to one of them as it was or as
+it is, those close to these, and so on: of that chain all are at hand, and none is close to an order outside it.
+
+Knows nothing of what comparing them finds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse.rows.views import ORDERS, between
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pipelines.warehouse.catalogue.tables import Check, Table
+    from pipelines.warehouse.contracts.contract import Alike
+    from pipelines.warehouse.rows.views import Staged
+
+
+def orders_alike(staged: Staged, item: Table | Check) -> str | None:
+    """Return the relation of orders that a table or check of scope alike is about; None: of none, but everything."""
+    read = [name for name in item.depends_on if name in staged.sets]
+    sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in ORDERS]
+    if staged.sources.intersection(item.depends_on) or len(sets) < len(read) or None in sets:
+        return None
+    relation = f'touched."{item.name}"'
+    nothing = "select cast(null as bigint) as order_id limit 0"
+    changed = " union ".join(f"select order_id from {keys}" for keys in sets) or nothing
+    staged.con.execute(f"create or replace table {relation} as {changed}")
+    alike = staged.catalogue[item.name].contract.grain().alike if item.name in staged.catalogue else None
+    if alike and sets:
+        base = _base(staged, item, alike)
+        sides = [f"warehouse.{base}"] + ([f'fresh."{base}"'] if base in staged.sets else [])
+        _add_chain(staged.con, relation, alike, sides)
+    return relation
+
+
+def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, alike: Alike, sides: list[str]) -> None:
+    """Add to a relation of orders those that are close to one of them, link by link; `sides` are old and new rows."""
+    columns = ", ".join(f"t.{column}" for column in (*alike.columns, alike.clock))
+    are_in = f"{between(con, relation, 't.order_id', 'order_id')} and t.order_id in (from {relation})"
+    ends = " union ".join(f"select t.order_id, {columns} from {side} as t where {are_in}" for side in sides)
+    con.execute(f"create or replace table touched.chain_ends as {ends}")
+    same = " and ".join(f"t.{column} = e.{column}" for column in alike.columns)
+    within = f"(select {alike.minutes} * interval 1 minute from raw.settings)"
+    while True:
+        con.execute(
+            f"""
+            create or replace table touched.chain_links as
+            select t.order_id, {columns} from {sides[0]} as t
+            where t.{alike.clock} >= (select min({alike.clock}) from touched.chain_ends) - {within}
+                and t.{alike.clock} <= (select max({alike.clock}) from touched.chain_ends) + {within}
+                and exists (
+                    select 1 from touched.chain_ends as e
+                    where {same}
+                        and t.{alike.clock} <= e.{alike.clock} + {within}
+                        and t.{alike.clock} >= e.{alike.clock} - {within}
+                )
+                and t.order_id not in (from {relation})
+            """
+        )
+        found = con.execute(f"insert into {relation} select order_id from touched.chain_links").fetchone()
+        if not found or not found[0]:
+            return
+        con.execute("create or replace table touched.chain_ends as from touched.chain_links")
+
+
+def _base(staged: Staged, item: Table | Check, alike: Alike) -> str:
+    """Return the table that has the columns by which orders are compared."""
+    wanted = {*alike.columns, alike.clock}
+    for name in item.depends_on:
+        if name in staged.catalogue and wanted <= {column.name for column in staged.catalogue[name].columns}:
+            return name
+    raise ValueError(f"{item.name} reads no table with {', '.join(sorted(wanted))}, by which its contract compares")

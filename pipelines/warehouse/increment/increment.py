@@ -1,0 +1,238 @@
+"""Bring the warehouse up to date with new loads: only what they touch is made anew, and committed at once.
+
+Everything is made and checked beside the warehouse first; one transaction then deletes and inserts. Knows nothing of
+buckets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
+from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
+from pipelines.warehouse.increment.affected import is_stale, touched
+from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
+from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.session import WHOLE, month_of, remember
+from pipelines.warehouse.rows.ties import require_increment_ties
+from pipelines.warehouse.rows.views import ENTITIES, STATES, between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import duckdb
+
+    from pipelines.landing import RawFiles
+    from pipelines.warehouse.rows.results import CheckResult
+    from pipelines.warehouse.rows.session import Memory
+
+# More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
+ALWAYS_AN_INCREMENT = 100_000
+_KNOWN = "touched.known_states"
+_IDENTITY = "versions, sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
+
+
+def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
+    """Fold the new loads into states and note which ids they touch; return whether an increment is the way to go."""
+    loads = [load_id for each in new.values() for load_id in each]
+    paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
+    create_observations(con, "raw.observations", paths, loads)
+    fresh = {
+        kind: present([f for f in files.documents if set(f.load_ids) & set(new[kind])]) for kind, files in raw.items()
+    }
+    create_notes(con, fresh, loads)
+    _find_known(con)
+    late = create_late(con, "raw.observations", _KNOWN, "touched.late")
+    not_late = (
+        "not exists (select 1 from touched.late as late where late.kind = t.kind and late.id is not distinct from t.id)"
+    )
+    create_states(con, "raw.fresh_states")
+    create_states(con, "touched.nothing")
+    later = f"(select * from raw.observations as t where {not_late})"
+    fold(con, later, _KNOWN, "raw.fresh_states")
+    if late:
+        _fold_anew(con, raw)
+    find_new_runs(con, later, _KNOWN, "touched.late_observations" if late else None)
+    _note_touched(con, loads)
+    counts = con.execute(
+        """
+        select
+            (select count(*) from touched.changed_orders),
+            (select count(*) from warehouse.build.states where kind = 'orders')
+        """
+    ).fetchone()
+    changed, known = counts or (0, 0)
+    return bool(changed <= ALWAYS_AN_INCREMENT or changed * 2 <= known)
+
+
+def apply_changes(
+    con: duckdb.DuckDBPyConnection,
+    raw: Mapping[str, RawFiles],
+    new: Mapping[str, list[str]],
+    memory: Memory,
+    sources: set[str],
+    progress: Callable[[str, int, int], None],
+) -> list[CheckResult]:
+    """Make what find_changes noted, and what reads one of these sources; check it, commit it, return what checks found.
+
+    Raise BuildBlocked when a blocking check found anything, TiesBroken when totals over all rows do not tie out: the
+    warehouse is then as it was.
+    """
+    for kind, files in raw.items():
+        fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
+        older = [f for f in files.documents if f not in fresh]
+        create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
+    create_new_versions(con, raw, new)
+    making = Making(con, full=False)
+    making.staged.sources = sources
+    _make_touched(making, progress)
+    making.tally.raise_if_blocked()
+    parts = _parts(making)
+    con.execute("begin")
+    try:
+        for name in making.staged.sets:
+            making.replace(name)
+        _replace_findings(making)
+        _replace_memory(con, new)
+        remember(con, memory, parts)
+        require_increment_ties(con, making.tally)
+        con.execute("commit")
+    except BaseException:
+        con.execute("rollback")
+        raise
+    return making.results()
+
+
+def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
+    con, staged = making.con, making.staged
+    items: list[catalogue.Table | catalogue.Check] = [
+        *(table for table in catalogue.tables() if table.name != FINDINGS),
+        *catalogue.checks(),
+    ]
+    for number, item in enumerate(items):
+        progress("building what changed", number + 1, len(items))
+        keys = touched(staged, item)
+        if keys is None and not is_stale(staged, item):
+            continue
+        if keys is not None and con.execute(f"select 1 from {keys} limit 1").fetchone() is None:
+            continue
+        if isinstance(item, catalogue.Table):
+            making.make(item, keys)
+        else:
+            making.look(item, keys)
+
+
+def _find_known(con: duckdb.DuckDBPyConnection) -> None:
+    """Keep the stored states of the ids in raw.observations at hand: all states are looked through only once."""
+    selects = [
+        f"""
+        select t.* from warehouse.build.states as t
+        where t.kind = '{kind}' and {between(con, f"(from raw.observations where kind = '{kind}')", "t.id", "id")}
+            and exists (select 1 from raw.observations as o where o.kind = t.kind and o.id = t.id)
+        """
+        for kind in inputs.ENTITY
+    ]
+    con.execute(f"create or replace table {_KNOWN} as {' union all '.join(selects)}")
+
+
+def _fold_anew(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
+    """Fold all observations of the ids in touched.late, of every load there is."""
+    paths = [f.path for files in raw.values() for f in files.observations]
+    loads = [load_id for files in raw.values() for load_id in files.load_ids]
+    create_observations(con, "touched.late_observations", paths, loads, only="touched.late")
+    create_states(con, "touched.late_states")
+    fold(con, "touched.late_observations", "touched.nothing", "touched.late_states")
+    con.execute("insert into raw.fresh_states from touched.late_states")
+
+
+def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
+    con.execute(
+        f"""
+        create or replace table raw.changed_states as
+        select fresh.* from raw.fresh_states as fresh
+        left join {_KNOWN} as stored on fresh.kind = stored.kind and fresh.id = stored.id
+        where fresh.sha256 is not null
+            and row({_of("fresh")}) is distinct from row({_of("stored")})
+        """
+    )
+    for kind, entity in inputs.ENTITY.items():
+        for name, source in (("changed", "raw.changed_states"), ("checked", "raw.fresh_states")):
+            con.execute(
+                f"""
+                create or replace table touched.{name}_{kind} as
+                select id as {entity} from {source} where kind = '{kind}' and sha256 is not null
+                """
+            )
+    con.execute("create or replace table touched.loads as select unnest(?::varchar[]) as load_id", [loads])
+    columns = ", ".join(f"t.{column}" for column in STATE)
+    con.execute(
+        f"""
+        create or replace view {STATES} as
+        select {columns} from raw.fresh_states as t
+        union all
+        select {columns} from warehouse.build.states as t
+        anti join raw.fresh_states as fresh on fresh.kind = t.kind and fresh.id = t.id
+        """
+    )
+    refusals = ", ".join(inputs.OBSERVATION)
+    con.execute(
+        f"""
+        create or replace view raw.refusals as
+        select {refusals} from warehouse.build.refusals
+        union all
+        select {refusals} from raw.observations where verdict in ('quarantined', 'failed')
+        """
+    )
+
+
+def _parts(making: Making) -> str:
+    """Return a relation of the parts of tables that this changes, in which orders are or were."""
+    con, staged = making.con, making.staged
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
+    for name, keys in staged.sets.items():
+        months = f"select '{WHOLE}' as month"
+        if staged.catalogue[name].scope == "order" and keys is not None:
+            orders = " union ".join(
+                f"select {month_of('created_at')} as month from {side} "
+                f"where {between(con, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
+                for side in ("warehouse.core.orders", 'fresh."core.orders"')
+                if "core.orders" in staged.sets or not side.startswith("fresh")
+            )
+            months = f"select distinct month from ({orders})"
+        con.execute(f"insert into touched.parts select '{name}', month from ({months})")
+    return "touched.parts"
+
+
+def _of(alias: str) -> str:
+    return ", ".join(f"{alias}.{part.strip()}" for part in _IDENTITY.split(","))
+
+
+def _replace_findings(making: Making) -> None:
+    con = making.con
+    for name, keys in making.looked.items():
+        check = catalogue.check(name)
+        key = SCOPE_KEYS[check.scope] if check.scope in ENTITIES else None
+        where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
+        con.execute(f"delete from warehouse.{FINDINGS} where check_name = '{name}' and {where}")
+    columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
+    con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {catalogue.table(FINDINGS).sql}")
+
+
+def _replace_memory(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]]) -> None:
+    con.execute(
+        """
+        delete from warehouse.build.states as t
+        where exists (select 1 from raw.fresh_states as fresh where fresh.kind = t.kind and fresh.id = t.id)
+        """
+    )
+    con.execute(f"insert into warehouse.build.states select {', '.join(STATE)} from raw.fresh_states")
+    refusals = ", ".join(inputs.OBSERVATION)
+    con.execute(
+        f"insert into warehouse.build.refusals select {refusals} from raw.observations "
+        "where verdict in ('quarantined', 'failed')"
+    )
+    for kind, loads in new.items():
+        con.execute("insert into warehouse.build.loads select unnest(?::varchar[]), ?", [loads, kind])

@@ -1,0 +1,205 @@
+"""The inputs that a build gives to sql/: schema `raw`, its columns, and how documents are typed.
+
+| table | rows |
+|---|---|
+| raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
+| raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
+| raw.order_versions, menu_versions, store_versions | versions not in the tables yet, typed; a full build: all |
+| raw.order_edits | for each such version but an order's first: the contents before and after it |
+| raw.order_sightings | versions of orders in the tables already that were seen again |
+| raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
+| raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
+| raw.refusals | every quarantined verdict ever |
+| raw.settings | one row: what the settings file answers |
+| raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
+| raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
+| raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
+| raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
+| raw.findings | the violations of the warning checks |
+| raw.plans | what was planned night by night, and what came of it: a source |
+| raw.control_totals | the control totals that stand in the ledger: a source |
+| raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
+| raw.day_closes, closed_orders, restated | seals in force, orders ever sealed, restatements ever recorded: sources |
+
+The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
+joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
+one that the tables have, without its document.
+
+How documents are typed stands in `documents.py`. Knows nothing of files or of how touched rows are found.
+"""
+
+from __future__ import annotations
+
+from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, TIMES, sql_type, structure
+from pipelines.warehouse.inputs.source_columns import SOURCES
+
+__all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
+
+_LINEAGE = {
+    "is_deleted": "BOOLEAN",
+    "_fetched_at": "TIMESTAMP WITH TIME ZONE",
+    "_load_id": "VARCHAR",
+    "_payload_sha256": "VARCHAR",
+}
+# which version it is, and when it was last observed
+_VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
+_NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
+# What the gate counted and added up by itself, from the JSON text.
+GATE: dict[str, dict[str, str]] = {
+    "stores": {"gate_menu_ids": "BIGINT"},
+    "menus": {
+        "gate_price_groups": "BIGINT",
+        "gate_prices": "BIGINT",
+        "gate_products": "BIGINT",
+        "gate_product_references": "BIGINT",
+        "gate_modifiers": "BIGINT",
+        "gate_child_references": "BIGINT",
+        "gate_price_money": "DECIMAL(38,4)",
+        "gate_delivery_price_money": "DECIMAL(38,4)",
+        "gate_reference_money": "DECIMAL(38,4)",
+    },
+    "orders": {
+        "gate_lines": "BIGINT",
+        "gate_modifiers": "BIGINT",
+        "gate_deliveries": "BIGINT",
+        "gate_order_money": "DECIMAL(38,4)",
+        "gate_line_money": "DECIMAL(38,4)",
+        "gate_modifier_money": "DECIMAL(38,4)",
+    },
+}
+OBSERVATION = {
+    "kind": "VARCHAR",
+    "id": "BIGINT",
+    "seq": "BIGINT",
+    "observed_at": "TIMESTAMP WITH TIME ZONE",
+    "source": "VARCHAR",
+    "verdict": "VARCHAR",
+    "sha256": "VARCHAR",
+    "http_status": "BIGINT",
+    "load_id": "VARCHAR",
+    "reason": "VARCHAR",
+    "pointer": "VARCHAR",
+    "customer_key": "VARCHAR",
+    "changed_personal": "VARCHAR[]",
+    "ms": "BIGINT",
+    "bytes": "BIGINT",
+    "tries": "BIGINT",
+    "earlier_tries": "STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[]",
+    "is_backfill": "BOOLEAN",
+}
+_CHECKS = {
+    "last_checked_at": "TIMESTAMP WITH TIME ZONE",
+    "last_verdict": "VARCHAR",
+    "misses": "BIGINT",
+    "last_source": "VARCHAR",
+}
+
+
+def _versions(kind: str) -> dict[str, str]:
+    return {
+        ENTITY[kind]: "BIGINT",
+        "version_no": "BIGINT",
+        "first_seen_at": "TIMESTAMP WITH TIME ZONE",
+        "last_seen_at": "TIMESTAMP WITH TIME ZONE",
+        "document": sql_type(DOCUMENTS[kind]),
+        "_load_id": "VARCHAR",
+    }
+
+
+RAW: dict[str, dict[str, str]] = {
+    "raw.latest_orders": {
+        "order_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["orders"]),
+        "customer_key": "VARCHAR",
+        **_LINEAGE,
+        **_VERSION,
+        **_NOTES,
+        **GATE["orders"],
+    },
+    "raw.latest_menus": {
+        "menu_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["menus"]),
+        **_LINEAGE,
+        **_VERSION,
+        **_NOTES,
+        **GATE["menus"],
+    },
+    "raw.latest_stores": {
+        "store_id": "BIGINT",
+        "document": sql_type(DOCUMENTS["stores"]),
+        **_LINEAGE,
+        **_VERSION,
+        **_NOTES,
+        **GATE["stores"],
+    },
+    "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
+    "raw.menu_versions": _versions("menus") | {"is_new": "BOOLEAN"},
+    "raw.store_versions": _versions("stores") | {"is_new": "BOOLEAN"},
+    "raw.order_edits": {
+        "order_id": "BIGINT",
+        "version_no": "BIGINT",
+        "lines_version_no": "BIGINT",
+        "before": sql_type(CONTENT),
+        "after": sql_type(CONTENT),
+        "changed_personal": "VARCHAR[]",
+    },
+    "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
+    "raw.order_checks": {"order_id": "BIGINT", **_CHECKS},
+    "raw.menu_checks": {"menu_id": "BIGINT", **_CHECKS},
+    "raw.store_checks": {"store_id": "BIGINT", **_CHECKS},
+    "raw.states": {
+        "kind": "VARCHAR",
+        "id": "BIGINT",
+        "customer_key": "VARCHAR",
+        "last_good_at": "TIMESTAMP WITH TIME ZONE",
+        **_LINEAGE,
+        **_CHECKS,
+    },
+    "raw.observations": OBSERVATION,
+    "raw.refusals": OBSERVATION,
+    "raw.settings": {
+        "business_day_time": "VARCHAR",
+        "business_day_timezone": "VARCHAR",
+        "business_day_start": "INTERVAL",
+        "sales_counted": "VARCHAR[]",
+        "sales_excluded": "VARCHAR[]",
+        "menus_product_id_scope": "VARCHAR",
+        "plaintext_fields": "VARCHAR[]",
+        "formula_total_rule": "VARCHAR",
+        "formula_subtotal_rule": "VARCHAR",
+        "formula_min_distinguishing_orders": "BIGINT",
+        "formula_max_violation_rate": "DOUBLE",
+        "finance_currency": "VARCHAR",
+        "finance_duplicate_minutes": "BIGINT",
+    },
+    "raw.document_notes": {"kind": "VARCHAR", "load_id": "VARCHAR", "id": "BIGINT", "note": "VARCHAR"},
+    "raw.service_log": {
+        "day": "DATE",
+        "operation": "VARCHAR",
+        "aspect": "VARCHAR",
+        "name": "VARCHAR",
+        "n": "BIGINT",
+        "least": "DOUBLE",
+        "greatest": "DOUBLE",
+        "first_at": "TIMESTAMP WITH TIME ZONE",
+        "last_at": "TIMESTAMP WITH TIME ZONE",
+    },
+    "raw.assumptions": {
+        "no": "BIGINT",
+        "question": "VARCHAR",
+        "section": "VARCHAR",
+        "undocumented": "VARCHAR",
+        "assumed": "VARCHAR",
+        "ask": "VARCHAR",
+    },
+    "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
+    **SOURCES,
+    "raw.findings": {
+        "check_name": "VARCHAR",
+        "table_name": "VARCHAR",
+        "entity_id": "BIGINT",
+        "place": "VARCHAR",
+        "residual": "DECIMAL(38,4)",
+        "detail": "VARCHAR",
+    },
+}

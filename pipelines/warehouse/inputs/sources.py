@@ -1,0 +1,198 @@
+"""Inputs of a build that no load brings: acts of the ledger, logs that other rooms keep, and what settings assume.
+
+Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
+that it read; a table is made anew when a source that it reads has another one. A table of scope order (menu, store)
+that reads a source is then made anew for all that it holds: such a source may change its values, never which rows
+it has. Knows nothing of what tables make of them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipelines.inbox.deliveries import deliveries, span
+from pipelines.inbox.plans import plans, plans_state
+from pipelines.landing.service_log import service_log, service_log_state
+from pipelines.ledger import Ledger, LedgerError, ledger_of, totals_in_force
+from pipelines.ledger.totals import ACT
+from pipelines.settings.assumptions import assumptions
+from pipelines.warehouse import inputs
+from pipelines.warehouse.inputs import closes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import duckdb
+
+    from pipelines.settings import Settings
+
+ASSUMED = "raw.assumptions"
+_ACTS = ("raw.control_totals", "raw.day_closes", "raw.closed_orders", "raw.restated")  # their state: the last act
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a relation comes from; both functions get the data folder.
+
+    `state` costs next to nothing and differs when the rows do. `create` fills the empty table of that name.
+    """
+
+    state: Callable[[Path], str]
+    create: Callable[[duckdb.DuckDBPyConnection, str, Path], None]
+
+
+def states(settings: Settings) -> dict[str, str]:
+    """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
+    return {
+        **{name: source.state(settings.data_dir) for name, source in SOURCES.items()},
+        ASSUMED: hashlib.sha256(json.dumps(_assumptions(settings)).encode()).hexdigest(),
+    }
+
+
+def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
+    """Make the table of each source, or only of those named."""
+    for name in only or (*SOURCES, ASSUMED):
+        columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
+        con.execute(f"create or replace table {name} ({columns})")
+        if name == ASSUMED:
+            marks = ", ".join("?" for _ in inputs.RAW[name])
+            con.executemany(f"insert into {name} values ({marks})", _assumptions(settings))
+        else:
+            SOURCES[name].create(con, name, settings.data_dir)
+
+
+def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]]:
+    """Return the rows of raw.assumptions: what settings answer, and no secret, as each is shown to readers."""
+    return [
+        (number, each.question, each.section, each.undocumented, assumed, each.ask)
+        for number, each, assumed in assumptions(settings)
+    ]
+
+
+def _inbox(data_dir: Path) -> Path:
+    return data_dir / "inbox" / "worklist.sqlite"
+
+
+def check_ledger_continuity(data_dir: Path, seen: Mapping[str, str]) -> None:
+    """Raise LedgerError where the ledger lacks acts that a build saw; `seen` is source → the state it had then."""
+    ledger = ledger_of(data_dir)
+    hashes = {seen[name] for name in _ACTS if seen.get(name)}
+    if hashes - {entry.sha256 for entry in ledger.entries()}:
+        raise LedgerError(
+            f"{ledger.folder} lacks acts that the warehouse was built with: bring it back from a copy; to build "
+            "without them all the same, remove data/warehouse first"
+        )
+
+
+def _hints_state(data_dir: Path) -> str:
+    path = _inbox(data_dir)
+    return "{}-{}".format(*span(path)) if path.exists() else ""
+
+
+def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    if not _inbox(data_dir).exists():
+        return
+    named = [each for each in deliveries(_inbox(data_dir)) if each.id is not None]
+    rows = pa.table(
+        {
+            "seq": pa.array([each.seq for each in named], pa.int64()),
+            "received_at": pa.array([each.received_at for each in named], pa.timestamp("us", tz="UTC")),
+            "topic": pa.array([each.topic for each in named], pa.string()),
+            "kind": pa.array([each.kind for each in named], pa.string()),
+            "id": pa.array([each.id for each in named], pa.int64()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+def _plans_state(data_dir: Path) -> str:
+    path = _inbox(data_dir)
+    return plans_state(path) if path.exists() else ""
+
+
+def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    if not _inbox(data_dir).exists():
+        return
+    kept = plans(_inbox(data_dir))
+    counts = {
+        "due": [each.due for each in kept],
+        "left_out": [each.left_out for each in kept],
+        "population": [each.population for each in kept],
+        "sampled": [len(each.sample) for each in kept],
+        "checked": [each.checked for each in kept],
+        "changed": [each.changed for each in kept],
+        "missing": [each.missing for each in kept],
+    }
+    shares = {
+        "confidence": [each.confidence for each in kept],
+        "share_low": [each.low for each in kept],
+        "share_high": [each.high for each in kept],
+    }
+    gaps = {
+        "gap_requested_count": [len(each.gap) for each in kept],
+        "gap_found_count": [each.gap_found_count for each in kept],
+        "gap_unnotified_count": [each.gap_unnotified_count for each in kept],
+    }
+    rows = pa.table(
+        {
+            "plan_no": pa.array([each.no for each in kept], pa.int64()),
+            "planned_at": pa.array([each.planned_at for each in kept], pa.timestamp("us", tz="UTC")),
+            **{column: pa.array(values, pa.int64()) for column, values in counts.items()},
+            **{column: pa.array(values, pa.float64()) for column, values in shares.items()},
+            **{column: pa.array(values, pa.int64()) for column, values in gaps.items()},
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    standing = totals_in_force(Ledger(data_dir / "ledger"))
+    rows = pa.table(
+        {
+            "entry_no": pa.array([entry.no for entry, _ in standing], pa.int64()),
+            "imported_at": pa.array([entry.moment for entry, _ in standing], pa.timestamp("us", tz="UTC")),
+            "business_date": pa.array([total.day for _, total in standing], pa.date32()),
+            "store_id": pa.array([total.store_id for _, total in standing], pa.int64()),
+            "orders": pa.array([total.orders for _, total in standing], pa.int64()),
+            "amount": pa.array([total.amount for _, total in standing], pa.decimal128(38, 4)),
+            "amount_field": pa.array([total.amount_field for _, total in standing], pa.string()),
+            "sale_classes": pa.array([total.sale_classes for _, total in standing], pa.string()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    held = list(service_log(data_dir))
+    rows = pa.table(
+        {
+            "day": pa.array([dt.date.fromisoformat(day) for day, _ in held], pa.date32()),
+            "operation": pa.array([each.operation for _, each in held], pa.string()),
+            "aspect": pa.array([each.aspect for _, each in held], pa.string()),
+            "name": pa.array([each.name for _, each in held], pa.string()),
+            "n": pa.array([each.n for _, each in held], pa.int64()),
+            "least": pa.array([each.least for _, each in held], pa.float64()),
+            "greatest": pa.array([each.greatest for _, each in held], pa.float64()),
+            "first_at": pa.array([each.first_at for _, each in held], pa.timestamp("us", tz="UTC")),
+            "last_at": pa.array([each.last_at for _, each in held], pa.timestamp("us", tz="UTC")),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+SOURCES: dict[str, Source] = {
+    "raw.service_log": Source(service_log_state, _create_service_log),
+    "raw.hints": Source(_hints_state, _create_hints),
+    "raw.plans": Source(_plans_state, _create_plans),
+    "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
+    "raw.day_closes": Source(closes.SEALS_STATE, closes.create_day_seals),
+    "raw.closed_orders": Source(closes.SEALED_STATE, closes.create_sealed_orders),
+    "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
+}

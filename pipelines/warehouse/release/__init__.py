@@ -1,0 +1,1 @@
+"""Publish the warehouse: one DuckDB file, Parquet and a manifest, switched atomically."""

@@ -1,0 +1,82 @@
+"""The manifest of a release: rows per table, SHA-256 per file, what code and settings made it.
+
+Knows nothing of how files are written or switched.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from pathlib import Path
+
+import msgspec
+
+MANIFEST = "manifest.json"
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file of a release, by its path in it.
+
+    A Parquet file names its table, its month ('' where the table is one file) and the commit of the warehouse that
+    last changed what is in it: with the same commit the next release holds the same file.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+    table: str = ""
+    month: str = ""
+    changed_in: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
+
+    `fingerprint` is what shaped its tables besides what was landed: a hash per thing.
+    """
+
+    id: str
+    published_at: str
+    commit: str
+    code: dict[str, str]
+    settings: str
+    rows: dict[str, int]
+    checks: dict[str, int]
+    files: list[File]
+    fingerprint: dict[str, str] = {}
+
+
+def read_manifest(release: Path) -> Manifest | None:
+    """Return the manifest of a release folder, None where there is none that can be read."""
+    try:
+        return msgspec.json.decode((release / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write_manifest(release: Path, manifest: Manifest) -> None:
+    """Write the manifest into a release folder that nobody reads yet."""
+    (release / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+
+
+def described(release: Path, path: Path, *, table: str = "", month: str = "", changed_in: str = "") -> File:
+    """Return the entry of a file that was just written."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return File(str(path.relative_to(release)), path.stat().st_size, digest, table, month, changed_in)
+
+
+@functools.cache
+def code_version() -> dict[str, str]:
+    """Return the version of the package, and a hash of its code and SQL as they lie here."""
+    digest = hashlib.sha256()
+    for path in sorted([*(_ROOT / "pipelines").rglob("*.py"), *(_ROOT / "sql").rglob("*.sql")]):
+        digest.update(f"{path.relative_to(_ROOT)}\n".encode())
+        digest.update(path.read_bytes())
+    try:
+        version = importlib.metadata.version("ordermart")
+    except importlib.metadata.PackageNotFoundError:
+        version = "not installed"
+    return {"version": version, "sha256": digest.hexdigest()}

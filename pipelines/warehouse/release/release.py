@@ -1,0 +1,157 @@
+"""Publish the warehouse: a folder with one DuckDB file, Parquet and a manifest, switched to in one rename.
+
+A release is written under another name, synced, renamed, and only then named by `current`. Whatever is killed when, a
+reader that resolves `current` once sees an old release or a new one, whole. Knows nothing of how tables are built.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.settings import settings_hash
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.release.macros import create_macros
+from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
+from pipelines.warehouse.release.parquet import write_parquet
+from pipelines.warehouse.rows.session import attached, remembered, session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse.rows.results import BuildResult
+
+DATABASE = "ordermart.duckdb"
+_UNFINISHED = ".unfinished-"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published release: where it is and how many rows each table has."""
+
+    id: str
+    path: Path
+    rows: Mapping[str, int]
+
+
+def publish(settings: Settings, result: BuildResult | None = None) -> Release:
+    """Publish the warehouse as it stands and return the release that `current` now names.
+
+    When `current` already shows this state of the warehouse, nothing is written. `result` adds what the checks found
+    to the manifest. One process at a time: the caller holds the run's lock.
+    """
+    published = settings.data_dir / "published"
+    releases = published / "releases"
+    releases.mkdir(parents=True, exist_ok=True)
+    _sweep(published)
+    last = current_release(published)
+    known = read_manifest(last) if last else None
+    with session(settings) as con:
+        commit, fingerprint = _settle(con, warehouse_file(settings.data_dir))
+        if last and known and known.commit == commit:
+            return Release(known.id, last, known.rows)
+        started = dt.datetime.now(dt.UTC)
+        release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        draft = releases / (_UNFINISHED + release_id)
+        draft.mkdir()
+        shutil.copyfile(warehouse_file(settings.data_dir), draft / DATABASE)
+        with attached(con, draft / DATABASE):
+            files = write_parquet(con, draft, last, known.files if known else [])
+            rows = _rows(con)
+            con.execute("drop schema warehouse.build cascade")
+            for table in catalogue.tables():
+                if table.is_step:
+                    con.execute(f"drop table warehouse.{table.name}")
+        with duckdb.connect(str(draft / DATABASE)) as released:
+            create_macros(released)
+    (draft / DATABASE).chmod(0o444)
+    manifest = Manifest(
+        id=release_id,
+        published_at=started.isoformat(timespec="seconds"),
+        commit=commit,
+        code=code_version(),
+        settings=settings_hash(settings),
+        rows=rows,
+        checks={each.name: each.violations for each in result.checks} if result else {},
+        files=[described(draft, draft / DATABASE), *files],
+        fingerprint=fingerprint,
+    )
+    write_manifest(draft, manifest)
+    _sync_tree(draft)
+    draft.rename(releases / release_id)
+    _sync(releases)
+    _switch(published, release_id)
+    _prune(published, settings.warehouse.keep_releases)
+    return Release(release_id, releases / release_id, rows)
+
+
+def current_release(published: Path) -> Path | None:
+    """Return the folder that `current` names, resolved once; None before the first release."""
+    current = published / "current"
+    return current.resolve() if current.exists() else None
+
+
+def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, dict[str, str]]:
+    """Write what a killed build left in the log into the file; return its last commit's id and the fingerprint."""
+    with attached(con, file):
+        row = con.execute("select commit_id from warehouse.build.memory").fetchone()
+        memory = remembered(con)
+    return str(row[0]) if row else "", memory.fingerprint if memory else {}
+
+
+def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    counts = {}
+    for table in catalogue.released():
+        row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
+        counts[table.name] = int(row[0]) if row else 0
+    return counts
+
+
+def _switch(published: Path, release_id: str) -> None:
+    """Make `current` name a release, in one rename."""
+    link = published / f"{_UNFINISHED}current"
+    link.unlink(missing_ok=True)
+    link.symlink_to(f"releases/{release_id}")
+    link.replace(published / "current")
+    _sync(published)
+
+
+def _prune(published: Path, keep: int) -> None:
+    """Remove the oldest releases beyond `keep`, never the current one."""
+    current = current_release(published)
+    found = sorted(each for each in (published / "releases").iterdir() if not each.name.startswith("."))
+    for release in found[: max(len(found) - keep, 0)]:
+        if release.resolve() != current:
+            gone = release.with_name(_UNFINISHED + release.name)
+            release.rename(gone)
+            shutil.rmtree(gone)
+
+
+def _sweep(published: Path) -> None:
+    """Remove what a killed publication left."""
+    for each in (published / "releases").glob(_UNFINISHED + "*"):
+        shutil.rmtree(each)
+    (published / f"{_UNFINISHED}current").unlink(missing_ok=True)
+
+
+def _sync_tree(folder: Path) -> None:
+    for each in folder.rglob("*"):
+        _sync(each)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,148 @@
+"""Make fresh rows of tables, one select after the other, and hold them to their contracts and checks.
+
+Knows nothing of where rows go afterwards, or of which documents were read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.rows.results import CheckResult, Tally
+from pipelines.warehouse.rows.verdicts import (
+    columns_as_declared,
+    found_in,
+    has_declared_columns,
+    rows_as_declared,
+    violations,
+)
+from pipelines.warehouse.rows.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.warehouse.catalogue.tables import Check, Table
+
+FINDINGS = "audit.findings"
+
+
+class Making:
+    """Fresh rows, and what was found in them so far.
+
+    A full build puts them straight into the warehouse file, an increment beside it, in schema `fresh`.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, *, full: bool) -> None:
+        self.con = con
+        self.staged = Staged(con, {table.name: table for table in catalogue.tables()}, full)
+        self.tally = Tally()
+        # warnings that were looked for, and the relation of the entities in which; None: everywhere
+        self.looked: dict[str, str | None] = {}
+        self.findings = 0  # rows of raw.findings
+        columns = ", ".join(f"{column.name} {column.type}" for column in catalogue.table(FINDINGS).columns)
+        con.execute(f"create table raw.findings ({columns})")
+
+    def make(self, table: Table, keys: str | None) -> None:
+        """Make the rows of a table for these keys, and check them by themselves."""
+        show(self.staged, table, keys)
+        relation = f'fresh."{table.name}"'
+        try:
+            if self.staged.full:
+                self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
+                # Into the file that nobody reads yet: rows that break a contract go with it.
+                rows = self._count(f"insert into warehouse.{table.name} {table.sql}")
+                relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
+            else:
+                rows = self._count(f"create or replace table {relation} as {typed(table)}")
+                self._declared(has_declared_columns(self.con, table, f"from {relation}"))
+                self.staged.sets[table.name] = keys
+        except (duckdb.ConversionException, duckdb.BinderException):
+            self._judge_texts(table)
+            raise
+        for result in rows_as_declared(self.con, table, relation, rows):
+            self.tally.add(result)
+
+    def look(self, check: Check, keys: str | None) -> None:
+        """Look for violations of a check in the rows of these keys."""
+        show(self.staged, check, keys)
+        found = violations(check)
+        if check.severity == "blocking":
+            count = self._count(f"select count(*) from {found}")
+        else:
+            self.looked[check.name] = keys
+            count = self._count(
+                f"""
+                insert into raw.findings
+                select '{check.name}', '{check.table}', entity_id, place, residual, detail from {found}
+                """
+            )
+            found = f"(from raw.findings where rowid >= {self.findings})"
+            self.findings += count
+        self.tally.add(found_in(self.con, check, found, count))
+
+    def replace(self, name: str) -> None:
+        """Put the fresh rows of a table in the place of those of the same keys."""
+        keys = self.staged.sets[name]
+        if keys is None:
+            self.con.execute(f"delete from warehouse.{name}")
+        else:
+            key = str(key_of(self.staged.catalogue[name]))
+            bound = "true"
+            if self.staged.catalogue[name].scope in ENTITIES:
+                bound = between(self.con, keys, key, key)
+            plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
+            null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
+            self.con.execute(
+                f"delete from warehouse.{name} where {plain} or {null}"
+                if key in UNDATED
+                else f"delete from warehouse.{name} where {plain}"
+            )
+        self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
+
+    def results(self) -> list[CheckResult]:
+        """Return a result for every check of the catalogue; warnings count all that now stands in audit.findings."""
+        found = {each.name: each for each in self.tally.results()}
+        return list(_complete(self.con, found))
+
+    def _judge_texts(self, table: Table) -> None:
+        """Raise BuildBlocked where rows of a table cannot be stored because of what its contract claims.
+
+        A column of listed words takes no other word: rows are made once more, of texts, to be told which they are.
+        """
+        self._declared(has_declared_columns(self.con, table, table.sql))
+        relation = f'fresh."{table.name}"'
+        rows = self._count(f"create or replace table {relation} as {table.sql}")
+        for result in rows_as_declared(self.con, table, relation, rows, typed=False):
+            self.tally.add(result)
+        self.tally.raise_if_blocked()
+
+    def _declared(self, result: CheckResult) -> None:
+        """Note what was found in a table's columns; go no further where they are wrong."""
+        self.tally.add(result)
+        if result.violations:
+            self.tally.raise_if_blocked()
+
+    def _count(self, sql: str) -> int:
+        """Write or count rows, and return how many."""
+        row = self.con.execute(sql).fetchone()
+        return int(row[0]) if row else 0
+
+
+def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
+    """Return what is known of every check where nothing was made."""
+    return list(_complete(con, {}))
+
+
+def _complete(con: duckdb.DuckDBPyConnection, found: dict[str, CheckResult]) -> Iterable[CheckResult]:
+    counts = con.execute(f"select check_name, count(*) from warehouse.{FINDINGS} group by check_name").fetchall()
+    standing = {str(name): int(count) for name, count in counts}
+    for table in catalogue.tables():
+        for check in table.checks:
+            if check.severity == "warning":
+                relation = f"(from warehouse.{FINDINGS} where check_name = '{check.name}')"
+                yield found_in(con, check, relation, standing.get(check.name, 0))
+            else:
+                yield found.get(check.name) or CheckResult(check.name, check.table, check.severity, 0)

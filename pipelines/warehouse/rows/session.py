@@ -1,0 +1,202 @@
+"""Open DuckDB for a build, and lay out a warehouse file: schemas, tables, comments, and what the build remembers.
+
+What the build remembers is in schema `build`, which no release holds: loads that were applied, a state per (kind,
+id), refused verdicts, and the fingerprint of everything that shapes the tables. Knows nothing of how rows are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from pipelines.settings import settings_hash
+from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse.history.states import create_states
+from pipelines.warehouse.inputs import zones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+
+NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
+WHOLE = ""  # the month of a table that is published as one file
+LAYOUT = 3  # of schema `build`; another number means a rebuild
+
+
+@contextmanager
+def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give an in-memory database that spills below data/, in UTC, with the schemas of a build."""
+    spill = settings.data_dir / "warehouse" / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = storage.SESSION | {
+        "memory_limit": settings.warehouse.memory_limit,
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": False,
+    }
+    if settings.warehouse.threads:
+        config["threads"] = settings.warehouse.threads
+    with duckdb.connect(":memory:", config=config) as con:
+        con.execute("set timezone = 'UTC'")
+        for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
+            con.execute(f"create schema {schema}")
+        _create_settings(con, settings)
+        con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
+        yield con
+
+
+def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
+    """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
+    row = con.execute("select current_setting('memory_limit')").fetchone()
+    number, unit = str(row and row[0]).split()
+    return int(Decimal(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
+
+
+@contextmanager
+def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[None]:
+    """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it."""
+    con.execute(f"attach '{quoted(file)}' as warehouse {options}")
+    try:
+        yield
+    except BaseException:
+        con.execute("detach database if exists warehouse")
+        raise
+    con.execute("checkpoint warehouse")
+    con.execute("detach warehouse")
+
+
+def attached_draft(con: duckdb.DuckDBPyConnection, file: Path) -> AbstractContextManager[None]:
+    """Attach a new file as `warehouse` that nobody needs before all of it is written: it keeps no log."""
+    return attached(con, file, storage.DRAFT)
+
+
+def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Write what an attached draft holds so far to its file, and forget what is in memory of it.
+
+    DuckDB keeps what it has read or written of each row group until a file is detached, and looks through all of it
+    whenever it writes: after eight buckets of a million orders that is 200 MB.
+    """
+    con.execute("checkpoint warehouse")
+    con.execute("detach warehouse")
+    con.execute(f"attach '{quoted(file)}' as warehouse {storage.DRAFT}")
+
+
+def lay_out(con: duckdb.DuckDBPyConnection) -> None:
+    """Create every table of the catalogue in `warehouse`, with its comments, and schema `build`."""
+    con.execute("begin")  # one write to disk instead of hundreds
+    for schema in (*catalogue.SCHEMAS, "build"):
+        con.execute(f"create schema warehouse.{schema}")
+    for table in catalogue.tables():
+        columns = storage.spelled((column.name, column.type) for column in table.columns)
+        con.execute(f"create table warehouse.{table.name} ({columns})")
+        con.execute(f"comment on table warehouse.{table.name} is {_text(table.description)}")
+        for column in table.columns:
+            con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {_text(column.description)}')
+    create_states(con, "warehouse.build.states")
+    refusals = ", ".join(f"{column} {kind}" for column, kind in inputs.OBSERVATION.items())
+    con.execute(f"create table warehouse.build.refusals ({refusals})")
+    con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
+    con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")
+    con.execute(
+        "create table warehouse.build.memory (layout integer, fingerprint varchar, sources varchar, commit_id varchar)"
+    )
+    con.execute("commit")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the tables were made by, besides what was landed: the fingerprint, and the state of each source."""
+
+    fingerprint: dict[str, str]
+    sources: dict[str, str]
+
+
+def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str) -> None:
+    """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed."""
+    commit = secrets.token_hex(8)
+    con.execute("delete from warehouse.build.memory")
+    con.execute(
+        "insert into warehouse.build.memory values (?, ?, ?, ?)",
+        [LAYOUT, json.dumps(memory.fingerprint, sort_keys=True), json.dumps(memory.sources, sort_keys=True), commit],
+    )
+    con.execute(
+        f"""
+        delete from warehouse.build.months as t
+        where exists (select 1 from {parts} as p where p.table_name = t.table_name and p.month = t.month)
+        """
+    )
+    con.execute(f"insert into warehouse.build.months select table_name, month, '{commit}' from {parts}")
+
+
+def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
+    """Return what the attached warehouse was made by, None where another version of this room laid it out."""
+    try:
+        row = con.execute("select layout, fingerprint, sources from warehouse.build.memory").fetchone()
+    except (duckdb.CatalogException, duckdb.BinderException):
+        return None
+    return Memory(json.loads(row[1]), json.loads(row[2])) if row and row[0] == LAYOUT else None
+
+
+def fingerprint_of(settings: Settings) -> dict[str, str]:
+    """Return a hash per thing that shapes the tables besides what is landed."""
+    package = Path(__file__).parents[1]
+    return {
+        "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
+        "the code that makes rows": _hash_files(sorted(package.rglob("*.py"))),
+        "the timezones": zones.version(),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
+    }
+
+
+def month_of(time: str) -> str:
+    """Return the expression of the month, in UTC, in which a time lies; no time is a month of its own."""
+    utc = f"make_timestamp(epoch_us({time}))"  # strftime of a time with a zone takes four times as long
+    return f"coalesce(strftime({utc}, '%Y-%m'), '{NO_MONTH}')"
+
+
+def quoted(path: Path) -> str:
+    """Return a path as it stands between single quotes."""
+    return str(path).replace("'", "''")
+
+
+def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    columns = inputs.RAW["raw.settings"]
+    con.execute(f"create table raw.settings ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+    con.execute(
+        f"insert into raw.settings values ({', '.join('?' for _ in columns)})",
+        [
+            settings.business_day.time_field,
+            settings.business_day.timezone,
+            settings.business_day.day_start,
+            list(settings.sales.counted_statuses),
+            list(settings.sales.excluded_statuses),
+            settings.menus.product_id_scope,
+            list(settings.privacy.plaintext_fields),
+            settings.formula.total_rule,
+            settings.formula.subtotal_rule,
+            settings.formula.min_distinguishing_orders,
+            settings.formula.max_violation_rate,
+            settings.finance.currency,
+            settings.finance.duplicate_minutes,
+        ],
+    )
+
+
+def _hash_files(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.parent.name}/{path.name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

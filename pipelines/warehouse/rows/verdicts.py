@@ -1,0 +1,186 @@
+"""Hold rows to what is claimed of them: the contract of their table, its key, and the selects of sql/checks/.
+
+DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
+keys that repeat. Only columns with such rows go to Pandera, which judges them, with the key, so that a failure can
+carry no text; what is reported of a failed row is its key. Words that a contract lists are held by the column's type;
+a select may give them as texts. Knows nothing of which rows are fresh, or of what a failure leads to.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pandera.errors import SchemaErrors
+
+from pipelines.warehouse.catalogue.enums import as_texts, is_enum_type, may_become
+from pipelines.warehouse.catalogue.tables import contract_check, key_check
+from pipelines.warehouse.rows.results import SAMPLE, CheckResult
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandera.pandas as pandera
+
+    from pipelines.warehouse.catalogue.tables import Check, Table
+    from pipelines.warehouse.contracts.contract import Column, Contract
+
+ROWS_AT_A_TIME = 200_000
+FINDING = {
+    "entity_id": "BIGINT",
+    "place": "VARCHAR",
+    "residual": "DECIMAL(38,4)",
+    "detail": "VARCHAR",
+}
+_FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
+
+
+def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
+    """Compare the columns of a table's select with the contract's, before anything is made of it.
+
+    They follow from the select and the types of what it reads, which do not change while this process runs: a select
+    that was found right is not bound again.
+    """
+    select = (table.name, table.sql, table.columns)
+    if select in _FOUND_RIGHT:
+        return _clean(contract_check(table))
+    result = has_declared_columns(con, table, table.sql)
+    if not result.violations:
+        _FOUND_RIGHT.add(select)
+    return result
+
+
+def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: str) -> CheckResult:
+    """Compare the columns of a select with those of a table's contract: names, types and order."""
+    declared = [(column.name, column.type) for column in table.columns]
+    types = dict(declared)
+    found = [
+        (name, types[name] if may_become(kind, types.get(name, "")) else kind)
+        for name, kind, *_ in con.execute(f"describe {select}").fetchall()
+    ]
+    wrong = [
+        {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}
+        for name in dict(declared + found)
+        if dict(declared).get(name) != dict(found).get(name)
+    ]
+    if not wrong and found != declared:
+        wrong = [{"columns": "in another order than declared"}]
+    claim = contract_check(table)
+    return CheckResult(claim.name, table.name, claim.severity, len(wrong), wrong[:SAMPLE])
+
+
+def rows_as_declared(
+    con: duckdb.DuckDBPyConnection, table: Table, relation: str, rows: int, *, typed: bool = True
+) -> tuple[CheckResult, CheckResult]:
+    """Hold a relation of so many rows to the table's contract and to its key, where a null equals a null.
+
+    Not `typed` is a relation whose words are texts, so that one may be there which the contract does not list.
+    """
+    contract, key = contract_check(table), key_check(table)
+    if not rows:
+        return _clean(contract), _clean(key)
+    spelled = ", ".join(f'"{column}"' for column in table.key)
+    repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
+    doubts = _doubts(table.contract, typed=typed)
+    counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
+    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
+    ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
+    columns = tuple(column for column, count in zip(doubts, doubtful, strict=True) if count)
+    return (
+        _judged(con, table, relation, columns) if columns else _clean(contract),
+        CheckResult(
+            key.name,
+            table.name,
+            key.severity,
+            int(repeats),
+            _rows(con, f"select * from ({repeated}) limit {SAMPLE}") if repeats else [],
+        ),
+    )
+
+
+def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
+    """Validate some columns of a relation by the table's Pandera model, some rows at a time."""
+    claim = contract_check(table)
+    schema = table.contract.to_schema()
+    shown = [column for column in schema.columns if column in {*columns, *table.key}]
+    schema = schema.select_columns(shown)
+    violations, sample = 0, []
+    reader = con.sql(f"select {as_texts(table, shown)} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
+    for batch in reader:
+        frame = batch.to_pandas(types_mapper=pd.ArrowDtype)
+        try:
+            schema.validate(frame, lazy=True)
+        except SchemaErrors as error:
+            cases = error.failure_cases
+            violations += len(cases)
+            sample += [_place(table, frame, case) for case in cases.head(SAMPLE).to_dict("records")]
+    return CheckResult(claim.name, table.name, claim.severity, violations, sample[:SAMPLE])
+
+
+def violations(check: Check) -> str:
+    """Return the relation of the violations that a check selects; columns that it leaves out are null."""
+    spelled = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in FINDING.items())
+    absent = ", ".join(f"null as {column}" for column in FINDING)
+    return f"(select {spelled} from (select {absent} where false union all by name ({check.sql}\n)))"
+
+
+def found_in(con: duckdb.DuckDBPyConnection, check: Check, relation: str, count: int) -> CheckResult:
+    """Return the result of a check that found so many violations, with the first of them out of a relation."""
+    sample = _rows(con, f"select {', '.join(FINDING)} from {relation} order by all limit {SAMPLE}") if count else []
+    return CheckResult(check.name, check.table, check.severity, count, sample)
+
+
+def _clean(claim: Check) -> CheckResult:
+    return CheckResult(claim.name, claim.table, claim.severity, 0)
+
+
+@functools.cache
+def _doubts(contract: type[Contract], *, typed: bool) -> dict[str, str]:
+    """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
+    counts = {}
+    held = {each.name for each in contract.columns() if typed and is_enum_type(each.type)}
+    for name, column in contract.to_schema().columns.items():
+        checks = [check for check in column.checks if check.name != "isin" or name not in held]
+        doubts = [_doubt(f'"{name}"', check) for check in checks]
+        if column.checks and str(column.dtype).startswith("double"):
+            doubts.append(f'isnan("{name}")')  # to DuckDB, greater than any number
+        if not column.nullable:
+            doubts.append(f'"{name}" is null')
+        if doubts:
+            counts[str(name)] = f"count(*) filter (where {' or '.join(doubts)})"
+    return counts
+
+
+def _doubt(column: str, check: pandera.Check) -> str:
+    """Return the condition under which a value may break a check; true where the check cannot be said in SQL."""
+    given = check.statistics or {}
+    if check.name == "greater_than_or_equal_to":
+        return f"{column} < {given['min_value']}"
+    if check.name == "less_than_or_equal_to":
+        return f"{column} > {given['max_value']}"
+    if check.name == "isin":
+        allowed = ", ".join("'" + str(value).replace("'", "''") + "'" for value in given["allowed_values"])
+        return f"{column} not in ({allowed})"
+    return "true"
+
+
+def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:
+    place: dict[str, Any] = {"column": case["column"], "check": str(case["check"])}
+    if case["index"] is not None and not pd.isna(case["index"]):
+        row = frame.iloc[int(case["index"])]
+        place = {name: None if _is_null(row[name]) else _plain(row[name]) for name in table.key} | place
+    return place
+
+
+def _is_null(value: Any) -> bool:
+    return not isinstance(value, list) and bool(pd.isna(value))
+
+
+def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    cursor = con.execute(sql)
+    names = [each[0] for each in cursor.description or ()]
+    return [{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, int | str | bool) else str(value)

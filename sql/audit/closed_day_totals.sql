@@ -1,0 +1,57 @@
+-- One row per store, sealed business day and sale class: what the seal in force holds, added up.
+with
+
+every_store as (
+    select business_date, close_entry_no from raw.day_closes where is_every_store
+),
+
+own as (
+    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
+),
+
+sealed as not materialized (
+    select orders.*
+    from raw.closed_orders as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+    where
+        orders.close_entry_no
+        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+)
+
+select
+    -- keys
+    store_id,
+    business_date,
+    sale_class,
+    -- its orders, and their fingerprint as in audit.daily_fingerprints
+    count(*) as orders,
+    cast(
+        bit_xor(
+            hash(
+                hash(
+                    order_id,
+                    subtotal_price,
+                    delivery_price,
+                    tip,
+                    discount,
+                    loyalty_discount,
+                    total_price,
+                    line_amount
+                )
+            )
+        ) as varchar
+    ) as fingerprint,
+    -- money
+    max(currency) as currency, -- a store has one
+    sum(subtotal_price) as subtotal_price,
+    sum(delivery_price) as delivery_price,
+    sum(tip) as tip,
+    sum(discount) as discount,
+    sum(loyalty_discount) as loyalty_discount,
+    sum(total_price) as total_price,
+    sum(line_amount) as line_amount,
+from sealed
+group by store_id, business_date, sale_class

@@ -1,0 +1,97 @@
+-- One row per run of days without an order in a store that usually has some.
+with
+
+-- what is watched: from the day after the first live load, to the day before the last
+watched as (
+    select
+        cast(min(first_observed_at) as date) + 1 as since,
+        cast(max(last_observed_at) as date) - 1 as until,
+    from audit.loads
+    where kind = 'orders' and source = 'live' and not is_backfill
+),
+
+placed as (
+    select
+        store_id,
+        business_date,
+        sum(orders) as orders,
+    from mart.daily_store_sales
+    where store_id is not null and business_date is not null
+    group by store_id, business_date
+),
+
+calendar as (
+    select
+        store_id,
+        cast(
+            unnest(
+                generate_series(min(business_date), any_value(until), interval 1 day)
+            ) as date
+        ) as business_date,
+    from placed
+    cross join watched
+    where business_date <= watched.until
+    group by store_id
+),
+
+days as (
+    select
+        calendar.store_id,
+        calendar.business_date,
+        coalesce(placed.orders, 0) as orders,
+    from calendar
+    left join placed
+        on calendar.store_id = placed.store_id
+        and calendar.business_date = placed.business_date
+),
+
+-- what the same weekday had in the eight weeks before, of which at least four are known
+usual as (
+    select
+        store_id,
+        business_date,
+        orders,
+        if(
+            count(*) over before >= 4,
+            cast(round(avg(orders) over before, 4) as decimal(38, 4)),
+            0
+        ) as expected,
+        max(if(orders > 0, business_date, null)) over (
+            partition by store_id order by business_date
+        ) as last_order_date,
+    from days
+    window before as (
+        partition by store_id, dayofweek(business_date)
+        order by business_date
+        rows between 8 preceding and 1 preceding
+    )
+),
+
+runs as (
+    select
+        usual.store_id,
+        usual.last_order_date,
+        min(usual.business_date) as inactive_from_date,
+        max(usual.business_date) as inactive_to_date,
+        count(*) as days,
+        sum(usual.expected) as expected_order_count,
+        max(usual.business_date) = any_value(watched.until) as is_ongoing,
+    from usual
+    cross join watched
+    where usual.orders = 0 and usual.business_date >= watched.since
+    group by usual.store_id, usual.last_order_date
+)
+
+select
+    -- keys
+    runs.store_id,
+    runs.inactive_from_date,
+    -- how long
+    runs.inactive_to_date,
+    runs.days,
+    runs.is_ongoing,
+    runs.last_order_date,
+    -- what is missed
+    runs.expected_order_count,
+from runs
+where runs.expected_order_count >= 10

@@ -1,0 +1,13 @@
+-- One row per kind of status, and change of it that was observed.
+select
+    -- keys
+    entity_type,
+    previous_status,
+    status,
+    -- how often
+    cast(sum(times) as bigint) as times,
+    min(first_seen_at) as first_seen_at,
+    max(last_seen_at) as last_seen_at,
+    min(example_id) as example_id,
+from audit.daily_status_transitions
+group by entity_type, previous_status, status

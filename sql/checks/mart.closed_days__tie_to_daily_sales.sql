@@ -1,0 +1,33 @@
+-- What a sealed day holds now is what the day's sales say, class by class.
+-- severity: blocking
+-- scope: all
+with
+
+totals as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+        max(now) filter (where part = 'orders') as orders,
+        max(now) filter (where part = 'total_price') as total_price,
+    from mart.closed_days
+    group by business_date, store_id, sale_class
+)
+
+select
+    cast(null as bigint) as entity_id,
+    concat_ws(
+        ', ', totals.business_date, 'store ' || totals.store_id, totals.sale_class
+    ) as place,
+    -- a day without orders, or whose orders state no total, adds nothing
+    cast(
+        totals.total_price - coalesce(sales.total_price, 0) as decimal(38, 4)
+    ) as residual,
+from totals
+left join mart.daily_store_sales as sales
+    on totals.business_date = sales.business_date
+    and totals.store_id is not distinct from sales.store_id
+    and totals.sale_class = sales.sale_class
+where
+    totals.orders <> coalesce(sales.orders, 0)
+    or totals.total_price <> coalesce(sales.total_price, 0)

@@ -1,0 +1,28 @@
+-- One row per store, day, class, dispatch method and kind of match to the menus of then.
+select
+    -- keys
+    store_id,
+    business_date,
+    sale_class,
+    dispatch_method,
+    if(modifier_no is null, 'line', 'modifier') as kind,
+    menu_match,
+    price_match,
+    -- how many
+    count(*) as times,
+    -- money
+    currency,
+    sum(price) as price,
+    sum(price_variance) as price_variance,
+    sum(delivery_price_variance) as delivery_price_variance,
+from mart.price_variances
+-- a store has one currency: it adds no rows
+group by
+    store_id,
+    business_date,
+    sale_class,
+    dispatch_method,
+    kind,
+    menu_match,
+    price_match,
+    currency

@@ -1,0 +1,99 @@
+"""audit.schema_drift: what was first met after the first loads of its kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Row = dict[str, Any]
+    Run = Callable[[str, dict[str, list[Row]]], list[Row]]
+
+
+def at(hour: int, second: int = 0) -> dt.datetime:
+    """Return a time of the first night."""
+    return dt.datetime(2026, 11, 20, hour, 0, second, tzinfo=dt.UTC)
+
+
+def load(name: str, hour: int, second: int = 0, **fields: Any) -> Row:
+    """Return a live load of orders that lasted three seconds."""
+    seen = {"first_observed_at": at(hour, second), "last_observed_at": at(hour, second + 3)}
+    return {"load_id": name, "kind": "orders", "source": "live", "is_backfill": False, **seen, **fields}
+
+
+def value(name: str, hour: int, second: int = 1, **fields: Any) -> Row:
+    """Return a status, first seen then."""
+    seen = {"first_seen_at": at(hour, second), "is_of_unknown_time": False, "example_id": 7}
+    return {"kind": "orders", "path": "/status", "value": name, **seen, **fields}
+
+
+@pytest.mark.duckdb2
+def test_values_after_the_first_loads_are_drift(run_table: Run) -> None:
+    """Loads without a pause between them are one start; what a later one brings first is drift."""
+    rows = run_table(
+        "audit.schema_drift",
+        {
+            "audit.loads": [load("a", 1), load("b", 1, 8), load("c", 5)],
+            "audit.vocabulary": [value("done", 1), value("late", 1, 9), value("lost", 5)],
+        },
+    )
+    assert [(row["value"], row["what"], row["load_id"], row["example_ids"]) for row in rows] == [
+        ("lost", "value", "c", [7])
+    ]
+
+
+def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
+    """A null, an absence, a new field and a documented field of another type are told once, where first met."""
+    notes = [("a", "tip=null"), ("c", "tip=null"), ("c", "tip=absent"), ("c", "/items/*/x:number|string")]
+    rows = run_table(
+        "audit.schema_drift",
+        {
+            "audit.loads": [load("a", 1), load("c", 5), load("d", 6)],
+            "audit.load_notes": [
+                *({"load_id": each, "note": note, "kind": "orders", "example_ids": [3]} for each, note in notes),
+                {"load_id": "d", "note": "tip=absent", "kind": "orders", "example_ids": [9]},
+            ],
+            "audit.quarantine": [
+                {
+                    "kind": "orders",
+                    "entity_id": 5,
+                    "reason": "wrong_type",
+                    "pointer": "/items/3/price",
+                    "source": "live",
+                    "load_id": "d",
+                    "first_seen_at": at(6, 1),
+                }
+            ],
+        },
+    )
+    assert [(row["path"], row["what"], row["value"], row["load_id"], row["example_ids"]) for row in rows] == [
+        ("/items/*/price", "type", None, "d", [5]),
+        ("/items/*/x", "field", "number|string", "c", [3]),
+        ("/tip", "absent", None, "c", [3]),
+    ]
+
+
+def test_archives_raise_nothing(run_table: Run) -> None:
+    """What an archive, a backfill or something of unknown time showed is never drift."""
+    rows = run_table(
+        "audit.schema_drift",
+        {
+            "audit.loads": [
+                load("a", 1),
+                load("b", 4, source="archive"),
+                load("c", 5, is_backfill=True),
+                load("d", 6, source="archive", first_observed_at=None, last_observed_at=None),
+                load("e", 8),
+            ],
+            "audit.vocabulary": [value("old", 4), value("older", 5), value("known", 8, is_of_unknown_time=True)],
+            "audit.load_notes": [
+                {"load_id": each, "note": f"{field}=null", "kind": "orders", "example_ids": [3]}
+                for each, field in (("b", "x"), ("e", "x"), ("c", "y"), ("d", "z"), ("e", "z"))
+            ],
+        },
+    )
+    assert rows == []

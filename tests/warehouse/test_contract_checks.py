@@ -1,0 +1,126 @@
+"""What DuckDB counts before Pandera looks hides nothing: every claim of every contract is found broken where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+from pandera.errors import SchemaErrors
+
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.enums import as_texts, is_enum_type
+from pipelines.warehouse.rows.verdicts import columns_as_declared, has_declared_columns, rows_as_declared
+
+VALUES = {
+    "VARCHAR": "'text'",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz '2026-11-01 10:00:00+00'",
+    "TIMESTAMP": "timestamp '2026-11-01 10:00:00'",
+    "DATE": "date '2026-11-01'",
+    "BOOLEAN": "true",
+}
+
+
+def kept(kind: str, checks: list[Any]) -> str:
+    """Return a value that keeps all checks of a column."""
+    if kind.endswith("[]"):
+        return "[]"
+    given = {key: value for check in checks for key, value in check.statistics.items()}
+    if "allowed_values" in given:
+        return "'" + str(given["allowed_values"][0]).replace("'", "''") + "'"
+    return VALUES.get(kind) or str(given.get("min_value", given.get("max_value", 1)))
+
+
+def broken(kind: str, check: Any) -> str:
+    """Return a value that breaks a check."""
+    if check.name == "isin":
+        return "'what nobody allowed'"
+    least = check.name == "greater_than_or_equal_to"
+    assert least or check.name == "less_than_or_equal_to", f"no value breaks {check.name} yet"
+    return str(check.statistics["min_value"] - 1 if least else check.statistics["max_value"] + 1)
+
+
+def relation(
+    con: duckdb.DuckDBPyConnection, table: catalogue.Table, rows: list[dict[str, str]], *, typed: bool = True
+) -> str:
+    """Make a table of the contract's columns with these rows; not typed: of texts where the contract lists words."""
+    types = {c.name: c.type if typed or not is_enum_type(c.type) else "VARCHAR" for c in table.columns}
+    spelled = ", ".join(f'"{name}" {kind}' for name, kind in types.items())
+    con.execute(f"create or replace table held ({spelled})")
+    values = ", ".join(f"({', '.join(row.values())})" for row in rows)
+    con.execute(f"insert into held values {values}")
+    return "held"
+
+
+def by_pandera_alone(con: duckdb.DuckDBPyConnection, table: catalogue.Table) -> int:
+    """Return how many values of `held` break the contract when Pandera looks at all of them."""
+    names = [column.name for column in table.columns]
+    frame = con.sql(f"select {as_texts(table, names)} from held").to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+    try:
+        table.contract.validate(frame, lazy=True)
+    except SchemaErrors as error:
+        return len(error.failure_cases)
+    return 0
+
+
+@pytest.mark.parametrize("table", catalogue.tables(), ids=lambda table: table.name)
+def test_every_claim_is_held(table: catalogue.Table) -> None:
+    """A row that keeps a contract passes, each value that breaks one of its claims is found, and a repeated key is."""
+    columns = {str(name): column for name, column in table.contract.to_schema().columns.items()}
+    types = {column.name: column.type for column in table.columns}
+    words = {name for name, kind in types.items() if is_enum_type(kind)}
+    good = {name: kept(types[name], column.checks) for name, column in columns.items()}
+    broken_ones = [(name, broken(types[name], each)) for name, column in columns.items() for each in column.checks]
+    strange = [good | {name: value} for name, value in broken_ones if name in words]
+    bad = [good | {name: value} for name, value in broken_ones if name not in words]
+    bad += [good | {name: "null"} for name, column in columns.items() if not column.nullable]
+    bad += [good | {name: "'nan'"} for name, column in columns.items() if types[name] == "DOUBLE" and column.checks]
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.execute("set timezone = 'UTC'")
+        for typed in (True, False):
+            contract, key = rows_as_declared(con, table, relation(con, table, [good], typed=typed), 1, typed=typed)
+            assert (contract.violations, key.violations) == (0, 0)
+            rows = bad if typed else bad + strange
+            contract, _ = rows_as_declared(con, table, relation(con, table, rows, typed=typed), len(rows), typed=typed)
+            assert contract.violations == by_pandera_alone(con, table) >= len(rows)
+            contract, key = rows_as_declared(con, table, relation(con, table, [good, good]), 2, typed=typed)
+            assert (contract.violations, key.violations) == (0, 1 if table.key else 0)
+        for row in strange:
+            with pytest.raises(duckdb.ConversionException):
+                relation(con, table, [row])
+
+
+def test_words_sort_as_texts_do() -> None:
+    """The words of every column of listed words have, as DuckDB stores them, the order that they have as texts."""
+    kinds = {column.type for table in catalogue.tables() for column in table.columns if is_enum_type(column.type)}
+    assert len(kinds) > 20
+    with duckdb.connect() as con:
+        for kind in kinds:
+            ((words,),) = con.execute(f"select enum_range(null::{kind})").fetchall()
+            assert words == [
+                row[0] for row in con.execute("select unnest(?::varchar[]) as w order by w", [words]).fetchall()
+            ]
+            assert con.execute(f"describe select null::{kind} as w").fetchall()[0][1] == kind
+
+
+def test_a_select_is_held_to_its_columns() -> None:
+    """A select of other columns than declared is found out each time, and one that was right is asked once."""
+    table = catalogue.table("core.store_menus")
+    spelled = ", ".join(f'null::{column.type} as "{column.name}"' for column in table.columns)
+    right = catalogue.Table(table.name, f"select {spelled}", table.contract, table.reads)
+    wrong = catalogue.Table(table.name, f"select {spelled}, 1 as more", table.contract, table.reads)
+    with duckdb.connect() as con:
+        assert [columns_as_declared(con, each).violations for each in (right, wrong, right, wrong)] == [0, 1, 0, 1]
+
+
+def test_a_select_may_tell_words_as_texts() -> None:
+    """Words may come as the type declared or as texts; other words than the contract's are another type."""
+    table = catalogue.table("mart.daily_store_sales")
+    types = {column.name: column.type for column in table.columns}
+    found = []
+    with duckdb.connect() as con:
+        for kind in (types["sale_class"], "VARCHAR", "ENUM('sold', 'unsold')", "BIGINT"):
+            spelled = ", ".join(f'null::{each} as "{name}"' for name, each in (types | {"sale_class": kind}).items())
+            found.append(has_declared_columns(con, table, f"select {spelled}").violations)
+    assert found == [0, 0, 1, 1]
