@@ -25,9 +25,9 @@ from pipelines.warehouse.rows.session import attached, session  # noqa: E402
 from pipelines.warehouse.rows.verdicts import violations  # noqa: E402
 
 
-def measure(data: Path, times: int) -> None:
+def measure(data: Path, times: int, threads: int) -> None:
     """Print the least CPU seconds of each tie and of all, out of so many times."""
-    settings = load_settings(data.parent / "ordermart.toml", {})
+    settings = load_settings(data.parent / "ordermart.toml", {"ORDERMART_WAREHOUSE__THREADS": str(threads)})
     with session(settings) as con, attached(con, warehouse_file(data)):
         orders = con.execute("select count(*) from warehouse.core.orders").fetchone()
         print(f"{orders[0] if orders else 0:,} orders")
@@ -51,16 +51,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--orders", type=int, default=1_000_000)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
     if asked.data:
-        measure(asked.data.resolve(), asked.times)
+        measure(asked.data.resolve(), asked.times, asked.threads)
         return
     with tempfile.TemporaryDirectory(prefix="ordermart-") as folder:
         data = Path(folder) / "data"
         (data.parent / "ordermart.toml").write_text("", encoding="utf-8")
         make_raw(data, asked.orders)
         build(load_settings(data.parent / "ordermart.toml", {}))
-        measure(data, asked.times)
+        measure(data, asked.times, asked.threads)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,11 @@ both_sides as (
         currency,
         sum(orders) as orders,
         sum(breaks) as breaks,
+        coalesce(sum(subtotal_price), 0) as subtotal_price,
+        coalesce(sum(delivery_price), 0) as delivery_price,
+        coalesce(sum(tip), 0) as tip,
+        coalesce(sum(discount), 0) as discount,
+        coalesce(sum(loyalty_discount), 0) as loyalty_discount,
         coalesce(sum(total_price), 0) as total_price,
         coalesce(sum(line_amount), 0) as line_amount,
         coalesce(sum(unallocated_amount), 0) as unallocated_amount,
@@ -29,6 +34,11 @@ both_sides as (
         currency,
         -count(*) as orders,
         -count(*) filter (where total_residual <> 0 or subtotal_residual <> 0) as breaks,
+        -coalesce(sum(subtotal_price), 0) as subtotal_price,
+        -coalesce(sum(delivery_price), 0) as delivery_price,
+        -coalesce(sum(tip), 0) as tip,
+        -coalesce(sum(discount), 0) as discount,
+        -coalesce(sum(loyalty_discount), 0) as loyalty_discount,
         -coalesce(sum(total_price), 0) as total_price,
         -coalesce(sum(line_amount), 0) as line_amount,
         -coalesce(sum(unallocated_amount), 0) as unallocated_amount,
@@ -49,6 +59,11 @@ differences as (
         sum(total_residual) as total_residual,
         sum(orders) <> 0
         or sum(breaks) <> 0
+        or sum(subtotal_price) <> 0
+        or sum(delivery_price) <> 0
+        or sum(tip) <> 0
+        or sum(discount) <> 0
+        or sum(loyalty_discount) <> 0
         or sum(total_price) <> 0
         or sum(line_amount) <> 0
         or sum(unallocated_amount) <> 0

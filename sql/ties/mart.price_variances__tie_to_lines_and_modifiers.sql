@@ -6,18 +6,19 @@ with
 -- coalesce: what no line or modifier states adds nothing on either side
 both_sides as (
     select
-        modifier_no is null as is_line,
         count(*) as rows,
+        count(modifier_no) as modifiers,
+        coalesce(sum(modifier_no), 0) as modifier_nos,
         coalesce(sum(order_id), 0) as order_ids,
         coalesce(sum(price), 0) as price,
     from mart.price_variances
-    group by is_line
 
     union all
 
     select
-        true as is_line,
         -count(*) as rows,
+        0 as modifiers,
+        0 as modifier_nos,
         -coalesce(sum(order_id), 0) as order_ids,
         -coalesce(sum(price), 0) as price,
     from core.order_lines
@@ -25,8 +26,9 @@ both_sides as (
     union all
 
     select
-        false as is_line,
         -count(*) as rows,
+        -count(*) as modifiers,
+        -coalesce(sum(modifier_no), 0) as modifier_nos,
         -coalesce(sum(order_id), 0) as order_ids,
         -coalesce(sum(price), 0) as price,
     from core.order_line_modifiers
@@ -34,18 +36,21 @@ both_sides as (
 
 differences as (
     select
-        is_line,
         sum(rows) as rows,
+        sum(modifiers) as modifiers,
         sum(price) as price,
-        sum(rows) <> 0 or sum(order_ids) <> 0 or sum(price) <> 0 as is_off,
+        sum(rows) <> 0
+        or sum(modifiers) <> 0
+        or sum(modifier_nos) <> 0
+        or sum(order_ids) <> 0
+        or sum(price) <> 0 as is_off,
     from both_sides
-    group by is_line
 )
 
 select
     cast(null as bigint) as entity_id,
-    if(is_line, 'lines', 'modifiers') as place,
+    'all orders' as place,
     price as residual,
-    rows || ' rows' as detail,
+    rows || ' rows, ' || modifiers || ' of them modifiers' as detail,
 from differences
 where is_off

@@ -15,8 +15,8 @@ from pipelines.warehouse.rows.ties import tie_out
 FAULTS = {
     "mart.orders__tie_to_core_orders": "update mart.orders set tip = tip + 1 where order_id = 3",
     "mart.daily_store_sales__tie_to_all_orders": "update mart.daily_store_sales set store_id = 7 where store_id = 2",
-    "mart.order_reconciliation__tie_to_all_orders": "delete from mart.order_reconciliation where order_id = 3",
-    "mart.daily_reconciliations__tie_to_all_orders": "update mart.daily_reconciliations set line_amount = 99",
+    "mart.daily_reconciliations__tie_to_all_orders": "delete from mart.order_reconciliation where order_id = 3",
+    "mart.daily_reconciliations__tie_to_daily_sales": "update mart.daily_reconciliations set tip = 99",
     "mart.product_mix__tie_to_all_lines": "delete from mart.product_mix where business_date = date '2026-11-03'",
     "mart.order_lines__tie_to_core_lines": "update mart.order_lines set product_id = 5 where order_id = 3",
     "core.order_lines__tie_to_all_orders": "update core.order_lines set order_id = 4 where order_id = 3",
@@ -60,7 +60,8 @@ def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
     world.land("orders", [{"id": 1, "document": make_order(1, status="refused"), "at": 5}])
     result = world.build()
     assert result.full
-    assert "mart.daily_store_sales__tie_to_all_orders: 2026-11-03" in result.why
+    assert "did not tie out" in result.why
+    assert "2026-11-03" in result.why
     assert any("rebuilt from raw" in note for note in result.notes)
     before = world.contents()
     world.build(full=True)
