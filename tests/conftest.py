@@ -26,6 +26,8 @@ def _has_plenty() -> bool:
 
 # A query over a hundred rows costs more when its parts are handed to other threads.
 os.environ.setdefault("ORDERMART_WAREHOUSE__THREADS", "1")
+# Nights verify only where a test asks for it: it takes as long as a build.
+os.environ.setdefault("ORDERMART_VERIFY__SECONDS", "0")
 if "TMPDIR" not in os.environ and _has_plenty():
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # asked for before this file was read

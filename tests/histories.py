@@ -93,6 +93,19 @@ def history(seed: int) -> History:
 
 def play(steps: History, folder: Path) -> int:
     """Run a history and return how many builds were increments; raise Difference where a rebuild gives other rows."""
+    world, increments = run(steps, folder)
+    before = world.contents()
+    result = world.build(full=True)
+    after = world.contents()
+    if not result.full:
+        raise Difference("a full build was asked for, and an increment was made")
+    if wrong := [name for name, rows in after.items() if before[name] != rows]:
+        raise Difference(f"{len(wrong)} tables after {increments} increments: {', '.join(wrong)}")
+    return increments
+
+
+def run(steps: History, folder: Path) -> tuple[World, int]:
+    """Run a history and return its world and how many builds were increments."""
     world = World(folder, **SETTINGS)
     environ = dict(SETTINGS)
     increments = 0
@@ -114,14 +127,7 @@ def play(steps: History, folder: Path) -> int:
             case "alter":  # a planted fault: the warehouse file, behind the build's back
                 with duckdb.connect(str(warehouse_file(world.data))) as con:
                     con.execute(step["sql"])
-    before = world.contents()
-    result = world.build(full=True)
-    after = world.contents()
-    if not result.full:
-        raise Difference("a full build was asked for, and an increment was made")
-    if wrong := [name for name, rows in after.items() if before[name] != rows]:
-        raise Difference(f"{len(wrong)} tables after {increments} increments: {', '.join(wrong)}")
-    return increments
+    return world, increments
 
 
 def shrink(steps: History, fails: Callable[[History], bool]) -> History:

@@ -8,7 +8,20 @@ from __future__ import annotations
 
 import typer
 
-from pipelines.cli import close, explain, land, ledger, questions, reconcile, runs, sandbox, totals, vault, webhooks
+from pipelines.cli import (
+    close,
+    explain,
+    land,
+    ledger,
+    questions,
+    reconcile,
+    runs,
+    sandbox,
+    totals,
+    vault,
+    verify,
+    webhooks,
+)
 from pipelines.cli.options import end
 from pipelines.settings import SettingsError
 
@@ -30,6 +43,7 @@ app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
+app.add_typer(verify.app)
 app.add_typer(vault.app, name="vault")
 app.add_typer(webhooks.app, name="webhooks")
 

@@ -170,7 +170,12 @@ def built(result: BuildResult, release: Release) -> str:
     """Return the lines that tell what a build made and where the release is."""
     rows = ", ".join(f"{table} {number:,}" for table, number in sorted(result.rows.items()))
     failing = [check for check in result.checks if check.violations]
-    lines = [*result.notes, result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn"]
+    lines = [
+        *result.notes,
+        result.why,
+        rows,
+        f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn",
+    ]
     lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]
     lines.append(f"Release: {release.path}")
     return "\n".join(lines)

@@ -113,6 +113,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner.list_stores] first_page": partner.list_stores.first_page,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
+        "[verify] seconds": settings.verify.seconds,
         "[closing] close_after_hours": settings.closing.close_after_hours,
     }
     for key, number in not_negative.items():

@@ -183,6 +183,12 @@ class Warehouse(Table, frozen=True):
     keep_releases: int
 
 
+class Verify(Table, frozen=True):
+    """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
+
+    seconds: float
+
+
 class Schedule(Table, frozen=True):
     """When the nightly job runs."""
 
@@ -249,6 +255,7 @@ class Settings(Table, frozen=True):
     closing: Closing
     data: Data
     warehouse: Warehouse
+    verify: Verify
     schedule: Schedule
     webhooks: Webhooks
     planner: Planner

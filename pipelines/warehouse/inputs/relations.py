@@ -17,6 +17,7 @@
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 | raw.plans | what was planned night by night, and what came of it: a source |
+| raw.verifications | which parts of the warehouse were proven when: a source |
 | raw.control_totals | the control totals that stand in the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | seals in force, orders ever sealed, restatements ever recorded: sources |

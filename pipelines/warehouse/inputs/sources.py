@@ -24,6 +24,7 @@ from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
 from pipelines.warehouse.inputs import closes
+from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -152,6 +153,27 @@ def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     con.from_arrow(rows).insert_into(name)
 
 
+def _create_verifications(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    log = verifications(data_dir)
+    rows = pa.table(
+        {
+            "verification_no": pa.array([each.no for each in log], pa.int64()),
+            "verified_at": pa.array([each.verified_at for each in log], pa.timestamp("us", tz="UTC")),
+            "part": pa.array([each.part for each in log], pa.string()),
+            "first_order_id": pa.array([each.first_order_id for each in log], pa.int64()),
+            "last_order_id": pa.array([each.last_order_id for each in log], pa.int64()),
+            "business_date": pa.array([each.business_date for each in log], pa.date32()),
+            "order_count": pa.array([each.order_count for each in log], pa.int64()),
+            "table_count": pa.array([each.table_count for each in log], pa.int64()),
+            "difference_count": pa.array([each.difference_count for each in log], pa.int64()),
+            "first_difference": pa.array([each.first_difference for each in log], pa.string()),
+            "release_id": pa.array([each.release_id for each in log], pa.string()),
+            "seconds": pa.array([each.seconds for each in log], pa.float64()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
 def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     standing = totals_in_force(Ledger(data_dir / "ledger"))
     rows = pa.table(
@@ -191,6 +213,7 @@ SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
     "raw.hints": Source(_hints_state, _create_hints),
     "raw.plans": Source(_plans_state, _create_plans),
+    "raw.verifications": Source(verifications_state, _create_verifications),
     "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
     "raw.day_closes": Source(closes.SEALS_STATE, closes.create_day_seals),
     "raw.closed_orders": Source(closes.SEALED_STATE, closes.create_sealed_orders),
