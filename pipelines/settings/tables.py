@@ -184,10 +184,19 @@ class Warehouse(Table, frozen=True):
 
 
 class Schedule(Table, frozen=True):
-    """When the nightly job runs."""
+    """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
 
     cron: str
     timezone: str
+    is_on: bool
+
+
+class DagsterPages(Table, frozen=True):
+    """Where `ordermart dev` serves Dagster's pages, and by which other names they may be reached."""
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
 
 
 class Webhooks(Table, frozen=True):
@@ -250,6 +259,7 @@ class Settings(Table, frozen=True):
     data: Data
     warehouse: Warehouse
     schedule: Schedule
+    dagster: DagsterPages
     webhooks: Webhooks
     planner: Planner
     file: Path
