@@ -199,6 +199,24 @@ class DagsterPages(Table, frozen=True):
     allowed_hosts: tuple[str, ...]
 
 
+class Notify(Table, frozen=True):
+    """Whom to tell when somebody is needed, and when that is."""
+
+    webhook_format: Literal["json", "slack"]
+    smtp_host: str
+    smtp_port: int
+    smtp_security: Literal["starttls", "none"]
+    smtp_user: str
+    mail_from: str
+    mail_to: tuple[str, ...]
+    silence_hours: float
+    min_free_gb: float
+    max_age_hours: float
+    webhook_url: Secret = Secret("")
+    smtp_password: Secret = Secret("")
+    heartbeat_url: Secret = Secret("")
+
+
 class Webhooks(Table, frozen=True):
     """How deliveries look and are signed, and what the receiver bears: interface section 6 does not show it.
 
@@ -260,6 +278,7 @@ class Settings(Table, frozen=True):
     warehouse: Warehouse
     schedule: Schedule
     dagster: DagsterPages
+    notify: Notify
     webhooks: Webhooks
     planner: Planner
     file: Path
