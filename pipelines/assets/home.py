@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.settings import ROOT
+from pipelines.resources import CHECKOUT, resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,18 +49,19 @@ def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
     environ = {
         **os.environ,
         "DAGSTER_HOME": str(dagster_home(settings.data_dir)),
-        "ORDERMART_CONFIG": str(settings.file),
     }
-    command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(ROOT / "workspace.yaml")]
+    if settings.file.exists():
+        environ["ORDERMART_CONFIG"] = str(settings.file)
+    command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(resource("workspace.yaml"))]
     with running_receiver(environ) if webhooks else nullcontext():
-        return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command
+        return subprocess.run(command, cwd=CHECKOUT, env=environ, check=False).returncode  # noqa: S603 -- our own command
 
 
 @contextmanager
 def running_receiver(environ: dict[str, str]) -> Iterator[None]:
     """Run the webhook receiver while the block runs; one that cannot start says why on standard error."""
     command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve"]
-    receiver = subprocess.Popen(command, cwd=ROOT, env=environ)  # noqa: S603 -- our own command
+    receiver = subprocess.Popen(command, cwd=CHECKOUT, env=environ)  # noqa: S603 -- our own command
     try:
         yield
     finally:

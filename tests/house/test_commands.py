@@ -1,7 +1,8 @@
-"""Every command and every option says what it is for, and the README names it."""
+"""Every command and option has a help text, printed as written, and the README names every command."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
