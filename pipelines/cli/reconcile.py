@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -40,7 +39,7 @@ def reconcile(
 
     selection = Selection.between(since, until, store)
     if all_orders and xlsx is None:
-        raise SettingsError("--all-orders is about the workbook: name it by --xlsx FILE")
+        raise usage_error("--all-orders is about the workbook: name it by --xlsx FILE")
     with released(load_settings(config)) as release:
         reconciled = reconciliation(release, selection)
         say(reconciliation_lines(reconciled))

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings
 
 app = typer.Typer(help="Control totals: what somebody else says a store's day came to.", no_args_is_help=True)
 

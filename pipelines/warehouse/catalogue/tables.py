@@ -27,18 +27,19 @@ import json
 import pkgutil
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
+from pipelines.resources import resource
 from pipelines.warehouse import contracts
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-SQL = Path(__file__).resolve().parents[3] / "sql"
+SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 Severity = Literal["blocking", "warning"]
 
