@@ -3,14 +3,14 @@
 with
 
 flat as (
-    select store_id, sum(mentions) as mentions, from core.store_menus group by store_id
+    select store_id, sum(mention_count) as mention_count, from core.store_menus group by store_id
 )
 
 -- coalesce: the gate counts 0 where a record names no menu
 select
     stores.store_id as entity_id,
     'menu_ids' as place,
-    (coalesce(flat.mentions, 0) - stores.gate_menu_ids) || ' off' as detail,
+    (coalesce(flat.mention_count, 0) - stores.gate_menu_ids) || ' off' as detail,
 from raw.latest_stores as stores
 left join flat on stores.store_id = flat.store_id
-where coalesce(flat.mentions, 0) <> stores.gate_menu_ids
+where coalesce(flat.mention_count, 0) <> stores.gate_menu_ids

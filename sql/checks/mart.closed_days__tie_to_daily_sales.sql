@@ -29,5 +29,5 @@ left join mart.daily_store_sales as sales
     and totals.store_id is not distinct from sales.store_id
     and totals.sale_class = sales.sale_class
 where
-    totals.orders <> coalesce(sales.orders, 0)
+    totals.orders <> coalesce(sales.order_count, 0)
     or totals.total_price <> coalesce(sales.total_price, 0)

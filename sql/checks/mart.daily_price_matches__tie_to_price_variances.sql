@@ -9,10 +9,10 @@ both_sides as (
         sale_class,
         dispatch_method,
         currency,
-        kind = 'line' as is_line,
+        item_type = 'line' as is_line,
         menu_match,
         price_match,
-        times,
+        item_count,
         price,
         price_variance,
         delivery_price_variance,
@@ -29,7 +29,7 @@ both_sides as (
         modifier_no is null as is_line,
         menu_match,
         price_match,
-        -1 as times,
+        -1 as item_count,
         -price as price,
         -price_variance as price_variance,
         -delivery_price_variance as delivery_price_variance,
@@ -45,7 +45,7 @@ differences as (
         is_line,
         menu_match,
         price_match,
-        sum(times) as times,
+        sum(item_count) as item_count,
         coalesce(sum(price), 0) as price,
         coalesce(sum(price_variance), 0) as price_variance,
         coalesce(sum(delivery_price_variance), 0) as delivery_price_variance,
@@ -66,7 +66,7 @@ select
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class || ', '
         || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as place,
     price as residual,
-    times || ' too many, drifts ' || price_variance || ' and ' || delivery_price_variance
+    item_count || ' too many, drifts ' || price_variance || ' and ' || delivery_price_variance
         || ' too much' as detail,
 from differences
-where times <> 0 or price <> 0 or price_variance <> 0 or delivery_price_variance <> 0
+where item_count <> 0 or price <> 0 or price_variance <> 0 or delivery_price_variance <> 0

@@ -92,7 +92,7 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
     done = place.command("build", ORDERMART_FORMULA__SUBTOTAL_RULE=BY_HAND)
     assert done.returncode == 0, done.stdout + done.stderr
     assert place.all(verdicts) == [("balanced", None)]
-    assert place.all("select sum(units)::bigint from mart.product_mix") == [(expected["quantity"],)]
+    assert place.all("select sum(unit_count)::bigint from mart.product_mix") == [(expected["quantity"],)]
 
 
 @pytest.mark.parametrize("handed_over", ["gloriafood"], indirect=True)

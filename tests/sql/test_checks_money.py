@@ -36,7 +36,7 @@ def test_lines_are_the_lines(run_check: Run) -> None:
     assert run_check(claim, given | {"mart.order_lines": [*LINES, LINES[0] | {"line_no": 2}]}) == [
         {"entity_id": 1, "place": "line 2", "detail": "made up"}
     ]
-    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "gone"}, {"business_date": None})
+    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "deleted"}, {"business_date": None})
     for change in (*changes, {"store_id": 2}, {"currency": "BRL"}):
         (found,) = run_check(claim, given | {"mart.order_lines": [LINES[0] | change, LINES[1]]})
         assert (found["entity_id"], found["detail"]) == (1, "differs")

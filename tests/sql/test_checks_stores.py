@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def test_stores_match_the_gate(run_check: Run) -> None:
     """A store that was accepted and has no row, or fewer menus than the gate counted, is found."""
     latest = [{"store_id": 1, "gate_menu_ids": 3}, {"store_id": 2, "gate_menu_ids": 0}]
-    menus = [{"store_id": 1, "menu_id": 10, "mentions": 2}, {"store_id": 1, "menu_id": 11, "mentions": 1}]
+    menus = [{"store_id": 1, "menu_id": 10, "mention_count": 2}, {"store_id": 1, "menu_id": 11, "mention_count": 1}]
     claim = "core.store_menus__match_the_gate"
     assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
     found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
