@@ -1,4 +1,4 @@
--- Per store, business day and kind of match, a day is exactly its lines and modifiers.
+-- Daily price matches equal the lines and modifiers in mart.price_variances.
 -- severity: blocking
 with
 
@@ -36,7 +36,7 @@ both_sides as (
     from mart.price_variances
 ),
 
--- coalesce: what no price is stated of, or nothing compared, adds nothing on either side
+-- coalesce: rows without a price, or not compared, add nothing on either side
 differences as (
     select
         store_id,
@@ -66,7 +66,7 @@ select
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class || ', '
         || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as place,
     price as residual,
-    item_count || ' too many, drifts ' || price_variance || ' and ' || delivery_price_variance
-        || ' too much' as detail,
+    item_count || ' items, variances of ' || price_variance || ' and '
+        || delivery_price_variance || ' too many' as detail,
 from differences
 where item_count <> 0 or price <> 0 or price_variance <> 0 or delivery_price_variance <> 0

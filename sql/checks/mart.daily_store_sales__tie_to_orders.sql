@@ -1,8 +1,8 @@
--- Per store, business day and sale class, counts and money are those of mart.orders.
+-- Daily counts and amounts equal those of mart.orders.
 -- severity: blocking
 with
 
--- coalesce: a part that no order states adds nothing on either side
+-- coalesce: a field that no order states adds nothing on either side
 both_sides as (
     select
         store_id,
@@ -55,7 +55,7 @@ differences as (
         or sum(tip) <> 0
         or sum(discount) <> 0
         or sum(loyalty_discount) <> 0
-        or sum(total_price) <> 0 as is_off,
+        or sum(total_price) <> 0 as is_different,
     from both_sides
     group by store_id, business_date, sale_class
 )
@@ -64,6 +64,7 @@ select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
     total_price as residual,
-    order_count || ' orders, ' || line_count || ' lines, ' || unit_count || ' units off' as detail,
+    order_count || ' orders, ' || line_count || ' lines, ' || unit_count
+        || ' units too many' as detail,
 from differences
-where is_off
+where is_different

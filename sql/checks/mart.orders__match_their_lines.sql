@@ -1,4 +1,4 @@
--- An order's lines and units are those of its lines.
+-- An order's line and unit counts equal those of its lines.
 -- severity: blocking
 with
 

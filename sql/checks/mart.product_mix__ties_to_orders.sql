@@ -1,9 +1,9 @@
--- Per store, business day and sale class, lines and units are those of mart.orders.
+-- Line and unit counts by store, day and sale class equal those of mart.orders.
 -- severity: blocking
--- Read from mart.daily_store_sales, which is held to mart.orders by a claim of its own.
+-- Reads mart.daily_store_sales, which another check ties to mart.orders.
 with
 
--- coalesce: quantities that no line states add nothing on either side
+-- coalesce: an unstated quantity adds nothing on either side
 both_sides as (
     select
         store_id,
@@ -38,6 +38,6 @@ differences as (
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
-    line_count || ' lines, ' || unit_count || ' units off' as detail,
+    line_count || ' lines, ' || unit_count || ' units too many' as detail,
 from differences
 where line_count <> 0 or unit_count <> 0

@@ -1,4 +1,4 @@
-"""The claims that marts and loads add up: each with a clean case and a planted fault, to the cent."""
+"""The checks that marts and loads add up: each with a clean case and a planted fault, to the cent."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ def bent(row: dict[str, Any], column: str) -> dict[str, Any]:
 
 
 @pytest.mark.duckdb2
-def test_mart_orders_are_the_orders(run_check: Run) -> None:
-    """An order that is lost, made up, or off by a hundredth of a cent in any part is found."""
-    claim = "mart.orders__are_the_orders"
+def test_mart_orders_tie_to_core_orders(run_check: Run) -> None:
+    """An order that is missing, extra, or differs by a hundredth of a cent in any field is found."""
+    claim = "mart.orders__tie_to_core_orders"
     source = [
         {"order_id": each["order_id"], "store_id": each["store_id"]} | {p: each[p] for p in PARTS} for each in ORDERS
     ]
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS}) == []
-    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [{"entity_id": 1, "place": "lost"}]
+    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [
+        {"entity_id": 1, "place": "missing"}
+    ]
     assert run_check(claim, {"core.orders": source[1:], "mart.orders": ORDERS}) == [
-        {"entity_id": 1, "place": "made up"}
+        {"entity_id": 1, "place": "not in core.orders"}
     ]
     for part in PARTS:
         for place, order in enumerate(ORDERS):
             planted = [*ORDERS[:place], bent(order, part), *ORDERS[place + 1 :]]
             found = run_check(claim, {"core.orders": source, "mart.orders": planted})
-            assert found == [{"entity_id": order["order_id"], "place": "parts"}]
+            assert found == [{"entity_id": order["order_id"], "place": "fields"}]
 
 
 def test_local_times(run_check: Run) -> None:
@@ -141,7 +143,7 @@ def test_reconciliation_ties(run_check: Run) -> None:
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
         assert [row["entity_id"] for row in found] == [1]
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
-    assert found == [{"entity_id": 3, "place": "lost"}]
+    assert found == [{"entity_id": 3, "place": "missing"}]
 
 
 @pytest.mark.duckdb2

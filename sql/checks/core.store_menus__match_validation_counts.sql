@@ -1,4 +1,4 @@
--- A store names as many menus in the flat table as the gate counted in its record.
+-- A store's rows name as many menus as validation counted in its record.
 -- severity: blocking
 with
 
@@ -6,7 +6,7 @@ flat as (
     select store_id, sum(mention_count) as mention_count, from core.store_menus group by store_id
 )
 
--- coalesce: the gate counts 0 where a record names no menu
+-- coalesce: validation counts 0 if a record names no menu
 select
     stores.store_id as entity_id,
     'menu_ids' as place,
