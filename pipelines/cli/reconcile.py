@@ -32,10 +32,10 @@ def reconcile(
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released
-    from pipelines.finance.workbook import write_workbook
     from pipelines.report.progress import terminal_progress
     from pipelines.report.reconciliation import reconciliation_lines
     from pipelines.report.reconciliation_page import write_page
+    from pipelines.report.workbook import write_workbook
 
     selection = Selection.between(since, until, store)
     if all_orders and xlsx is None:

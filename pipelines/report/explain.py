@@ -172,7 +172,7 @@ def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | Non
     if rule is None or amount["line_amount"] is None:
         why = {
             "no_rule": "no subtotal rule is in force",
-            "not_stated": "a price or a quantity that it needs is not stated, or out of bounds",
+            "missing_input": "a price or a quantity that it needs is not stated, or out of bounds",
             "action_unknown": "what a modifier of this action does to the price is not known",
         }.get(amount["missing_amount_reason"] or "no_rule", amount["missing_amount_reason"])
         yield from wrapped(f"no line amount: {why}", 7)

@@ -14,7 +14,7 @@ placed as (
     select
         store_id,
         business_date,
-        sum(orders) as orders,
+        sum(order_count) as orders,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
     group by store_id, business_date

@@ -323,7 +323,7 @@ told as (
         count(*) as against,
         list_sort(list(distinct entity_id))[:3] as example_ids,
     from audit.findings
-    where check_name = 'core.products__mean_the_same_in_every_menu'
+    where check_name = 'core.products__have_one_name_across_menus'
     having count(*) > 0
 ),
 

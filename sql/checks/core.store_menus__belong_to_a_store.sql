@@ -1,4 +1,4 @@
--- Every menu that a store names is named by a store that is there.
+-- Every store that names a menu has a row in core.stores.
 -- severity: blocking
 select
     store_menus.store_id as entity_id,

@@ -1,4 +1,4 @@
--- Every store names a menu that was observed.
+-- At least one menu of every store was observed.
 -- severity: warning
 with
 

@@ -1,4 +1,4 @@
--- Every time of an order has its local time.
+-- Every order with a creation time has it in local time too.
 -- severity: blocking
 select
     orders.order_id as entity_id,

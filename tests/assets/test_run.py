@@ -191,7 +191,7 @@ def test_planted_warnings_are_found(published: Place) -> None:
     listed = {
         row[0]
         for row in published.all(
-            "select entity_id from audit.findings where check_name = 'mart.order_reconciliation__keeps_the_formula'"
+            "select entity_id from audit.findings where check_name = 'mart.order_reconciliation__total_follows_the_rule'"
         )
     }
     assert planted <= listed

@@ -89,7 +89,7 @@ def test_a_control_total_is_a_denominator(run_table: Run) -> None:
                 {
                     **total,
                     "store_id": 7,
-                    "sale_classes": "counted+gone",
+                    "sale_classes": "counted+deleted",
                     "control_order_count": 4,
                     "actual_order_count": 2,
                 },

@@ -42,7 +42,7 @@ def simulated(seed: int, silent: set[tuple[int, int]] = frozenset()) -> Iterator
             if store == 12 and date.weekday() == 0:
                 orders = 0
             if orders and (store, day) not in silent:
-                yield {"store_id": store, "business_date": date, "sale_class": "counted", "orders": orders}
+                yield {"store_id": store, "business_date": date, "sale_class": "counted", "order_count": orders}
 
 
 def watched(first: int = 0, last: int = DAYS) -> Row:

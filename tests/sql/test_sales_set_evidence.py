@@ -136,7 +136,7 @@ def test_what_is_not_compared(run_table: Run) -> None:
     ]
     given["raw.control_totals"] += [
         {"business_date": "2027-01-01", "store_id": 1, "amount_field": "tip", "sale_classes": "counted", "orders": 3},
-        {"business_date": "2026-10-02", "store_id": 1, "amount_field": "tip", "sale_classes": "gone", "orders": 3},
+        {"business_date": "2026-10-02", "store_id": 1, "amount_field": "tip", "sale_classes": "deleted", "orders": 3},
     ]
     rows = run_table(TABLE, given)
     assert (best(rows)["days"], best(rows)["days_tied"]) == (days - 1, days - 1)

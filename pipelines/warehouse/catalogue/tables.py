@@ -205,7 +205,7 @@ def table(name: str) -> Table:
 
 
 def check(name: str) -> Check:
-    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    """Return the check of that name (`core.orders__match_validation_counts`), whatever the state of the others."""
     return _check(SQL / "checks" / f"{name}.sql")
 
 

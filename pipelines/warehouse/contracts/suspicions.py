@@ -117,7 +117,7 @@ class PossibleDuplicateOrders(
     table="audit.possible_duplicate_orders",
     scope="alike",
     key=("order_id",),
-    alike=Alike(("customer_key", "store_id", "lines"), clock="created_at", minutes="finance_duplicate_minutes"),
+    alike=Alike(("customer_key", "store_id", "line_count"), clock="created_at", minutes="finance_duplicate_minutes"),
 ):
     """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 

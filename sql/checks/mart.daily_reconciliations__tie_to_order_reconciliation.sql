@@ -1,8 +1,8 @@
--- Per store, business day and sale class, a day is exactly the sum of its orders.
+-- Daily reconciliations equal the sum of their orders.
 -- severity: blocking
 with
 
--- coalesce: what no order states or what is not known adds nothing on either side
+-- coalesce: an unstated or unknown amount adds nothing on either side
 days as (
     select
         store_id,

@@ -1,10 +1,10 @@
--- Per store, business day and sale class, lines and what is on none make the subtotal.
+-- Line amounts and unallocated amounts add up to subtotals, by store, day and sale class.
 -- severity: blocking
--- Read from days: claims of their own hold mart.product_mix to the lines, and
+-- Reads daily tables: other checks tie mart.product_mix to mart.order_lines, and
 -- mart.daily_store_sales to mart.orders.
 with
 
--- coalesce: what no line or no order states adds nothing
+-- coalesce: an unstated amount adds nothing
 sides as (
     select store_id, business_date, sale_class, unallocated_amount as amount,
     from mart.daily_reconciliations

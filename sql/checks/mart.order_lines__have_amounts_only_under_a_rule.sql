@@ -1,4 +1,4 @@
--- A line has an amount only where a subtotal rule is in force, and else says what lacks.
+-- A line has an amount only if a subtotal rule is in force, else a reason.
 -- severity: blocking
 with
 

@@ -1,4 +1,4 @@
--- Price groups stand in the order of their positions.
+-- The price groups of a menu are listed by rising position.
 -- severity: warning
 select
     menu_id as entity_id,

@@ -1,7 +1,7 @@
--- Every modifier ordered is on a menu.
+-- Every ordered modifier is on a menu.
 -- severity: warning
--- On any menu, or on one of the store's where [menus] product_id_scope is per_menu. Where none
--- is known to compare with, core.menus__are_known or core.stores__have_a_known_menu says so.
+-- On any menu, or on one of the store's own if [menus] product_id_scope is per_menu. If no menu
+-- was observed, core.menus__were_observed or core.stores__have_a_known_menu reports it.
 with
 
 known as (
@@ -27,14 +27,14 @@ comparable as (
     inner join core.menus as menus on store_menus.menu_id = menus.menu_id
 ),
 
--- what they sell is on a menu that nobody has seen
-unseen as (
+-- none of their menus was observed
+unobserved as (
     select stores.store_id,
     from core.stores as stores
     anti join comparable on stores.store_id = comparable.store_id
 ),
 
--- where ids are global, what is on a menu needs no further look
+-- for speed: with global ids, whatever is on a menu needs no join
 named as (
     select modifiers.modifier_id,
     from core.modifiers as modifiers
@@ -55,7 +55,7 @@ ordered as (
     anti join named on sold.modifier_id = named.modifier_id
     inner join core.orders as orders on sold.order_id = orders.order_id
     cross join raw.settings as settings
-    anti join unseen on orders.store_id = unseen.store_id
+    anti join unobserved on orders.store_id = unobserved.store_id
     where sold.modifier_id is not null
 )
 

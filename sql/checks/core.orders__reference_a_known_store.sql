@@ -1,4 +1,4 @@
--- Every order's store is one whose record was observed.
+-- Every store that an order names has an observed record.
 -- severity: warning
 select
     orders.order_id as entity_id,

@@ -1,4 +1,4 @@
--- Every store record that the gate accepted is a row.
+-- Every accepted store record has a row.
 -- severity: blocking
 select
     latest.store_id as entity_id,

@@ -1,4 +1,4 @@
--- Every modifier reference hangs below a product or modifier of its menu.
+-- Every modifier reference belongs to a product or modifier of its menu.
 -- severity: blocking
 with
 

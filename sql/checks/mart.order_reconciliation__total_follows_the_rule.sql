@@ -1,4 +1,4 @@
--- The total follows from the parts, by the rule in force, else as in the observed order.
+-- The total follows from the price fields by the total rule in force.
 -- severity: warning
 select
     order_id as entity_id,

@@ -1,4 +1,4 @@
--- Some menu was observed, if any order was.
+-- At least one menu was observed if any order was.
 -- severity: warning
 -- scope: all
 select

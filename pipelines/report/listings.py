@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.finance.reconciliation import AMOUNTS, BREAKS, COUNTS, LINE, OPEN, RESTATED_LINE
-from pipelines.finance.statements import statements
+from pipelines.report.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
--- No modifier stands below itself.
+-- No modifier is its own descendant.
 -- severity: warning
 select distinct
     menu_id as entity_id,

@@ -1,11 +1,11 @@
--- mart.orders has every order once, with its parts to the cent.
+-- mart.orders has every order of core.orders once, with the same amounts.
 -- severity: blocking
 select
     coalesce(core_orders.order_id, mart_orders.order_id) as entity_id,
     case
-        when mart_orders.order_id is null then 'lost'
-        when core_orders.order_id is null then 'made up'
-        else 'parts'
+        when mart_orders.order_id is null then 'missing'
+        when core_orders.order_id is null then 'not in core.orders'
+        else 'fields'
     end as place,
 from core.orders as core_orders
 full join mart.orders as mart_orders on core_orders.order_id = mart_orders.order_id

@@ -1,4 +1,4 @@
--- The menu's flat rows have the counts and sums that the gate took by itself.
+-- A menu's rows have the counts and sums that validation took from its document.
 -- severity: blocking
 with
 
@@ -34,32 +34,32 @@ edges as (
     group by menu_id
 ),
 
--- coalesce: the gate adds nothing for a price that is not there, and neither do we.
+-- coalesce: a missing price adds nothing, here as in validation
 compared as (
     select
         latest.menu_id,
         menus.menu_id is null as is_lost,
         unnest([
             {
-                'what': 'price_groups',
-                'off': coalesce(groups.rows, 0) - gate_price_groups,
+                'name': 'price_groups',
+                'difference': coalesce(groups.rows, 0) - gate_price_groups,
             },
-            {'what': 'prices', 'off': coalesce(prices.rows, 0) - gate_prices},
-            {'what': 'products', 'off': coalesce(products.rows, 0) - gate_products},
-            {'what': 'modifiers', 'off': coalesce(modifiers.rows, 0) - gate_modifiers},
+            {'name': 'prices', 'difference': coalesce(prices.rows, 0) - gate_prices},
+            {'name': 'products', 'difference': coalesce(products.rows, 0) - gate_products},
+            {'name': 'modifiers', 'difference': coalesce(modifiers.rows, 0) - gate_modifiers},
             {
-                'what': 'product references',
-                'off': coalesce(edges.below_products, 0) - gate_product_references,
+                'name': 'product references',
+                'difference': coalesce(edges.below_products, 0) - gate_product_references,
             },
             {
-                'what': 'child references',
-                'off': coalesce(edges.below_modifiers, 0) - gate_child_references,
+                'name': 'child references',
+                'difference': coalesce(edges.below_modifiers, 0) - gate_child_references,
             },
         ]) as counted,
-        coalesce(prices.price_money, 0) - gate_price_money as price_off,
+        coalesce(prices.price_money, 0) - gate_price_money as price_difference,
         coalesce(prices.delivery_price_money, 0)
-            - gate_delivery_price_money as delivery_price_off,
-        coalesce(edges.money, 0) - gate_reference_money as reference_off,
+            - gate_delivery_price_money as delivery_price_difference,
+        coalesce(edges.money, 0) - gate_reference_money as reference_difference,
     from raw.latest_menus as latest
     left join core.menus as menus on latest.menu_id = menus.menu_id
     left join groups on latest.menu_id = groups.menu_id
@@ -73,21 +73,21 @@ select distinct
     menu_id as entity_id,
     case
         when is_lost then 'menu'
-        when counted.off <> 0 then counted.what
-        when price_off <> 0 then 'price'
-        when delivery_price_off <> 0 then 'delivery_price'
+        when counted.difference <> 0 then counted.name
+        when price_difference <> 0 then 'price'
+        when delivery_price_difference <> 0 then 'delivery_price'
         else 'reference price'
     end as place,
     case
-        when is_lost or counted.off <> 0 then null
-        when price_off <> 0 then price_off
-        when delivery_price_off <> 0 then delivery_price_off
-        else reference_off
+        when is_lost or counted.difference <> 0 then null
+        when price_difference <> 0 then price_difference
+        when delivery_price_difference <> 0 then delivery_price_difference
+        else reference_difference
     end as residual,
 from compared
 where
     is_lost
-    or counted.off <> 0
-    or price_off <> 0
-    or delivery_price_off <> 0
-    or reference_off <> 0
+    or counted.difference <> 0
+    or price_difference <> 0
+    or delivery_price_difference <> 0
+    or reference_difference <> 0

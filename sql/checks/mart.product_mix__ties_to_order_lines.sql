@@ -1,8 +1,8 @@
--- Per store, business day and sale class, line amounts are those of mart.order_lines.
+-- Line amounts by store, day and sale class equal those of mart.order_lines.
 -- severity: blocking
 with
 
--- coalesce: amounts that no line has add nothing on either side
+-- coalesce: a missing amount adds nothing on either side
 both_sides as (
     select
         store_id,
@@ -38,6 +38,6 @@ select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
     line_amount as residual,
-    unvalued_line_count || ' lines without an amount off' as detail,
+    unvalued_line_count || ' unvalued lines too many' as detail,
 from differences
 where line_amount <> 0 or unvalued_line_count <> 0

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
-from pipelines.finance.listings import MEASURES, Column, Listing, listings
-from pipelines.finance.sheets import (
+from pipelines.report.listings import MEASURES, Column, Listing, listings
+from pipelines.report.sheets import (
     BEYOND,
     EXACT,
     ROWS_A_SHEET,

@@ -1,11 +1,11 @@
--- mart.order_lines has every line once, in its order's day and class, as sent.
+-- mart.order_lines has every line of core.order_lines once, with the keys of its order.
 -- severity: blocking
 select
     coalesce(core_lines.order_id, mart_lines.order_id) as entity_id,
     'line ' || coalesce(core_lines.line_no, mart_lines.line_no) as place,
     case
-        when mart_lines.order_id is null then 'lost'
-        when core_lines.order_id is null then 'made up'
+        when mart_lines.order_id is null then 'missing'
+        when core_lines.order_id is null then 'not in core.order_lines'
         else 'differs'
     end as detail,
 from core.order_lines as core_lines

@@ -1,4 +1,4 @@
--- Every path down a product's modifiers is written out, none cut for depth or number.
+-- Every path below a product is listed: none was cut by the limits on depth or number.
 -- severity: warning
 with
 
@@ -7,7 +7,7 @@ edges as (
         menu_id,
         parent_type,
         parent_id,
-        count(*) as edges,
+        count(*) as edge_count,
     from core.modifier_edges
     group by menu_id, parent_type, parent_id
 ),
@@ -16,9 +16,9 @@ walked as (
     select
         paths.menu_id,
         paths.product_id,
-        count(*) as paths,
-        -- below every path that is no cycle, all children are due
-        coalesce(sum(edges.edges) filter (where not paths.is_cycle), 0) as due,
+        count(*) as path_count,
+        -- every child of a path's end needs a path of its own, unless the path is a cycle
+        coalesce(sum(edges.edge_count) filter (where not paths.is_cycle), 0) as child_count,
     from core.modifier_paths as paths
     left join edges
         on paths.menu_id = edges.menu_id
@@ -30,11 +30,11 @@ walked as (
 select
     edges.menu_id as entity_id,
     'product ' || edges.parent_id as place,
-    coalesce(walked.paths, 0) || ' paths kept' as detail,
+    coalesce(walked.path_count, 0) || ' paths kept' as detail,
 from edges
 left join walked
     on edges.menu_id = walked.menu_id
     and edges.parent_id = walked.product_id
 where
     edges.parent_type = 'product'
-    and coalesce(walked.paths, 0) <> edges.edges + coalesce(walked.due, 0)
+    and coalesce(walked.path_count, 0) <> edges.edge_count + coalesce(walked.child_count, 0)

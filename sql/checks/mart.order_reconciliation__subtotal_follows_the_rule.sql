@@ -1,4 +1,4 @@
--- The subtotal follows from the lines, by the rule in force.
+-- The subtotal follows from the lines by the subtotal rule in force.
 -- severity: warning
 select
     order_id as entity_id,

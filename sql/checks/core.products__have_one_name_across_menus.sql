@@ -1,4 +1,4 @@
--- Where [menus] product_id_scope is global, a product has one name in all menus.
+-- If [menus] product_id_scope is global, a product has the same name in every menu.
 -- severity: warning
 -- scope: all
 with
@@ -18,7 +18,7 @@ named as (
 select
     named.menu_id as entity_id,
     'product ' || named.product_id as place,
-    'named otherwise in menu ' || named.first_menu_id as detail,
+    'has another name in menu ' || named.first_menu_id as detail,
 from named
 cross join raw.settings as settings
 where settings.menus_product_id_scope = 'global' and named.name <> named.first_name

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pipelines.finance.listings import Column
+    from pipelines.report.listings import Column
 
 ROWS_A_SHEET = 1_000_000  # a sheet has room for 1,048,576; the rest is for headings
 EXACT = "amounts in full"  # the column of text for amounts that a spreadsheet's 15 digits cannot hold
