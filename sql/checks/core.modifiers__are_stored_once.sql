@@ -35,7 +35,7 @@ alike as (
 
 select
     menu_id as entity_id,
-    'modifier ' || modifier_id as place,
+    'modifier ' || modifier_id as location,
     'like modifier ' || first_id as detail,
 from alike
 where modifier_id <> first_id

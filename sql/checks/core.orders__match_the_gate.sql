@@ -59,7 +59,7 @@ select
         when order_money_off <> 0 then 'order money'
         when line_money_off <> 0 then 'line money'
         else 'modifier money'
-    end as place,
+    end as location,
     cast(
         case
             when is_lost or subtotal_break <> 0 or modifiers_off <> 0 or deliveries_off <> 0

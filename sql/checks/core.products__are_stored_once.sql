@@ -36,7 +36,7 @@ alike as (
 
 select
     menu_id as entity_id,
-    'product ' || product_id as place,
+    'product ' || product_id as location,
     'like product ' || first_id as detail,
 from alike
 where product_id <> first_id

@@ -5,7 +5,7 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', sealed.business_date, 'store ' || sealed.store_id, sealed.sale_class
-    ) as place,
+    ) as location,
     -- amounts that are equal in two currencies are no difference, and not the same
     sealed.currency || ' was sealed, now '
     || coalesce(days.currency, 'no currency is stated') as detail,

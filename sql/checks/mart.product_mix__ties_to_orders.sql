@@ -37,7 +37,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     lines || ' lines, ' || units || ' units off' as detail,
 from differences
 where lines <> 0 or units <> 0

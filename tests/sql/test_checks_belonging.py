@@ -89,4 +89,4 @@ def test_a_row_that_hangs_nowhere_is_found(run_check: Run, claim: str) -> None:
     given, (table, planted), (entity_id, place) = CASES[claim]
     assert run_check(claim, given) == []
     found = run_check(claim, given | {table: [*given[table], planted]})
-    assert found == [{"entity_id": entity_id, "place": place}]
+    assert found == [{"entity_id": entity_id, "location": place}]

@@ -46,7 +46,7 @@ def test_offers_are_intervals(run_table: Run) -> None:
     found = {row["offered_from"]: row for row in rows}
     assert found.keys() == {None, fifth, tenth}
     assert [found[each]["offered_until"] for each in (None, fifth, tenth)] == [fifth, tenth, None]
-    assert [found[each]["places"] for each in (None, fifth, tenth)] == [1, 2, 2]
+    assert [found[each]["menu_entry_count"] for each in (None, fifth, tenth)] == [1, 2, 2]
     assert [found[each]["prices"] for each in (None, fifth, tenth)] == [[3], [3, 4], [4, Decimal(MOST)]]
     assert found[tenth]["delivery_prices"] == [Decimal("4.5")]
 
@@ -83,7 +83,7 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
             "core.modifier_paths": [path, path, path | {"is_cycle": True}],
         },
     )
-    assert [(row["modifier_id"], row["places"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
+    assert [(row["modifier_id"], row["menu_entry_count"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
 
 
 def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
@@ -121,7 +121,7 @@ def variances(
     **line: Any,
 ) -> dict[str, Any]:
     """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
-    offer = {"menu_id": 1, "product_id": 5, "places": 1, "delivery_prices": []}
+    offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
     (row,) = run_table(
         "mart.price_variances",
         {
@@ -176,7 +176,7 @@ def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
     offers = [
         OFFER | {"offered_until": at(7)},
         OFFER | {"prices": ["9"], "offered_from": at(7), "offered_until": at(9)},
-        OFFER | {"menu_id": 2, "prices": ["4"], "places": 2, "offered_from": at(5), "offered_until": at(8)},
+        OFFER | {"menu_id": 2, "prices": ["4"], "menu_entry_count": 2, "offered_from": at(5), "offered_until": at(8)},
         OFFER | {"menu_id": 3, "prices": ["5"]},
     ]
     found = []
@@ -222,7 +222,7 @@ def test_several_places_and_none(run_table: Run) -> None:
     row = variances(run_table, "4", OFFER, OFFER | {"menu_id": 2, "prices": ["4"]})
     assert (row["menu_match"], row["places"], row["price_match"]) == ("ambiguous", 2, "price")
     assert (row["menu_price"], row["menu_delivery_price"]) == (None, Decimal("3.5"))
-    row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "places": 2})
+    row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "menu_entry_count": 2})
     assert (row["menu_match"], row["price_match"], row["price_variance"]) == ("ambiguous", "price", None)
     row = variances(run_table, "3", OFFER, product_id=6)
     assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "indeterminate", 0)
@@ -244,8 +244,15 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
             "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
             "audit.stores_with_menus": [{"store_id": 9, "are_all_known": True}],
             "audit.menu_offers": [
-                OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
-                {"menu_id": 1, "product_id": 5, "modifier_id": 7, "places": 1, "prices": ["1"], "delivery_prices": []},
+                OFFER | {"menu_id": 1, "product_id": 5, "menu_entry_count": 1},
+                {
+                    "menu_id": 1,
+                    "product_id": 5,
+                    "modifier_id": 7,
+                    "menu_entry_count": 1,
+                    "prices": ["1"],
+                    "delivery_prices": [],
+                },
             ],
         },
     )

@@ -77,7 +77,7 @@ class MenuOffers(
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
     offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
-    places: Count = column("In how many places of the menu it stood.", ge=1)
+    menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
 
