@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     cast(null as bigint) as entity_id,
-    load_id as place,
+    load_id as location,
     accepted + unchanged + quarantined + missing + failed || ' verdicts, '
         || bodies || ' rows, '
         || places || ' places' as detail,

@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     prices.menu_id as entity_id,
-    'group ' || prices.group_no || ', price ' || prices.price_no as place,
+    'group ' || prices.group_no || ', price ' || prices.price_no as location,
 from core.menu_prices as prices
 anti join core.price_groups as price_groups
     on prices.menu_id = price_groups.menu_id

@@ -2,7 +2,7 @@
 -- severity: warning
 select
     menu_id as entity_id,
-    'group ' || group_no || ', price ' || price_no as place,
+    'group ' || group_no || ', price ' || price_no as location,
     'price id ' || price_id as detail,
 from core.menu_prices
 where price_id is not null

@@ -2,7 +2,7 @@
 -- severity: warning
 select
     prices.menu_id as entity_id,
-    'group ' || prices.group_no || ', price ' || prices.price_no as place,
+    'group ' || prices.group_no || ', price ' || prices.price_no as location,
     'product ' || prices.product_id as detail,
 from core.menu_prices as prices
 anti join core.products as products

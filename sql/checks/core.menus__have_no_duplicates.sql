@@ -62,7 +62,7 @@ compared as (
 
 select
     menu_id as entity_id,
-    entry_type || ' ' || entry_id as place,
+    entry_type || ' ' || entry_id as location,
     'identical to ' || entry_type || ' ' || first_id as detail,
 from compared
 where entry_id <> first_id

@@ -77,7 +77,7 @@ select distinct
         when price_difference <> 0 then 'price'
         when delivery_price_difference <> 0 then 'delivery_price'
         else 'reference price'
-    end as place,
+    end as location,
     case
         when is_lost or counted.difference <> 0 then null
         when price_difference <> 0 then price_difference

@@ -3,7 +3,7 @@
 -- scope: all
 select
     cast(null as bigint) as entity_id,
-    'no menu' as place,
+    'no menu' as location,
     'products and modifiers ordered are not compared with any menu' as detail,
 from raw.settings
 where

@@ -20,7 +20,7 @@ parents as (
 
 select
     edges.menu_id as entity_id,
-    edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as place,
+    edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as location,
 from core.modifier_edges as edges
 anti join parents
     on edges.menu_id = parents.menu_id

@@ -2,7 +2,7 @@
 -- severity: warning
 select
     edges.menu_id as entity_id,
-    edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as place,
+    edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as location,
     'modifier ' || edges.modifier_id as detail,
 from core.modifier_edges as edges
 anti join core.modifiers as modifiers

@@ -29,7 +29,7 @@ walked as (
 
 select
     edges.menu_id as entity_id,
-    'product ' || edges.parent_id as place,
+    'product ' || edges.parent_id as location,
     coalesce(walked.path_count, 0) || ' paths kept' as detail,
 from edges
 left join walked

@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     paths.menu_id as entity_id,
-    'product ' || paths.product_id || ', path ' || cast(paths.path as varchar) as place,
+    'product ' || paths.product_id || ', path ' || cast(paths.path as varchar) as location,
 from core.modifier_paths as paths
 anti join core.modifier_paths as parents
     on paths.menu_id = parents.menu_id

@@ -12,7 +12,7 @@ repeated as (
 
 select
     deliveries.order_id as entity_id,
-    'delivery ' || deliveries.delivery_no as place,
+    'delivery ' || deliveries.delivery_no as location,
     'delivery id ' || deliveries.delivery_id as detail,
 from core.order_deliveries as deliveries
 semi join repeated

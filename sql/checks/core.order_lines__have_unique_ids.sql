@@ -12,7 +12,7 @@ repeated as (
 
 select
     lines.order_id as entity_id,
-    'line ' || lines.line_no as place,
+    'line ' || lines.line_no as location,
     'line id ' || lines.line_id as detail,
 from core.order_lines as lines
 semi join repeated

@@ -60,7 +60,7 @@ ordered as (
 
 select
     ordered.order_id as entity_id,
-    'line ' || ordered.line_no as place,
+    'line ' || ordered.line_no as location,
     'product ' || ordered.product_id as detail,
 from ordered
 semi join comparable on ordered.store_id is not distinct from comparable.store_id

@@ -59,7 +59,7 @@ select
         when order_money_difference <> 0 then 'order money'
         when line_money_difference <> 0 then 'line money'
         else 'modifier money'
-    end as place,
+    end as location,
     cast(
         case
             when

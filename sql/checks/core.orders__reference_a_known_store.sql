@@ -2,7 +2,7 @@
 -- severity: warning
 select
     orders.order_id as entity_id,
-    'store_id' as place,
+    'store_id' as location,
     'store ' || orders.store_id as detail,
 from core.orders as orders
 anti join core.stores as stores on orders.store_id = stores.store_id

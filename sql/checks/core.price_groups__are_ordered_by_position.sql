@@ -2,7 +2,7 @@
 -- severity: warning
 select
     menu_id as entity_id,
-    'group ' || group_no as place,
+    'group ' || group_no as location,
     'position ' || position as detail,
 from core.price_groups
 qualify position < lag(position) over (partition by menu_id order by group_no)

@@ -2,7 +2,7 @@
 -- severity: warning
 select
     menu_id as entity_id,
-    'group ' || group_no as place,
+    'group ' || group_no as location,
     'group id ' || price_group_id as detail,
 from core.price_groups
 where price_group_id is not null

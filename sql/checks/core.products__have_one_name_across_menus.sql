@@ -17,7 +17,7 @@ named as (
 
 select
     named.menu_id as entity_id,
-    'product ' || named.product_id as place,
+    'product ' || named.product_id as location,
     'has another name in menu ' || named.first_menu_id as detail,
 from named
 cross join raw.settings as settings

@@ -9,7 +9,7 @@ flat as (
 -- coalesce: validation counts 0 if a record names no menu
 select
     stores.store_id as entity_id,
-    'menu_ids' as place,
+    'menu_ids' as location,
     (coalesce(flat.mention_count, 0) - stores.gate_menu_ids) || ' off' as detail,
 from raw.latest_stores as stores
 left join flat on stores.store_id = flat.store_id

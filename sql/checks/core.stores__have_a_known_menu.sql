@@ -10,6 +10,6 @@ known as (
 
 select
     stores.store_id as entity_id,
-    'menu_ids' as place,
+    'menu_ids' as location,
 from core.stores as stores
 anti join known on stores.store_id = known.store_id

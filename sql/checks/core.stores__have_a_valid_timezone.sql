@@ -2,7 +2,7 @@
 -- severity: warning
 select
     stores.store_id as entity_id,
-    'timezone' as place,
+    'timezone' as location,
     '[business_day] timezone is used' as detail,
 from core.stores as stores
 anti join raw.zone_offsets as zones on stores.timezone = zones.timezone

@@ -34,7 +34,7 @@ booked as (
 
 select
     cast(null as bigint) as entity_id,
-    concat_ws(', ', business_date, 'store ' || store_id, sale_class, part) as place,
+    concat_ws(', ', business_date, 'store ' || store_id, sale_class, part) as location,
     cast(residual as decimal(38, 4)) as residual,
 from booked
 where residual <> 0

@@ -5,7 +5,7 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', sealed.business_date, 'store ' || sealed.store_id, sealed.sale_class
-    ) as place,
+    ) as location,
     -- equal amounts in two currencies show no variance, yet are not the same money
     sealed.currency || ' was sealed, now '
     || coalesce(days.currency, 'no currency is stated') as detail,

@@ -18,7 +18,7 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', totals.business_date, 'store ' || totals.store_id, totals.sale_class
-    ) as place,
+    ) as location,
     -- coalesce: a day without orders, or without a stated total, adds nothing
     cast(
         totals.total_price - coalesce(sales.total_price, 0) as decimal(38, 4)

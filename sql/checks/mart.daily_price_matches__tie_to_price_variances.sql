@@ -64,7 +64,7 @@ differences as (
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class || ', '
-        || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as place,
+        || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as location,
     price as residual,
     item_count || ' items, variances of ' || price_variance || ' and '
         || delivery_price_variance || ' too many' as detail,

@@ -32,7 +32,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     amount as residual,
 from differences
 where amount <> 0

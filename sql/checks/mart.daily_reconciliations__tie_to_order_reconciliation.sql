@@ -75,7 +75,7 @@ added as (
 select
     coalesce(days.store_id, added.store_id) as entity_id,
     coalesce(cast(coalesce(days.business_date, added.business_date) as varchar), 'no day')
-        || ', ' || coalesce(days.sale_class, added.sale_class) as place,
+        || ', ' || coalesce(days.sale_class, added.sale_class) as location,
     abs(days.amounts[10] - added.amounts[10]) as residual,
 from days
 full join added

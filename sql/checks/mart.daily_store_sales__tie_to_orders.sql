@@ -62,7 +62,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     total_price as residual,
     order_count || ' orders, ' || line_count || ' lines, ' || unit_count
         || ' units too many' as detail,

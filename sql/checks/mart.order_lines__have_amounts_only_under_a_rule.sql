@@ -10,7 +10,7 @@ ruled as (
 
 select
     order_id as entity_id,
-    'line ' || line_no as place,
+    'line ' || line_no as location,
     line_amount as residual,
 from mart.order_lines
 where

@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     coalesce(core_lines.order_id, mart_lines.order_id) as entity_id,
-    'line ' || coalesce(core_lines.line_no, mart_lines.line_no) as place,
+    'line ' || coalesce(core_lines.line_no, mart_lines.line_no) as location,
     case
         when mart_lines.order_id is null then 'missing'
         when core_lines.order_id is null then 'not in core.order_lines'
@@ -22,7 +22,7 @@ union -- not all: a line that differs both ways is one
 
 select
     lines.order_id as entity_id,
-    'line ' || lines.line_no as place,
+    'line ' || lines.line_no as location,
     'differs' as detail,
 from mart.order_lines as lines
 left join mart.orders as orders on lines.order_id = orders.order_id

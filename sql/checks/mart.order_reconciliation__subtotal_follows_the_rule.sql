@@ -2,7 +2,7 @@
 -- severity: warning
 select
     order_id as entity_id,
-    'subtotal_price' as place,
+    'subtotal_price' as location,
     subtotal_residual as residual,
     subtotal_likely_cause as detail,
 from mart.order_reconciliation

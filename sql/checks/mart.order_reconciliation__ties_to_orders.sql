@@ -10,7 +10,7 @@ select
         when reconciled.formula_subtotal + reconciled.subtotal_residual
             <> reconciled.subtotal_price then 'subtotal_price'
         else 'fields'
-    end as place,
+    end as location,
 from mart.orders as orders
 full join mart.order_reconciliation as reconciled
     on orders.order_id = reconciled.order_id

@@ -2,7 +2,7 @@
 -- severity: warning
 select
     order_id as entity_id,
-    'total_price' as place,
+    'total_price' as location,
     total_residual as residual,
     total_likely_cause as detail,
 from mart.order_reconciliation

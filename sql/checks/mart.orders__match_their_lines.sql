@@ -14,7 +14,7 @@ contents as (
 -- coalesce: an order without lines has 0 of both
 select
     orders.order_id as entity_id,
-    'line_count' as place,
+    'line_count' as location,
 from mart.orders as orders
 left join contents on orders.order_id = contents.order_id
 where

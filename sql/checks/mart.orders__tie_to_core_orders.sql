@@ -6,7 +6,7 @@ select
         when mart_orders.order_id is null then 'missing'
         when core_orders.order_id is null then 'not in core.orders'
         else 'fields'
-    end as place,
+    end as location,
 from core.orders as core_orders
 full join mart.orders as mart_orders on core_orders.order_id = mart_orders.order_id
 where

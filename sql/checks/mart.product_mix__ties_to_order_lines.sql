@@ -36,7 +36,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     line_amount as residual,
     unvalued_line_count || ' unvalued lines too many' as detail,
 from differences

@@ -37,7 +37,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     line_count || ' lines, ' || unit_count || ' units too many' as detail,
 from differences
 where line_count <> 0 or unit_count <> 0

@@ -89,4 +89,4 @@ def test_row_without_parent_is_found(run_check: Run, claim: str) -> None:
     given, (table, planted), (entity_id, place) = CASES[claim]
     assert run_check(claim, given) == []
     found = run_check(claim, given | {table: [*given[table], planted]})
-    assert found == [{"entity_id": entity_id, "place": place}]
+    assert found == [{"entity_id": entity_id, "location": place}]

@@ -37,16 +37,16 @@ def test_mart_orders_tie_to_core_orders(run_check: Run) -> None:
     ]
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS}) == []
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [
-        {"entity_id": 1, "place": "missing"}
+        {"entity_id": 1, "location": "missing"}
     ]
     assert run_check(claim, {"core.orders": source[1:], "mart.orders": ORDERS}) == [
-        {"entity_id": 1, "place": "not in core.orders"}
+        {"entity_id": 1, "location": "not in core.orders"}
     ]
     for part in PARTS:
         for place, order in enumerate(ORDERS):
             planted = [*ORDERS[:place], bent(order, part), *ORDERS[place + 1 :]]
             found = run_check(claim, {"core.orders": source, "mart.orders": planted})
-            assert found == [{"entity_id": order["order_id"], "place": "fields"}]
+            assert found == [{"entity_id": order["order_id"], "location": "fields"}]
 
 
 def test_local_times(run_check: Run) -> None:
@@ -58,7 +58,7 @@ def test_local_times(run_check: Run) -> None:
     ]
     assert run_check(claim, {"mart.orders": clean}) == []
     planted = {"order_id": 3, "created_at": "2026-01-10T12:00:00Z"}
-    assert run_check(claim, {"mart.orders": [*clean, planted]}) == [{"entity_id": 3, "place": "created_at_local"}]
+    assert run_check(claim, {"mart.orders": [*clean, planted]}) == [{"entity_id": 3, "location": "created_at_local"}]
 
 
 def test_lines_of_orders(run_check: Run) -> None:
@@ -97,7 +97,7 @@ def test_daily_sales_tie(run_check: Run, column: str) -> None:
     for row, place in ((0, (1, "2026-01-10, counted")), (1, (None, "no day, unmapped"))):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(DAILY)]
         found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": planted})
-        assert [(each["entity_id"], each["place"]) for each in found] == [place]
+        assert [(each["entity_id"], each["location"]) for each in found] == [place]
 
 
 def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
@@ -105,7 +105,7 @@ def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
     claim = "mart.daily_store_sales__tie_to_orders"
     swapped = [DAILY[0] | {"sale_class": "excluded"}, DAILY[1]]
     found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": swapped})
-    assert [each["place"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
+    assert [each["location"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
 
 
 @pytest.mark.duckdb2
@@ -122,7 +122,7 @@ def test_product_mix_ties(run_check: Run, column: str) -> None:
     for row, place in ((1, "2026-01-10, counted"), (2, "no day, unmapped")):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(mix)]
         found = run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": planted})
-        assert [each["place"] for each in found] == [place]
+        assert [each["location"] for each in found] == [place]
 
 
 def test_reconciliation_ties(run_check: Run) -> None:
@@ -143,7 +143,7 @@ def test_reconciliation_ties(run_check: Run) -> None:
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
         assert [row["entity_id"] for row in found] == [1]
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
-    assert found == [{"entity_id": 3, "place": "missing"}]
+    assert found == [{"entity_id": 3, "location": "missing"}]
 
 
 @pytest.mark.duckdb2
@@ -155,4 +155,4 @@ def test_loads_add_up(run_check: Run, change: dict[str, int]) -> None:
     clean = {"load_id": "L1", **verdicts, "bodies": 5, "places": 5, "validated_count": 5}
     assert run_check(claim, {"audit.loads": [clean]}) == []
     planted = clean | {"load_id": "L2"} | change
-    assert [row["place"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]
+    assert [row["location"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]

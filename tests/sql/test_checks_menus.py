@@ -92,7 +92,7 @@ def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) 
     claim = "core.menus__match_validation_counts"
     assert run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED]}) == []
     found = run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED | {counted: VALIDATED[counted] + 1}]})  # type: ignore[operator]
-    assert found == [{"entity_id": 10, "place": place, "residual": None}]
+    assert found == [{"entity_id": 10, "location": place, "residual": None}]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_menu_money_matches_validation(run_check: Run, added: str, place: str) -
     """A menu whose prices are a hundredth of a cent less than validation added up is found, with the difference."""
     given = FLAT | {"raw.latest_menus": [VALIDATED | {added: str(Decimal(str(VALIDATED[added])) + Decimal("0.0001"))}]}
     found = run_check("core.menus__match_validation_counts", given)
-    assert found == [{"entity_id": 10, "place": place, "residual": Decimal("-0.0001")}]
+    assert found == [{"entity_id": 10, "location": place, "residual": Decimal("-0.0001")}]
 
 
 def test_a_lost_menu_is_found(run_check: Run) -> None:
@@ -115,7 +115,7 @@ def test_a_lost_menu_is_found(run_check: Run) -> None:
     empty = dict.fromkeys(VALIDATED, 0) | {"menu_id": 11}
     given = FLAT | {"raw.latest_menus": [VALIDATED, empty]}
     assert run_check("core.menus__match_validation_counts", given) == [
-        {"entity_id": 11, "place": "menu", "residual": None}
+        {"entity_id": 11, "location": "menu", "residual": None}
     ]
 
 
@@ -129,7 +129,7 @@ def test_price_of_an_unknown_product_is_found(run_check: Run) -> None:
     assert run_check(claim, {"core.menu_prices": clean, "core.products": products}) == []
     planted = [*clean, place | {"price_no": 3, "product_id": 6}]
     assert run_check(claim, {"core.menu_prices": planted, "core.products": products}) == [
-        {"entity_id": 10, "place": "group 1, price 3", "detail": "product 6"}
+        {"entity_id": 10, "location": "group 1, price 3", "detail": "product 6"}
     ]
 
 
@@ -141,8 +141,8 @@ def test_reference_to_an_unknown_modifier_is_found(run_check: Run) -> None:
     assert run_check(claim, {"core.modifier_edges": clean, "core.modifiers": [modifier(7)]}) == []
     planted = [*clean, edge("product 5", 3, 8), edge("modifier 7", 1, 9)]
     assert run_check(claim, {"core.modifier_edges": planted, "core.modifiers": [modifier(7)]}) == [
-        {"entity_id": 10, "place": "modifier 7, edge 1", "detail": "modifier 9"},
-        {"entity_id": 10, "place": "product 5, edge 3", "detail": "modifier 8"},
+        {"entity_id": 10, "location": "modifier 7, edge 1", "detail": "modifier 9"},
+        {"entity_id": 10, "location": "product 5, edge 3", "detail": "modifier 8"},
     ]
 
 
@@ -164,7 +164,7 @@ def test_duplicate_products_are_found(run_check: Run) -> None:
     assert run_check(claim, {"core.products": clean, "core.modifier_edges": edges}) == []
     planted = [*clean, product(6, name="Tea")]
     assert run_check(claim, {"core.products": planted, "core.modifier_edges": edges}) == [
-        {"entity_id": 10, "place": "product 6", "detail": "identical to product 5"}
+        {"entity_id": 10, "location": "product 6", "detail": "identical to product 5"}
     ]
 
 
@@ -176,7 +176,7 @@ def test_duplicate_modifiers_are_found(run_check: Run) -> None:
     assert run_check(claim, {"core.modifiers": clean, "core.modifier_edges": edges}) == []
     planted = [*clean, modifier(3, name="Size")]
     assert run_check(claim, {"core.modifiers": planted, "core.modifier_edges": edges}) == [
-        {"entity_id": 10, "place": "modifier 3", "detail": "identical to modifier 1"}
+        {"entity_id": 10, "location": "modifier 3", "detail": "identical to modifier 1"}
     ]
 
 
@@ -187,7 +187,7 @@ def test_product_with_two_names_is_found(run_check: Run) -> None:
     assert run_check(claim, {"core.products": clean}) == []
     planted = [*clean, product(5, menu_id=13, name="Soup")]
     assert run_check(claim, {"core.products": planted}) == [
-        {"entity_id": 13, "place": "product 5", "detail": "has another name in menu 10"}
+        {"entity_id": 13, "location": "product 5", "detail": "has another name in menu 10"}
     ]
     own = [{"menus_product_id_scope": "per_menu"}]
     assert run_check(claim, {"core.products": planted, "raw.settings": own}) == []
@@ -203,8 +203,8 @@ def test_repeated_ids(run_check: Run) -> None:
     clean = [group(10, 1, 7), group(10, 2, None), group(10, 3, None), group(11, 1, 7)]
     assert run_check(claim, {"core.price_groups": clean}) == []
     assert run_check(claim, {"core.price_groups": [*clean, group(10, 4, 7)]}) == [
-        {"entity_id": 10, "place": "group 1", "detail": "group id 7"},
-        {"entity_id": 10, "place": "group 4", "detail": "group id 7"},
+        {"entity_id": 10, "location": "group 1", "detail": "group id 7"},
+        {"entity_id": 10, "location": "group 4", "detail": "group id 7"},
     ]
 
     def price(menu_id: int, group_no: int, price_id: int | None) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def test_repeated_ids(run_check: Run) -> None:
     prices = [price(10, 1, 7), price(10, 2, None), price(10, 3, None), price(11, 1, 7)]
     assert run_check(claim, {"core.menu_prices": prices}) == []
     assert run_check(claim, {"core.menu_prices": [*prices, price(10, 4, 7)]}) == [
-        {"entity_id": 10, "place": "group 1, price 1", "detail": "price id 7"},
-        {"entity_id": 10, "place": "group 4, price 1", "detail": "price id 7"},
+        {"entity_id": 10, "location": "group 1, price 1", "detail": "price id 7"},
+        {"entity_id": 10, "location": "group 4, price 1", "detail": "price id 7"},
     ]
 
 
@@ -228,7 +228,7 @@ def test_groups_out_of_order(run_check: Run) -> None:
         return {"core.price_groups": rows}
 
     assert run_check(claim, groups(1, 1, 4, None, 2)) == []
-    assert run_check(claim, groups(1, 3, 2)) == [{"entity_id": 10, "place": "group 3", "detail": "position 2"}]
+    assert run_check(claim, groups(1, 3, 2)) == [{"entity_id": 10, "location": "group 3", "detail": "position 2"}]
 
 
 def test_cycles(run_check: Run) -> None:
@@ -238,7 +238,7 @@ def test_cycles(run_check: Run) -> None:
     assert run_check(claim, {"core.modifier_paths": clean}) == []
     planted = [*clean, path(5, (1, 7), (1, 8), (1, 7), is_cycle=True), path(5, (1, 7), (1, 8), (2, 7), is_cycle=True)]
     assert run_check(claim, {"core.modifier_paths": planted}) == [
-        {"entity_id": 10, "place": "product 5", "detail": "modifier 7"}
+        {"entity_id": 10, "location": "product 5", "detail": "modifier 7"}
     ]
 
 
@@ -255,10 +255,10 @@ def test_cut_paths(run_check: Run) -> None:
     assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": whole}) == []
     cut = [each for each in whole if each["path"] != [1, 2]]
     assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": cut}) == [
-        {"entity_id": 10, "place": "product 5", "detail": "3 paths kept"}
+        {"entity_id": 10, "location": "product 5", "detail": "3 paths kept"}
     ]
     assert run_check(claim, {"core.modifier_edges": edges}) == [
-        {"entity_id": 10, "place": "product 5", "detail": "0 paths kept"}
+        {"entity_id": 10, "location": "product 5", "detail": "0 paths kept"}
     ]
 
 
@@ -268,4 +268,4 @@ def test_no_menu_at_all(run_check: Run) -> None:
     assert run_check(claim, {"core.orders": [], "core.menus": []}) == []
     assert run_check(claim, {"core.orders": [{"order_id": 1}], "core.menus": [{"menu_id": 10}]}) == []
     found = run_check(claim, {"core.orders": [{"order_id": 1}, {"order_id": 2}]})
-    assert [(row["entity_id"], row["place"]) for row in found] == [(None, "no menu")]
+    assert [(row["entity_id"], row["location"]) for row in found] == [(None, "no menu")]

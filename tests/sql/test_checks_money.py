@@ -31,10 +31,10 @@ def test_mart_lines_tie_to_core_lines(run_check: Run) -> None:
     given: Given = {"core.order_lines": source, "mart.orders": ORDERS}
     assert run_check(claim, given | {"mart.order_lines": LINES}) == []
     assert run_check(claim, given | {"mart.order_lines": LINES[:1]}) == [
-        {"entity_id": 2, "place": "line 1", "detail": "missing"}
+        {"entity_id": 2, "location": "line 1", "detail": "missing"}
     ]
     assert run_check(claim, given | {"mart.order_lines": [*LINES, LINES[0] | {"line_no": 2}]}) == [
-        {"entity_id": 1, "place": "line 2", "detail": "not in core.order_lines"}
+        {"entity_id": 1, "location": "line 2", "detail": "not in core.order_lines"}
     ]
     changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "deleted"}, {"business_date": None})
     for change in (*changes, {"store_id": 2}, {"currency": "BRL"}):
@@ -51,7 +51,7 @@ def test_no_amount_without_a_rule(run_check: Run) -> None:
     for change in ({"line_amount": "1", "missing_amount_reason": None}, {"missing_amount_reason": None}):
         planted = [LINES[0], LINES[1] | change]
         (found,) = run_check(claim, {"mart.order_lines": planted, "audit.order_rules": rules})
-        assert (found["entity_id"], found["place"]) == (2, "line 1")
+        assert (found["entity_id"], found["location"]) == (2, "line 1")
 
 
 @pytest.mark.duckdb2
@@ -66,9 +66,9 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": mix}) == []
     planted = [mix[0] | {"line_amount": "99999999999999.9998"}, mix[1]]
     (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
-    assert (found["place"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
+    assert (found["location"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
     planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
-    assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["place"] == "no day, unmapped"
+    assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["location"] == "no day, unmapped"
 
 
 @pytest.mark.duckdb2
@@ -82,7 +82,7 @@ def test_lines_and_unallocated_equal_subtotal(run_check: Run) -> None:
     assert run_check(claim, given | {"mart.daily_reconciliations": days}) == []
     planted = [days[0], days[1] | {"unallocated_amount": "0.0001"}]
     assert run_check(claim, given | {"mart.daily_reconciliations": planted}) == [
-        {"entity_id": None, "place": "no day, unmapped", "residual": Decimal("0.0001")}
+        {"entity_id": None, "location": "no day, unmapped", "residual": Decimal("0.0001")}
     ]
     lost = given | {"mart.product_mix": mix[1:], "mart.daily_reconciliations": days}
     assert run_check(claim, lost)[0]["residual"] == -Decimal(MOST)
@@ -138,7 +138,7 @@ def test_daily_reconciliations_tie_to_orders(run_check: Run, column: str) -> Non
     more = 1 if column in COUNTS else Decimal("0.0001")
     bent = DAYS[0] | {column: str(Decimal(DAYS[0][column]) + more)}
     found = run_check(claim, given | {"mart.daily_reconciliations": [bent, DAYS[1]]})
-    assert [row["place"] for row in found] == ["2026-01-10, counted"]
+    assert [row["location"] for row in found] == ["2026-01-10, counted"]
 
 
 def test_missing_or_repeated_day_is_found(run_check: Run) -> None:
@@ -158,5 +158,5 @@ def test_subtotal_break_is_found(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
     planted = {"order_id": 3, "subtotal_residual": "-0.0001", "subtotal_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
-        {"entity_id": 3, "place": "subtotal_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
+        {"entity_id": 3, "location": "subtotal_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]

@@ -33,7 +33,7 @@ def test_known_stores(run_check: Run) -> None:
     clean = [{"order_id": 1, "store_id": 1}, {"order_id": 2, "store_id": None}]
     assert run_check(claim, {"core.orders": clean, "core.stores": stores}) == []
     assert run_check(claim, {"core.orders": [*clean, {"order_id": 3, "store_id": 9}], "core.stores": stores}) == [
-        {"entity_id": 3, "place": "store_id", "detail": "store 9"}
+        {"entity_id": 3, "location": "store_id", "detail": "store 9"}
     ]
 
 
@@ -62,8 +62,8 @@ def test_known_products(run_check: Run) -> None:
     claim = "core.order_lines__reference_a_known_product"
     assert run_check(claim, PRODUCTS | sold(1, 5, 6, None)) == []
     assert run_check(claim, PRODUCTS | sold(None, 6)) == []
-    assert run_check(claim, PRODUCTS | sold(1, 5, 8)) == [{"entity_id": 7, "place": "line 2", "detail": "product 8"}]
-    assert [row["place"] for row in run_check(claim, PRODUCTS | sold(None, 8))] == ["line 1"]
+    assert run_check(claim, PRODUCTS | sold(1, 5, 8)) == [{"entity_id": 7, "location": "line 2", "detail": "product 8"}]
+    assert [row["location"] for row in run_check(claim, PRODUCTS | sold(None, 8))] == ["line 1"]
 
 
 def test_known_products_per_menu(run_check: Run) -> None:
@@ -71,7 +71,7 @@ def test_known_products_per_menu(run_check: Run) -> None:
     claim = "core.order_lines__reference_a_known_product"
     given = PRODUCTS | {"raw.settings": PER_MENU}
     assert run_check(claim, given | sold(2, 5, 6)) == []
-    assert run_check(claim, given | sold(1, 5, 6)) == [{"entity_id": 7, "place": "line 2", "detail": "product 6"}]
+    assert run_check(claim, given | sold(1, 5, 6)) == [{"entity_id": 7, "location": "line 2", "detail": "product 6"}]
     for store_without_known_menu in (3, 4, None):
         assert run_check(claim, given | sold(store_without_known_menu, 8)) == []
 
@@ -107,7 +107,7 @@ def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
     expected = [
         {
             "entity_id": 7,
-            "place": f"line 2, modifier {each['modifier_no']}",
+            "location": f"line 2, modifier {each['modifier_no']}",
             "detail": f"modifier {each['modifier_id']}",
         }
         for each in sold_modifiers
@@ -135,8 +135,8 @@ def test_repeated_ids(run_check: Run, claim: str, noun: str) -> None:
     clean = [row(1, 1, 7), row(1, 2, 8), row(1, 3, None), row(1, 4, None), row(2, 1, 7)]
     assert run_check(claim, {table: clean}) == []
     assert run_check(claim, {table: [*clean, row(1, 5, 7)]}) == [
-        {"entity_id": 1, "place": f"{noun} 1", "detail": f"{noun} id 7"},
-        {"entity_id": 1, "place": f"{noun} 5", "detail": f"{noun} id 7"},
+        {"entity_id": 1, "location": f"{noun} 1", "detail": f"{noun} id 7"},
+        {"entity_id": 1, "location": f"{noun} 5", "detail": f"{noun} id 7"},
     ]
 
 
@@ -147,7 +147,7 @@ def test_total_break_is_found(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
     planted = {"order_id": 3, "total_residual": "-0.0001", "total_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
-        {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
+        {"entity_id": 3, "location": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]
 
 
@@ -186,13 +186,13 @@ def test_order_counts_match_validation(run_check: Run, counted: str, place: str,
     assert run_check(claim, flat | {"raw.latest_orders": [VALIDATED]}) == []
     more = str(Decimal(str(VALIDATED[counted])) + (1 if residual is None else Decimal("0.0001")))
     (found,) = run_check(claim, flat | {"raw.latest_orders": [VALIDATED | {counted: more}]})
-    assert (found["entity_id"], found["place"], found["residual"]) == (1, place, residual)
+    assert (found["entity_id"], found["location"], found["residual"]) == (1, place, residual)
 
 
 def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
     (found,) = run_check("core.orders__match_validation_counts", {"raw.latest_orders": [VALIDATED]})
-    assert (found["entity_id"], found["place"]) == (1, "order")
+    assert (found["entity_id"], found["location"]) == (1, "order")
 
 
 def test_a_rule_fixed_by_hand_is_of_the_catalogue(run_check: Run) -> None:
@@ -205,5 +205,5 @@ def test_a_rule_fixed_by_hand_is_of_the_catalogue(run_check: Run) -> None:
     assert run_check(claim, {"audit.formula_rules_in_force": clean}) == []
     planted = {"part": "subtotal", "rule": "a guess", "source": "setting", "form_no": None}
     assert run_check(claim, {"audit.formula_rules_in_force": [*clean, planted]}) == [
-        {"entity_id": None, "place": "the subtotal rule of [formula]", "residual": None, "detail": "a guess"}
+        {"entity_id": None, "location": "the subtotal rule of [formula]", "residual": None, "detail": "a guess"}
     ]

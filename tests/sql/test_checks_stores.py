@@ -18,7 +18,7 @@ def test_stores_match_validation(run_check: Run) -> None:
     claim = "core.store_menus__match_validation_counts"
     assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
     found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
-    assert found == [{"entity_id": 1, "place": "menu_ids", "detail": "-1 off"}]
+    assert found == [{"entity_id": 1, "location": "menu_ids", "detail": "-1 off"}]
     claim = "core.stores__include_every_accepted_record"
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}, {"store_id": 2}]}) == []
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}]}) == [{"entity_id": 2}]
@@ -36,7 +36,7 @@ def test_stores_and_their_menus(run_check: Run) -> None:
     given["core.store_menus"].append({"store_id": 2, "menu_id": 11})
     stores = [{"store_id": 1}, {"store_id": 2}, {"store_id": 3}]
     assert [row["entity_id"] for row in run_check(claim, given | {"core.stores": stores})] == [2, 3]
-    assert run_check(named, given) == [{"entity_id": 2, "place": "menu 11"}]
+    assert run_check(named, given) == [{"entity_id": 2, "location": "menu 11"}]
 
 
 def test_timezones_that_do_not_exist(run_check: Run) -> None:

@@ -78,7 +78,7 @@ def test_a_cent_that_is_missing_is_found(run_check: Run, column: str) -> None:
     planted = CLEAN | {column: str(Decimal(CLEAN[column]) + Decimal("0.0001"))}
     (found,) = run_check(claim, {"mart.closed_days": [planted]})
     assert abs(found["residual"]) == Decimal("0.0001")
-    assert found["place"] == "2026-10-31, store 5, counted, tip"
+    assert found["location"] == "2026-10-31, store 5, counted, tip"
     mended = {**PLACE, "part": "tip", "difference": str(found["residual"])}
     assert run_check(claim, {"mart.closed_days": [planted], "audit.pending_restatements": [mended]}) == []
     assert len(run_check(claim, {"audit.pending_restatements": [mended]})) == 1

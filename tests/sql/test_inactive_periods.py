@@ -74,7 +74,7 @@ def test_planted_silences_are_found(run_table: Run) -> None:
         "audit.inactive_periods", {"mart.daily_store_sales": list(simulated(4, silent)), "audit.loads": [watched()]}
     )
     found = {
-        (row["store_id"], (row["inactive_from_date"] - START).days, row["days"], row["is_ongoing"]) for row in rows
+        (row["store_id"], (row["inactive_from_date"] - START).days, row["day_count"], row["is_ongoing"]) for row in rows
     }
     assert {(9, 60, 1, False), (10, 75, 1, False), (3, 70, 5, False), (8, 88, 2, True)} <= found
     assert len(found) <= 5

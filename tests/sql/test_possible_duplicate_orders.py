@@ -92,7 +92,7 @@ def test_they_are_warned_of(run_check: Run) -> None:
     assert run_check(claim, {"audit.possible_duplicate_orders": [planted]}) == [
         {
             "entity_id": 2,
-            "place": "created_at",
+            "location": "created_at",
             "residual": Decimal("7.5"),
             "detail": "like order 1, 60 s before",
         }

@@ -11,7 +11,7 @@ A check's file starts with its claim, then its severity, then perhaps another sc
     -- scope: order | menu | store | day | load | all
 
 It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
-`place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
+`location` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
 (codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
 violation of a blocking check keeps the whole build from being committed.
 

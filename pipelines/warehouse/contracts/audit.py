@@ -99,9 +99,9 @@ class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order"
     """
 
     order_id: Id = column("The order, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -113,9 +113,9 @@ class MenuFieldIssues(Contract, table="audit.menu_field_issues", scope="menu", k
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -127,9 +127,9 @@ class StoreFieldIssues(Contract, table="audit.store_field_issues", scope="store"
     """
 
     store_id: Id = column("The store, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -142,7 +142,7 @@ class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day"
 
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     note: Text = column("The field and what is odd about it, as in audit.order_field_issues.")
-    documents: Count = column("How many orders.", ge=1)
+    document_count: Count = column("How many orders.", ge=1)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     example_id: Id = column(_EXAMPLE.format("an order"))
@@ -158,8 +158,8 @@ class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
-    times: Count = column("How often it stands in them.", ge=0)
+    document_count: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
+    occurrence_count: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(
@@ -178,8 +178,8 @@ class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
-    times: Count = column("How often it stands in them.", ge=0)
+    document_count: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
+    occurrence_count: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(
