@@ -219,7 +219,7 @@ def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -
     if not refusals:
         yield "audit.quarantine does not name it."
     for each in refusals:
-        times = counted(each["times"], "time", "times")
+        times = counted(each["occurrence_count"], "time", "times")
         still = "still so" if each["is_unresolved"] else "not so any more"
         yield (
             f"audit.quarantine: {_refusal(each)}, {times}, last {moment(each['last_seen_at'])} "

@@ -94,7 +94,7 @@ def _statuses() -> str:
         "'moved on: ' || nullif(transitioned_count, 0) || ' (' || array_to_string(next_statuses, ', ') || ')', currency)"
     )
     item = "coalesce(status, 'no status')"
-    fields = _FIELDS.format(16, "'statuses, all days'", item, says, "orders", "total_price")
+    fields = _FIELDS.format(16, "'statuses, all days'", item, says, "order_count", "total_price")
     return f"select {fields} from audit.status_evidence"
 
 

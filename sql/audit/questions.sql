@@ -92,8 +92,8 @@ behaved as (
                 when aspect = 'error_body' then ['errors']
                 when aspect = 'token_lifetime' then ['token_lifetime']
                 when aspect in ('rate_limit', 'retry_after') then ['limits']
-                when aspect = 'bytes' and name = 'p99' then ['sizes']
-                when aspect = 'ms' and name = 'p99' then ['timeouts']
+                when aspect = 'response_bytes' and name = 'p99' then ['sizes']
+                when aspect = 'duration_ms' and name = 'p99' then ['timeouts']
                 when aspect = 'deliveries' then ['webhook_places']
                 when aspect in ('lag_seconds', 'loss') then ['webhook_signing']
                 else []
@@ -113,11 +113,15 @@ behaved as (
             operation,
             aspect,
             name,
-            times,
-            if(figure is null, '', format(', {:.6g}', figure)),
-            if(least is null, '', format(', from {:.6g} to {:.6g}', least, greatest))
+            occurrence_count,
+            if(metric_value is null, '', format(', {:.6g}', metric_value)),
+            if(
+                min_value is null,
+                '',
+                format(', from {:.6g} to {:.6g}', min_value, max_value)
+            )
         ) as sentence,
-        times,
+        occurrence_count,
     from audit.service_behaviour
 ),
 
@@ -126,9 +130,9 @@ followed as (
         string_agg(
             format(
                 '{} to {} ({:,})',
-                coalesce(previous_status, 'none'), coalesce(status, 'none'), times
+                coalesce(previous_status, 'none'), coalesce(status, 'none'), occurrence_count
             ),
-            ', ' order by times desc, previous_status, status
+            ', ' order by occurrence_count desc, previous_status, status
         ) as sentence,
     from audit.status_transitions
     where entity_type = 'order'
@@ -147,7 +151,7 @@ told as (
     select
         question,
         string_agg(sentence, '; ' order by sentence) as sentence,
-        cast(sum(times) filter (where is_good) as bigint) as agree,
+        cast(sum(occurrence_count) filter (where is_good) as bigint) as agree,
         cast(null as bigint) as against,
         cast(null as bigint[]) as example_ids,
     from behaved

@@ -147,12 +147,15 @@ def test_reconciliation_ties(run_check: Run) -> None:
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("change", [{"missing": 0}, {"places": 6}, {"validated_count": 4}, {"bodies": 6}])
+@pytest.mark.parametrize(
+    "change", [{"not_found_count": 0}, {"received_count": 6}, {"validated_count": 4}, {"payload_count": 6}]
+)
 def test_loads_add_up(run_check: Run, change: dict[str, int]) -> None:
     """A load in which a body has no verdict, or two, is found."""
     claim = "audit.loads__add_up"
-    verdicts = {"accepted": 1, "unchanged": 1, "quarantined": 1, "missing": 1, "failed": 1}
-    clean = {"load_id": "L1", **verdicts, "bodies": 5, "places": 5, "validated_count": 5}
+    verdicts = ("accepted", "unchanged", "quarantined", "not_found", "failed")
+    clean = {"load_id": "L1", "payload_count": 5, "received_count": 5, "validated_count": 5}
+    clean |= {f"{verdict}_count": 1 for verdict in verdicts}
     assert run_check(claim, {"audit.loads": [clean]}) == []
     planted = clean | {"load_id": "L2"} | change
     assert [row["location"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]

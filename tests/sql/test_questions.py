@@ -121,8 +121,8 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
             "core.store_menus": [{"store_id": s, "menu_id": m} for s, m in ((7, 1), (7, 2), (8, 1))],
             "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "document_count": 3}],
             "audit.status_transitions": [
-                {"entity_type": "order", "previous_status": "new", "status": "done", "times": 2},
-                {"entity_type": "delivery", "previous_status": "a", "status": "b", "times": 5},
+                {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 2},
+                {"entity_type": "delivery", "previous_status": "a", "status": "b", "occurrence_count": 5},
             ],
         },
     )
@@ -138,15 +138,16 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
 
 def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
     """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
-    met = {"operation": "orders", "aspect": "status", "name": "200", "times": 40}
+    met = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 40}
     rows = run_table(
         "audit.questions",
         {
             "raw.assumptions": asked("limits", "token_header", "errors"),
             "audit.service_behaviour": [
                 met,
-                met | {"aspect": "retry_after", "name": "429", "times": 2, "least": 1.0, "greatest": 30.0},
-                met | {"aspect": "error_body", "name": '404 {"error":string}', "times": 1200},
+                met
+                | {"aspect": "retry_after", "name": "429", "occurrence_count": 2, "min_value": 1.0, "max_value": 30.0},
+                met | {"aspect": "error_body", "name": '404 {"error":string}', "occurrence_count": 1200},
             ],
         },
     )

@@ -84,7 +84,9 @@ def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
         (1, "new", []),
         (2, "done", ["status"]),
     ]
-    assert world.rows("select previous_status, status, times from audit.status_transitions") == [("new", "done", 1)]
+    assert world.rows("select previous_status, status, occurrence_count from audit.status_transitions") == [
+        ("new", "done", 1)
+    ]
 
 
 def test_personal_changes_by_name(world: Any, make_order: Any) -> None:

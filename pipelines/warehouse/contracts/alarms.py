@@ -1,6 +1,6 @@
 """Contracts of what somebody should look at: what appeared that was never seen before, and what stopped coming."""
 
-from pipelines.warehouse.contracts.audit import KINDS
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Ids, Instant, Text, column
 
 CHANGE_TYPES = ("value", "null", "absent", "field", "type")
@@ -29,16 +29,16 @@ class InactivePeriods(Contract, table="audit.inactive_periods", scope="all", key
 
 
 class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note")):
-    """One row per load and way in which its new documents are not as documented.
+    """One row per load and way in which its new documents deviate from the documentation.
 
     For machines: a step on the way to audit.schema_drift, which is what to read.
-    Source: the gate's notes on every document that the load brought, whether or not later ones replaced it.
+    Source: the validation notes on every document of the load, whether or not later ones replaced it.
     """
 
     load_id: Text = column("The load.")
     note: Text = column(_NOTE)
     kind: Text = column(_KIND, isin=KINDS)
-    documents: Count = column("How many new documents have it.", ge=1)
+    document_count: Count = column("New documents with this note.", ge=1)
     example_ids: Ids = column("The three lowest ids of such documents.")
 
 

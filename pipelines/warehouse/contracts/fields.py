@@ -1,6 +1,6 @@
 """Contracts of what the fields of documents hold: how often they are there, how long, how much, and when."""
 
-from pipelines.warehouse.contracts.audit import KINDS
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
 
 TYPES = ("integer", "number", "string")
