@@ -68,7 +68,9 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
     (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
     assert (found["location"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
     planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
-    assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["location"] == "no day, unmapped"
+    assert (
+        run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["location"] == "no day, unmapped"
+    )
 
 
 @pytest.mark.duckdb2
