@@ -17,7 +17,7 @@ orders as (
         currency,
         -- whole hours, so that the middle one is one that was measured
         date_diff('hour', created_utc, checked_utc) as age_hours,
-        any_value(nullif(sale_class, 'gone')) as sale_class, -- a status has one
+        any_value(nullif(sale_class, 'deleted')) as sale_class, -- a status has one
         count(*) as orders,
         count(*) filter (where is_deleted) as deleted_count,
         count(*) filter (where total_price = 0) as zero_total_count,

@@ -16,7 +16,7 @@ settings as (
 ),
 
 stated as (
-    select store_id, business_date, amount_field, orders, amount,
+    select store_id, business_date, amount_field, order_count, amount,
     from raw.control_totals
     where sale_classes = 'counted'
 ),
@@ -27,7 +27,7 @@ held as (
         stated.business_date,
         stated.amount_field,
         coalesce(orders.status, '(none)') as status,
-        stated.orders as stated_orders,
+        stated.order_count as stated_orders,
         stated.amount as stated_amount,
         case stated.amount_field
             when 'subtotal_price' then orders.subtotal_price

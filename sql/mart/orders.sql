@@ -172,7 +172,7 @@ select
         end - cast(settings.business_day_start || ':00' as interval) as date
     ) as business_date,
     case
-        when orders.is_deleted then 'gone'
+        when orders.is_deleted then 'deleted'
         when list_contains(settings.sales_counted, orders.status) then 'counted'
         when list_contains(settings.sales_excluded, orders.status) then 'excluded'
         else 'unmapped'

@@ -134,7 +134,7 @@ def test_reconciliation_ties(run_check: Run) -> None:
     clean[0] |= {"formula_subtotal": "1.0002", "subtotal_residual": "-0.0001"}
     assert run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean}) == []
     changes = [{part: "1.0002"} for part in PARTS]
-    changes += [{"currency": None}, {"sale_class": "gone"}, {"business_date": None}, {"store_id": 2}]
+    changes += [{"currency": None}, {"sale_class": "deleted"}, {"business_date": None}, {"store_id": 2}]
     changes += [{"total_residual": "0.1"}, {"formula_subtotal": "1"}]
     for change in changes:
         planted = [clean[0] | change, clean[1]]

@@ -36,7 +36,7 @@ def test_lines_are_the_lines(run_check: Run) -> None:
     assert run_check(claim, given | {"mart.order_lines": [*LINES, LINES[0] | {"line_no": 2}]}) == [
         {"entity_id": 1, "place": "line 2", "detail": "made up"}
     ]
-    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "gone"}, {"business_date": None})
+    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "deleted"}, {"business_date": None})
     for change in (*changes, {"store_id": 2}, {"currency": "BRL"}):
         (found,) = run_check(claim, given | {"mart.order_lines": [LINES[0] | change, LINES[1]]})
         assert (found["entity_id"], found["detail"]) == (1, "differs")
@@ -109,22 +109,22 @@ RECONCILED: list[dict[str, Any]] = [
     NOWHERE | {"order_id": 2, "verdict": "indeterminate", "unallocated_amount": "0"},
 ]
 COUNTS = (
-    "orders",
+    "order_count",
     "balanced_count",
     "total_break_count",
     "subtotal_break_count",
     "both_break_count",
     "indeterminate_count",
-    "breaks",
+    "break_count",
 )
 AMOUNTS = tuple(name for name in RECONCILED[0] if name not in {*PLACE, "order_id", "verdict"})
 DAYS: list[dict[str, Any]] = [
     PLACE
     | dict.fromkeys(COUNTS, 0)
-    | {"orders": 1, "both_break_count": 1, "breaks": 1}
+    | {"order_count": 1, "both_break_count": 1, "break_count": 1}
     | {name: RECONCILED[0][name] for name in AMOUNTS}
     | {"subtotal_abs_residual": "9", "total_abs_residual": "11"},
-    NOWHERE | dict.fromkeys(COUNTS, 0) | {"orders": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
+    NOWHERE | dict.fromkeys(COUNTS, 0) | {"order_count": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
 ]
 
 

@@ -39,9 +39,9 @@ def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
             "mart.orders": [
                 _order(1, "2026-10-01", "0.2", 200),
                 _order(2, "2026-10-01", "0", 5),
-                _order(3, "2026-10-01", None, 5, is_deleted=True, sale_class="gone"),
+                _order(3, "2026-10-01", None, 5, is_deleted=True, sale_class="deleted"),
                 _order(4, "2026-10-01", "9", 5, last_checked_at=None),
-                _order(5, None, "1", 1, is_deleted=True, sale_class="gone"),
+                _order(5, None, "1", 1, is_deleted=True, sale_class="deleted"),
             ]
         },
     )

@@ -40,14 +40,14 @@ def test_classes_stand_side_by_side(run_table: Run) -> None:
         order(1, total_price="10.10"),
         order(2, total_price="0.0001"),
         order(3, total_price="5", sale_class="excluded"),
-        order(4, total_price="7", sale_class="gone"),
+        order(4, total_price="7", sale_class="deleted"),
         order(5, total_price=None, sale_class="unmapped"),
     ]
     rows = run_table("mart.daily_store_sales", {"mart.orders": orders})
     assert [(row["sale_class"], row["orders"], row["total_price"]) for row in rows] == [
         ("counted", 2, Decimal("10.1001")),
+        ("deleted", 1, Decimal(7)),
         ("excluded", 1, Decimal(5)),
-        ("gone", 1, Decimal(7)),
         ("unmapped", 1, None),
     ]
     assert sum(row["orders"] for row in rows) == len(orders)
@@ -104,7 +104,7 @@ def test_amounts_too_large_for_one_order(run_table: Run) -> None:
             {
                 "store_id": st.sampled_from([1, 2, None]),
                 "business_date": st.sampled_from(["2026-01-10", "2026-01-11", None]),
-                "sale_class": st.sampled_from(["counted", "excluded", "unmapped", "gone"]),
+                "sale_class": st.sampled_from(["counted", "excluded", "unmapped", "deleted"]),
                 "total_price": st.none() | st.decimals(-1000, 1000, places=4).map(str),
             }
         ),

@@ -213,9 +213,9 @@ def test_sale_class(run_table: Run) -> None:
         "unmapped",
         "unmapped",
         "unmapped",
-        "gone",
-        "gone",
-        "gone",
+        "deleted",
+        "deleted",
+        "deleted",
     ]
 
 

@@ -39,6 +39,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     no_id_count: Count = column("How many had no usable id and none was asked for.", ge=0)
     places: Count = column("The last place in the load, from 1: as many bodies came in.", ge=1)
     validated_count: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
+    started_at: Instant = column("When the load began; null if no file says.", nullable=True)
     first_observed_at: Instant = column(
         "When the first was observed; null for an archive of unknown time.", nullable=True
     )

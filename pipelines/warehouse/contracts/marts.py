@@ -15,7 +15,7 @@ from pipelines.warehouse.contracts.contract import (
     column,
 )
 
-SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
+SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store, as the service numbers it; null for orders that name none."
@@ -24,7 +24,7 @@ _BUSINESS_DATE = (
     "day_start. Null for orders without that time: they are counted under no day, not dropped."
 )
 _SALE_CLASS = (
-    "counted or excluded by [sales], unmapped where the status is in neither list or null, gone where the service no "
+    "counted or excluded by [sales], unmapped where the status is in neither list or null, deleted where the service no "
     "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
 )
 _CURRENCY = (
