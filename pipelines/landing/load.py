@@ -57,7 +57,8 @@ class Load:
 
     def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool) -> None:
         self.kind = kind
-        self.load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        self._started_at = dt.datetime.now(dt.UTC)
+        self.load_id = f"{self._started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         self._data_dir = settings.data_dir
         self._source = source
         self._is_backfill = is_backfill
@@ -233,7 +234,7 @@ class Load:
         assert self._writers is not None  # noqa: S101 -- the batch began it
         known = self._index.latest(each.id for each in judged.values())
         documents = DocumentRows(self.load_id)
-        observations = ObservationRows(self.kind, self.load_id, is_backfill=self._is_backfill)
+        observations = ObservationRows(self.kind, self.load_id, self._started_at, is_backfill=self._is_backfill)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
         for at, item in enumerate(batch):

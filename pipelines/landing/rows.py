@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from pipelines.landing.validated import Judged
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
     from pipelines.vault import Sealed
@@ -50,9 +52,9 @@ class DocumentRows:
 class ObservationRows:
     """Rows of raw/observations."""
 
-    def __init__(self, kind: str, load_id: str, *, is_backfill: bool = False) -> None:
+    def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool = False) -> None:
         self._kind = kind
-        self._is_backfill = is_backfill
+        self._of_load = (is_backfill, load_started_at)
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
@@ -75,7 +77,7 @@ class ObservationRows:
                 sealed.changed,
                 None,
                 *_took(item.cost),
-                self._is_backfill,
+                *self._of_load,
             )
         )
 
@@ -95,7 +97,7 @@ class ObservationRows:
         self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
     ) -> None:
         row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
-        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), self._is_backfill))
+        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), *self._of_load))
 
     def columns(self) -> list[Any] | None:
         """Return the rows as columns; None when there are none."""

@@ -55,6 +55,7 @@ OBSERVATIONS = pa.schema(
         pa.field("tries", pa.int32()),
         pa.field("earlier_tries", pa.list_(pa.field("element", _TRY))),
         pa.field("is_backfill", pa.bool_()),
+        pa.field("load_started_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 

@@ -158,18 +158,18 @@ def _orders(reconciled: Reconciliation, name: Literal["breaks", "orders"]) -> Li
 
 _RESTATED = (
     Column("line", "count"),
-    Column("number", "id"),
+    Column("restatement_no", "id"),
     Column("order_id", "id"),
     Column("closed_business_date", "day"),
     Column("store_id", "id"),
     Column("store_name", "text"),
     Column("currency", "text"),
     Column("sale_class", "text"),
-    Column("part", "text"),
-    Column("sealed", "amount"),
+    Column("measure", "text"),
+    Column("closed_amount", "amount"),
     Column("prior_restated_amount", "amount"),
-    Column("now", "amount"),
-    Column("difference", "amount"),
+    Column("current_amount", "amount"),
+    Column("restatement_amount", "amount"),
     Column("cause", "text"),
     Column("detected_at", "instant"),
     Column("timezone", "text"),
@@ -179,7 +179,7 @@ _RESTATED = (
 
 
 def _restatements(reconciled: Reconciliation) -> Listing:
-    says = "One row per difference to a closed day, from mart.restatements; never add parts to one another."
+    says = "One row per change to a closed day, from mart.restatements; never add measures to one another."
     if not reconciled.has_restatements:
         nothing = ", ".join(f"null as {column.name}" for column in _RESTATED)
         return Listing("restatements", says, _RESTATED, f"select {nothing} where false")
@@ -188,17 +188,20 @@ def _restatements(reconciled: Reconciliation) -> Listing:
         "restatements",
         says,
         _RESTATED,
-        f"with opened as (select number, {RESTATED_LINE} as line from mart.restatements as rows "
+        f"with opened as (select restatement_no, {RESTATED_LINE} as line from mart.restatements as rows "
         f"where {OPEN} and {where}) "
-        "select opened.line, cast(rows.number as varchar) as number, cast(rows.order_id as varchar) as order_id, "
+        "select opened.line, cast(rows.restatement_no as varchar) as restatement_no, "
+        "cast(rows.order_id as varchar) as order_id, "
         "rows.closed_business_date, cast(rows.store_id as varchar) as store_id, stores.store_name, rows.currency, "
-        "rows.sale_class, rows.part, rows.sealed, rows.prior_restated_amount, rows.now, rows.difference, rows.cause, "
+        "rows.sale_class, rows.measure, rows.closed_amount, rows.prior_restated_amount, rows.current_amount, "
+        "rows.restatement_amount, rows.cause, "
         "rows.detected_at, coalesce(zones.timezone, 'UTC') as timezone, rows.posted_period, "
-        "case when not rows.is_close_active then 'seal reopened' when rows.posted_period is not null then 'posted' "
-        "else 'open' end as state from mart.restatements as rows left join opened on rows.number = opened.number "
+        "case when not rows.is_close_active then 'day reopened' when rows.posted_period is not null then 'posted' "
+        "else 'unposted' end as state from mart.restatements as rows "
+        "left join opened on rows.restatement_no = opened.restatement_no "
         f"left join {_STORES} as stores on rows.store_id = stores.store_id "
         "left join (select store_id, any_value(timezone) as timezone from mart.orders group by store_id) as zones "
-        f"on rows.store_id = zones.store_id where {where} order by cast(rows.number as bigint)",
+        f"on rows.store_id = zones.store_id where {where} order by rows.restatement_no",
     )
 
 

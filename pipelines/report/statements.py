@@ -81,8 +81,9 @@ def _verdicts(reconciled: Reconciliation) -> str:
 def _totals(reconciled: Reconciliation) -> str:
     item = "strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || amount_field"
     says = (
-        "concat_ws('; ', comparison, unknown_reason, 'stated ' || control_order_count || ' orders', 'held ' || actual_order_count || "
-        "' orders', 'stated ' || control_amount, 'held ' || actual_amount, 'counted: ' || sale_classes)"
+        "concat_ws('; ', tie_out_status, unknown_reason, 'stated ' || control_order_count || ' orders', "
+        "'actual ' || actual_order_count || ' orders', 'stated ' || control_amount, 'actual ' || actual_amount, "
+        "'sale classes ' || sale_classes)"
     )
     fields = _FIELDS.format(15, "'control total'", item, says, "order_count_variance", "amount_variance")
     return f"select {fields} from audit.control_totals as rows where {reconciled.selection.where()}"
@@ -91,7 +92,8 @@ def _totals(reconciled: Reconciliation) -> str:
 def _statuses() -> str:
     says = (
         "concat_ws('; ', 'taken as ' || sale_class, 'of a total of zero: ' || zero_total_count, "
-        "'moved on: ' || nullif(transitioned_count, 0) || ' (' || array_to_string(next_statuses, ', ') || ')', currency)"
+        "'next statuses: ' || nullif(transitioned_count, 0) || ' (' || array_to_string(next_statuses, ', ') || ')', "
+        "currency)"
     )
     item = "coalesce(status, 'no status')"
     fields = _FIELDS.format(16, "'statuses, all days'", item, says, "order_count", "total_price")

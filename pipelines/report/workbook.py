@@ -156,7 +156,7 @@ def _ties(
         return "={}".format(_ROUNDS.format("{}+{}-({})".format(*parts)))
 
     def listed(key: str) -> str:
-        return f"={added('days', 'breaks', key)}-({count_where(pages['breaks'], key)})"
+        return f"={added('days', 'break_count', key)}-({count_where(pages['breaks'], key)})"
 
     def residuals(column: str) -> Callable[[str], str]:
         return lambda key: "={}".format(
@@ -176,17 +176,17 @@ def _open(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages
     _said(sheet, "Open restatements of closed days" if found else "Open restatements of closed days: none", "strong")
     if not found:
         return
-    for number, name in enumerate(("part", "currency", "line", "restatements", "difference")):
+    for number, name in enumerate(("measure", "currency", "line", "restatements", "restatement amount")):
         sheet.text(number, name, "head" if number < 2 else "head right")
     sheet.row += 1
     for each in found:
         key = f"$C{sheet.row + 1}"
-        sheet.text(0, each["part"].replace("_", " "), "label")
+        sheet.text(0, each["measure"].replace("_", " "), "label")
         sheet.text(1, each["currency"] or "none stated")
         sheet.cell(2, each["line"], "count")
         sheet.formula(3, f"={count_where(pages, key)}", each["restatements"], "count")
-        difference = sum_where(pages, _place(restatements, "difference"), key)
-        sheet.formula(4, f"={difference}", each["difference"], "amount")
+        difference = sum_where(pages, _place(restatements, "restatement_amount"), key)
+        sheet.formula(4, f"={difference}", each["restatement_amount"], "amount")
         sheet.row += 1
 
 

@@ -89,7 +89,7 @@ ids as (
 totals as (
     select store_id, business_date, control_order_count, actual_order_count,
     from audit.control_totals
-    where control_order_count is not null and comparison <> 'unknown'
+    where control_order_count is not null and tie_out_status <> 'unknown'
     qualify row_number() over (
         partition by store_id, business_date
         order by length(string_split(sale_classes, '+')) desc, sale_classes, amount_field

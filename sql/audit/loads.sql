@@ -17,6 +17,7 @@ select
     max(seq) + 1 as received_count,
     count(distinct seq) as validated_count,
     -- times
+    any_value(load_started_at) as started_at,
     min(observed_at) as first_observed_at,
     max(observed_at) as last_observed_at,
 from raw.observations

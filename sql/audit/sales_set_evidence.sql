@@ -20,7 +20,7 @@ stated as (
         store_id,
         business_date,
         amount_field,
-        orders as order_count,
+        order_count,
         amount,
     from raw.control_totals
     where sale_classes = 'counted'

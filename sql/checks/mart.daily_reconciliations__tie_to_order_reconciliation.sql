@@ -10,13 +10,13 @@ days as (
         sale_class,
         currency,
         [
-            orders,
+            order_count,
             balanced_count,
             total_break_count,
             subtotal_break_count,
             both_break_count,
             indeterminate_count,
-            breaks,
+            break_count,
         ] as counts,
         [
             coalesce(subtotal_price, 0),

@@ -111,22 +111,22 @@ RECONCILED: list[dict[str, Any]] = [
     NOWHERE | {"order_id": 2, "verdict": "indeterminate", "unallocated_amount": "0"},
 ]
 COUNTS = (
-    "orders",
+    "order_count",
     "balanced_count",
     "total_break_count",
     "subtotal_break_count",
     "both_break_count",
     "indeterminate_count",
-    "breaks",
+    "break_count",
 )
 AMOUNTS = tuple(name for name in RECONCILED[0] if name not in {*PLACE, "order_id", "verdict"})
 DAYS: list[dict[str, Any]] = [
     PLACE
     | dict.fromkeys(COUNTS, 0)
-    | {"orders": 1, "both_break_count": 1, "breaks": 1}
+    | {"order_count": 1, "both_break_count": 1, "break_count": 1}
     | {name: RECONCILED[0][name] for name in AMOUNTS}
     | {"subtotal_abs_residual": "9", "total_abs_residual": "11"},
-    NOWHERE | dict.fromkeys(COUNTS, 0) | {"orders": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
+    NOWHERE | dict.fromkeys(COUNTS, 0) | {"order_count": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
 ]
 
 

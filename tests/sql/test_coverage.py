@@ -99,7 +99,7 @@ def test_each_id_stands_once(run_table: Run) -> None:
 
 def test_a_control_total_is_a_denominator(run_table: Run) -> None:
     """The total that counts most classes measures completeness; a day of which nothing is held is a row too."""
-    total = {"business_date": DAY, "amount_field": "tip", "comparison": "different"}
+    total = {"business_date": DAY, "amount_field": "tip", "tie_out_status": "variance"}
     rows = run_table(
         "audit.coverage",
         {
@@ -114,7 +114,13 @@ def test_a_control_total_is_a_denominator(run_table: Run) -> None:
                     "actual_order_count": 2,
                 },
                 {**total, "store_id": 8, "sale_classes": "counted", "control_order_count": 3, "actual_order_count": 0},
-                {**total, "store_id": 9, "sale_classes": "counted", "control_order_count": 3, "comparison": "unknown"},
+                {
+                    **total,
+                    "store_id": 9,
+                    "sale_classes": "counted",
+                    "control_order_count": 3,
+                    "tie_out_status": "unknown",
+                },
             ],
         },
     )

@@ -17,7 +17,7 @@ ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
 def prints(run_table: Run, *orders: dict[str, Any]) -> list[tuple[int, str]]:
     """Return number and fingerprint of each place."""
     rows = run_table("audit.daily_fingerprints", {"mart.order_reconciliation": list(orders)})
-    return [(row["orders"], row["fingerprint"]) for row in rows]
+    return [(row["order_count"], row["fingerprint"]) for row in rows]
 
 
 def test_any_amount_makes_another_fingerprint(run_table: Run) -> None:

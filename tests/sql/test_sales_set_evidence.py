@@ -46,7 +46,7 @@ def totals_of(orders: Rows, counted: Iterable[str | None], *, money: bool = True
             "store_id": 1,
             "amount_field": "total_price",
             "sale_classes": "counted",
-            "orders": len(sold) if number else None,
+            "order_count": len(sold) if number else None,
             "amount": sum((each["total_price"] for each in sold), Decimal(0)) if money else None,
         }
         for day in sorted({each["business_date"] for each in orders})
@@ -85,10 +85,10 @@ def test_a_few_wrong_totals_do_not_hide_it(run_table: Run) -> None:
     orders = orders_of(60)
     totals = totals_of(orders, ["delivered", "ready"])
     for wrong in totals[:2]:
-        wrong["orders"] += 50
+        wrong["order_count"] += 50
     assert proposed(run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals})) == [["delivered", "ready"]]
     for wrong in totals[2:10]:
-        wrong["orders"] += 50
+        wrong["order_count"] += 50
     rows = run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals})
     assert proposed(rows) == []
     assert best(rows)["reason"].startswith("no set ties enough: the best one ties ")
@@ -137,8 +137,20 @@ def test_what_is_not_compared(run_table: Run) -> None:
         first | {"order_id": 1_000_002, "total_price": None},
     ]
     given["raw.control_totals"] += [
-        {"business_date": "2027-01-01", "store_id": 1, "amount_field": "tip", "sale_classes": "counted", "orders": 3},
-        {"business_date": "2026-10-02", "store_id": 1, "amount_field": "tip", "sale_classes": "deleted", "orders": 3},
+        {
+            "business_date": "2027-01-01",
+            "store_id": 1,
+            "amount_field": "tip",
+            "sale_classes": "counted",
+            "order_count": 3,
+        },
+        {
+            "business_date": "2026-10-02",
+            "store_id": 1,
+            "amount_field": "tip",
+            "sale_classes": "deleted",
+            "order_count": 3,
+        },
     ]
     rows = run_table(TABLE, given)
     assert (best(rows)["store_day_count"], best(rows)["tied_store_day_count"]) == (days - 1, days - 1)

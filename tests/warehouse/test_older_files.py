@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.landing import merge_days, raw_files
 
-ADDED = ["ms", "bytes", "tries", "earlier_tries", "is_backfill"]
+ADDED = ["ms", "bytes", "tries", "earlier_tries", "is_backfill", "load_started_at"]
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     no_id_count: Count = column("Payloads without a usable id that were not requested by id.", ge=0)
     received_count: Count = column("Last position in the load, from 1: as many payloads were received.", ge=1)
     validated_count: Count = column("Positions with a verdict; equal to received_count, or nothing is published.", ge=1)
+    started_at: Instant = column("When the load began; null if no file says.", nullable=True)
     first_observed_at: Instant = column(
         "When the first was observed; null for an archive of unknown time.", nullable=True
     )

@@ -50,41 +50,41 @@ class ControlTotals(
     scope="all",
     key=("business_date", "store_id", "amount_field", "sale_classes"),
 ):
-    """One row per control total that stands: what was stated of a store's day, and what our orders come to.
+    """One row per effective control total: the stated and actual totals of a store-day.
 
-    Source: the ledger (`ordermart totals import`) and mart.orders. Of totals of the same day, store, part and classes
-    the one imported last stands. Differences are ours less theirs.
-    Traps: several rows may be about the same orders, by part or by classes: never add them. Where comparison is unknown
-    the differences are shown all the same, and mean nothing by themselves. A day without any order of ours is compared
-    as zero.
+    Source: the ledger (`ordermart totals import`) and mart.orders. The latest import wins for each day, store, amount
+    field and set of sale classes. Variances are actual less control.
+    Traps: several rows may cover the same orders, by field or by sale classes: never add them. Variances are shown even
+    if tie_out_status is unknown, but prove nothing then. A day without orders is compared as zero.
     """
 
-    business_date: Day = column("The business day that the total is of.")
+    business_date: Day = column("The business day of the total.")
     store_id: Id = column("The store, as the service numbers it.")
-    amount_field: Text = column("Which price field of the orders the amount adds up, such as total_price.")
-    sale_classes: Text = column("Which sale classes it counts, joined by +.")
-    comparison: Text = column(
-        "equal: orders and amount, as far as stated, are ours. different: they are not. unknown: see unknown_reason.",
-        isin=("equal", "different", "unknown"),
+    amount_field: Text = column("The price field that the amount sums, such as total_price.")
+    sale_classes: Text = column("The sale classes that it covers, joined by +.")
+    tie_out_status: Text = column(
+        "tied: the stated order count and amount equal the actual ones. variance: at least one differs. unknown: see "
+        "unknown_reason.",
+        isin=("tied", "variance", "unknown"),
     )
     unknown_reason: Text = column(
-        "Why nothing can be said. store_unknown: neither a record nor an order of the store. unmapped_order_count: orders "
-        "of that day whose status [sales] does not map, and which the total does not count. part_not_stated: orders "
-        "that count lack the field. Null where it was compared.",
+        "Why the totals cannot be compared; null if they were. store_unknown: the store has no record and no orders. "
+        "unmapped_orders: the day has orders whose status [sales] does not map and which the total does not cover. "
+        "missing_amount: covered orders lack the field.",
         nullable=True,
-        isin=("store_unknown", "unmapped_order_count", "part_not_stated"),
+        isin=("store_unknown", "unmapped_orders", "missing_amount"),
     )
-    control_order_count: Count = column("How many orders the total states; null where it does not.", nullable=True)
-    actual_order_count: Count = column("How many orders of these classes we hold.", ge=0)
+    control_order_count: Count = column("The stated order count; null if not stated.", nullable=True)
+    actual_order_count: Count = column("Orders of these sale classes in mart.orders.", ge=0)
     order_count_variance: Count = column("actual_order_count less control_order_count.", nullable=True)
-    missing_amount_order_count: Count = column("How many of those held do not state the field.", ge=0)
-    unmapped_order_count: Count = column("How many unmapped orders of that day the total does not count.", ge=0)
-    control_amount: Amount = column("The amount that the total states; null where it does not.", nullable=True)
+    missing_amount_order_count: Count = column("How many of those do not state the field.", ge=0)
+    unmapped_order_count: Count = column("Unmapped orders of that day that the total does not cover.", ge=0)
+    control_amount: Amount = column("The stated amount; null if not stated.", nullable=True)
     actual_amount: Amount = column(
-        "Sum of the field over the orders held; 0 where none is held, null where none states it.", nullable=True
+        "Sum of the field over those orders; 0 without orders, null if no order states it.", nullable=True
     )
     amount_variance: Amount = column("actual_amount less control_amount.", nullable=True)
-    entry_no: Count = column("The act of the ledger that brought the total.", ge=1)
+    entry_no: Count = column("The ledger entry that imported the total.", ge=1)
     imported_at: Instant = column("When it was imported.")
 
 

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 _MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
-_OBSERVED = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
+# A file from before load_started_at was stored has the time in the ids of its loads only.
+_STORED = {
+    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)"
+}
+_OBSERVED = ", ".join(
+    f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items()
+)
 
 
 class MissingDocumentError(Exception):

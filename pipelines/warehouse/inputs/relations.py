@@ -18,9 +18,9 @@
 | raw.findings | the violations of the warning checks |
 | raw.plans | what was planned night by night, and what came of it: a source |
 | raw.verifications | which parts of the warehouse were proven when: a source |
-| raw.control_totals | the control totals that stand in the ledger: a source |
+| raw.control_totals | the effective control totals of the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
-| raw.day_closes, closed_orders, restated | seals in force, orders ever sealed, restatements ever recorded: sources |
+| raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
@@ -87,6 +87,7 @@ OBSERVATION = {
     "tries": "BIGINT",
     "earlier_tries": "STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[]",
     "is_backfill": "BOOLEAN",
+    "load_started_at": "TIMESTAMP WITH TIME ZONE",
 }
 _CHECKS = {
     "last_checked_at": "TIMESTAMP WITH TIME ZONE",

@@ -34,7 +34,7 @@ SOURCES: dict[str, dict[str, str]] = {
         "imported_at": "TIMESTAMP WITH TIME ZONE",
         "business_date": "DATE",
         "store_id": "BIGINT",
-        "orders": "BIGINT",
+        "order_count": "BIGINT",
         "amount": "DECIMAL(38,4)",
         "amount_field": "VARCHAR",
         "sale_classes": "VARCHAR",

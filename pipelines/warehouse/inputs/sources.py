@@ -19,7 +19,7 @@ import pyarrow as pa
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.landing.service_log import service_log, service_log_state
-from pipelines.ledger import Ledger, LedgerError, ledger_of, totals_in_force
+from pipelines.ledger import Ledger, LedgerError, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
@@ -175,17 +175,17 @@ def _create_verifications(con: duckdb.DuckDBPyConnection, name: str, data_dir: P
 
 
 def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    standing = totals_in_force(Ledger(data_dir / "ledger"))
+    totals = effective_totals(Ledger(data_dir / "ledger"))
     rows = pa.table(
         {
-            "entry_no": pa.array([entry.no for entry, _ in standing], pa.int64()),
-            "imported_at": pa.array([entry.moment for entry, _ in standing], pa.timestamp("us", tz="UTC")),
-            "business_date": pa.array([total.day for _, total in standing], pa.date32()),
-            "store_id": pa.array([total.store_id for _, total in standing], pa.int64()),
-            "orders": pa.array([total.orders for _, total in standing], pa.int64()),
-            "amount": pa.array([total.amount for _, total in standing], pa.decimal128(38, 4)),
-            "amount_field": pa.array([total.amount_field for _, total in standing], pa.string()),
-            "sale_classes": pa.array([total.sale_classes for _, total in standing], pa.string()),
+            "entry_no": pa.array([entry.no for entry, _ in totals], pa.int64()),
+            "imported_at": pa.array([entry.moment for entry, _ in totals], pa.timestamp("us", tz="UTC")),
+            "business_date": pa.array([total.business_date for _, total in totals], pa.date32()),
+            "store_id": pa.array([total.store_id for _, total in totals], pa.int64()),
+            "order_count": pa.array([total.order_count for _, total in totals], pa.int64()),
+            "amount": pa.array([total.amount for _, total in totals], pa.decimal128(38, 4)),
+            "amount_field": pa.array([total.amount_field for _, total in totals], pa.string()),
+            "sale_classes": pa.array([total.sale_classes for _, total in totals], pa.string()),
         }
     )
     con.from_arrow(rows).insert_into(name)
@@ -215,7 +215,7 @@ SOURCES: dict[str, Source] = {
     "raw.plans": Source(_plans_state, _create_plans),
     "raw.verifications": Source(verifications_state, _create_verifications),
     "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
-    "raw.day_closes": Source(closes.SEALS_STATE, closes.create_day_seals),
-    "raw.closed_orders": Source(closes.SEALED_STATE, closes.create_sealed_orders),
+    "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
+    "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
 }

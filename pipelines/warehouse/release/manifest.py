@@ -38,7 +38,8 @@ class File(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
 
-    `fingerprint` is what shaped its tables besides what was landed: a hash per thing.
+    `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
+    precision: no load that began later is in its tables.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Manifest(msgspec.Struct, frozen=True):
     checks: dict[str, int]
     files: list[File]
     fingerprint: dict[str, str] = {}
+    as_of: str = ""
 
 
 def read_manifest(release: Path) -> Manifest | None:

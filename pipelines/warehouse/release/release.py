@@ -84,6 +84,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         checks={each.name: each.violations for each in result.checks} if result else {},
         files=[described(draft, draft / DATABASE), *files],
         fingerprint=fingerprint,
+        as_of=started.isoformat(),
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)
