@@ -12,7 +12,7 @@ from pipelines.inbox.deliveries import forget_deliveries
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days
-from pipelines.landing.raw_files import KINDS
+from pipelines.landing.shape import KINDS
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:

@@ -52,15 +52,15 @@ def path(product_id: int, *steps: tuple[int, int], is_cycle: bool = False) -> di
 
 GATE = {
     "menu_id": 10,
-    "gate_price_groups": 1,
-    "gate_prices": 2,
-    "gate_products": 1,
-    "gate_product_references": 1,
-    "gate_modifiers": 1,
-    "gate_child_references": 0,
-    "gate_price_money": "3.5",
-    "gate_delivery_price_money": "0",
-    "gate_reference_money": "0.25",
+    "validated_price_groups": 1,
+    "validated_prices": 2,
+    "validated_products": 1,
+    "validated_product_references": 1,
+    "validated_modifiers": 1,
+    "validated_child_references": 0,
+    "validated_price_money": "3.5",
+    "validated_delivery_price_money": "0",
+    "validated_reference_money": "0.25",
 }
 FLAT: Given = {
     "core.menus": [{"menu_id": 10}],
@@ -79,17 +79,17 @@ FLAT: Given = {
 @pytest.mark.parametrize(
     ("counted", "place"),
     [
-        ("gate_price_groups", "price_groups"),
-        ("gate_prices", "prices"),
-        ("gate_products", "products"),
-        ("gate_modifiers", "modifiers"),
-        ("gate_product_references", "product references"),
-        ("gate_child_references", "child references"),
+        ("validated_price_groups", "price_groups"),
+        ("validated_prices", "prices"),
+        ("validated_products", "products"),
+        ("validated_modifiers", "modifiers"),
+        ("validated_product_references", "product references"),
+        ("validated_child_references", "child references"),
     ],
 )
 def test_menu_counts_match_the_gate(run_check: Run, counted: str, place: str) -> None:
     """A menu whose flat rows are one fewer than the gate counted is found, whatever they are."""
-    claim = "core.menus__match_the_gate"
+    claim = "core.menus__match_validation"
     assert run_check(claim, FLAT | {"raw.latest_menus": [GATE]}) == []
     found = run_check(claim, FLAT | {"raw.latest_menus": [GATE | {counted: GATE[counted] + 1}]})  # type: ignore[operator]
     assert found == [{"entity_id": 10, "location": place, "residual": None}]
@@ -98,15 +98,15 @@ def test_menu_counts_match_the_gate(run_check: Run, counted: str, place: str) ->
 @pytest.mark.parametrize(
     ("added", "place"),
     [
-        ("gate_price_money", "price"),
-        ("gate_delivery_price_money", "delivery_price"),
-        ("gate_reference_money", "reference price"),
+        ("validated_price_money", "price"),
+        ("validated_delivery_price_money", "delivery_price"),
+        ("validated_reference_money", "reference price"),
     ],
 )
 def test_menu_money_matches_the_gate(run_check: Run, added: str, place: str) -> None:
     """A menu whose prices are a hundredth of a cent less than the gate added up is found, with the difference."""
     given = FLAT | {"raw.latest_menus": [GATE | {added: str(Decimal(str(GATE[added])) + Decimal("0.0001"))}]}
-    found = run_check("core.menus__match_the_gate", given)
+    found = run_check("core.menus__match_validation", given)
     assert found == [{"entity_id": 10, "location": place, "residual": Decimal("-0.0001")}]
 
 
@@ -114,7 +114,7 @@ def test_a_lost_menu_is_found(run_check: Run) -> None:
     """A menu that was accepted and has no row is found once, also when it is empty."""
     empty = dict.fromkeys(GATE, 0) | {"menu_id": 11}
     given = FLAT | {"raw.latest_menus": [GATE, empty]}
-    assert run_check("core.menus__match_the_gate", given) == [{"entity_id": 11, "location": "menu", "residual": None}]
+    assert run_check("core.menus__match_validation", given) == [{"entity_id": 11, "location": "menu", "residual": None}]
 
 
 @pytest.mark.duckdb2

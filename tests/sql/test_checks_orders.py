@@ -153,12 +153,12 @@ def test_the_formula(run_check: Run) -> None:
 
 GATE = {
     "order_id": 1,
-    "gate_lines": 2,
-    "gate_modifiers": 1,
-    "gate_deliveries": 1,
-    "gate_order_money": "12.5",
-    "gate_line_money": "10",
-    "gate_modifier_money": "0",
+    "validated_lines": 2,
+    "validated_modifiers": 1,
+    "validated_deliveries": 1,
+    "validated_order_money": "12.5",
+    "validated_line_money": "10",
+    "validated_modifier_money": "0",
 }
 
 
@@ -166,17 +166,17 @@ GATE = {
 @pytest.mark.parametrize(
     ("counted", "place", "residual"),
     [
-        ("gate_lines", "lines", None),
-        ("gate_modifiers", "modifiers", None),
-        ("gate_deliveries", "deliveries", None),
-        ("gate_order_money", "order money", Decimal("-0.0001")),
-        ("gate_line_money", "line money", Decimal("-0.0001")),
-        ("gate_modifier_money", "modifier money", Decimal("-0.0001")),
+        ("validated_lines", "lines", None),
+        ("validated_modifiers", "modifiers", None),
+        ("validated_deliveries", "deliveries", None),
+        ("validated_order_money", "order money", Decimal("-0.0001")),
+        ("validated_line_money", "line money", Decimal("-0.0001")),
+        ("validated_modifier_money", "modifier money", Decimal("-0.0001")),
     ],
 )
 def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
     """An order with a row fewer, or a hundredth of a cent less, than the gate took from the document is found."""
-    claim = "core.orders__match_the_gate"
+    claim = "core.orders__match_validation"
     flat: Given = {
         "core.orders": [{"order_id": 1, "subtotal_price": "10", "tip": "2.5", "total_price": None}],
         "core.order_lines": [{"order_id": 1, "line_no": 1, "price": "10"}, {"order_id": 1, "line_no": 2}],
@@ -191,7 +191,7 @@ def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residua
 
 def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
-    (found,) = run_check("core.orders__match_the_gate", {"raw.latest_orders": [GATE]})
+    (found,) = run_check("core.orders__match_validation", {"raw.latest_orders": [GATE]})
     assert (found["entity_id"], found["location"]) == (1, "order")
 
 

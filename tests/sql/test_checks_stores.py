@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def test_stores_match_the_gate(run_check: Run) -> None:
     """A store that was accepted and has no row, or fewer menus than the gate counted, is found."""
-    latest = [{"store_id": 1, "gate_menu_ids": 3}, {"store_id": 2, "gate_menu_ids": 0}]
+    latest = [{"store_id": 1, "validated_menu_ids": 3}, {"store_id": 2, "validated_menu_ids": 0}]
     menus = [{"store_id": 1, "menu_id": 10, "mentions": 2}, {"store_id": 1, "menu_id": 11, "mentions": 1}]
-    claim = "core.store_menus__match_the_gate"
+    claim = "core.store_menus__match_validation"
     assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
     found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
     assert found == [{"entity_id": 1, "location": "menu_ids", "detail": "-1 off"}]
-    claim = "core.stores__match_the_gate"
+    claim = "core.stores__match_validation"
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}, {"store_id": 2}]}) == []
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}]}) == [{"entity_id": 2}]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.landing import guard_source, raw_files
+from pipelines.landing.shape import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.increment.increment import apply_changes, find_changes
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.results import CheckResult
 
-KINDS = ("stores", "menus", "orders")
 _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
 

@@ -75,13 +75,13 @@ class Table:
 
     @property
     def description(self) -> str:
-        """Grain, source and traps, as the contract says."""
+        """Grain, source and caveats, as the contract says."""
         return self.contract.about()
 
     @property
-    def is_step(self) -> bool:
-        """Whether it is but a step on the way to other tables, which no release holds: its contract says so."""
-        return "\nFor machines:" in self.description
+    def is_released(self) -> bool:
+        """Whether a release holds it; if not, it is a step from which other tables are made."""
+        return self.contract.grain().is_released
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -149,7 +149,7 @@ def tables() -> tuple[Table, ...]:
 @functools.cache
 def released() -> tuple[Table, ...]:
     """Return the tables that a release holds: all but steps."""
-    return tuple(table for table in tables() if not table.is_step)
+    return tuple(table for table in tables() if table.is_released)
 
 
 @functools.cache
@@ -194,7 +194,7 @@ def table(name: str) -> Table:
 
 
 def check(name: str) -> Check:
-    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
     return _check(SQL / "checks" / f"{name}.sql")
 
 

@@ -1,8 +1,7 @@
 """Contracts of the evidence: what was loaded, refused, lacking, unknown, and which values there are."""
 
+from pipelines.landing.shape import KINDS
 from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
-
-KINDS = ("orders", "menus", "stores")
 
 _KIND = "What kind of document: orders, menus or stores."
 _PATH = "Where in the document, as a JSON pointer in which * stands for every element or key."
@@ -23,7 +22,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     """One row per load: how many bodies it judged, by verdict.
 
     Source: raw.observations, the gate's verdicts. The verdicts add up to bodies, or nothing is published.
-    Trap: unchanged is no error: the service gave the document that was known already.
+    Caveats: unchanged is no error: the service gave the document that was known already.
     """
 
     load_id: Text = column("The load: the time at which it began, and a random part.")
@@ -51,7 +50,7 @@ class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="
     """One row per observation of an order in which nothing but personal data changed.
 
     Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
-    Trap: such an observation is 'unchanged' and makes no new version of the order.
+    Caveats: such an observation is 'unchanged' and makes no new version of the order.
     """
 
     load_id: Text = column(_LOAD)
@@ -71,7 +70,7 @@ class Quarantine(
 
     Source: every quarantined body, and every id whose fetch failed. Neither the values nor the bytes are here: they are
     sealed in the vault.
-    Traps: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
+    Caveats: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
     is_unresolved for what is wrong now.
     """
 
@@ -94,7 +93,7 @@ class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order"
     """One row per order whose document lacks a field, has an unknown one or was rounded.
 
     Source: the gate's notes on the latest version.
-    Trap: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
+    Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
     counts them.
     """
 
@@ -172,7 +171,7 @@ class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "
     """One row per kind of document, coded field, and value that it has.
 
     Source: every version of orders and menus. The interface shows no complete set of values for any of these fields.
-    Trap: null and absent are no values: see audit.field_profile.
+    Caveats: null and absent are no values: see audit.field_profile.
     """
 
     kind: Text = column(_KIND, isin=KINDS)

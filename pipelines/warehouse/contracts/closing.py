@@ -37,11 +37,15 @@ _SEAL = "The number of the act in the ledger that sealed the day."
 
 
 class DailyFingerprints(
-    Contract, table="audit.daily_fingerprints", scope="day", key=("store_id", "business_date", "sale_class")
+    Contract,
+    table="audit.daily_fingerprints",
+    scope="day",
+    key=("store_id", "business_date", "sale_class"),
+    is_released=False,
 ):
     """One row per store, business day and sale class: how many orders it has, and their fingerprint.
 
-    For machines: a step on the way to audit.pending_restatements, which is what to read.
+    A step: read audit.pending_restatements instead.
     Source: mart.order_reconciliation.
     """
 
@@ -53,11 +57,15 @@ class DailyFingerprints(
 
 
 class ClosedDayTotals(
-    Contract, table="audit.closed_day_totals", scope="all", key=("store_id", "business_date", "sale_class")
+    Contract,
+    table="audit.closed_day_totals",
+    scope="all",
+    key=("store_id", "business_date", "sale_class"),
+    is_released=False,
 ):
     """One row per store, sealed business day and sale class: what the seal in force holds, added up.
 
-    For machines: a step on the way to mart.closed_days, which is what to read.
+    A step: read mart.closed_days instead.
     Source: raw.closed_orders under raw.day_closes, out of the ledger: made anew only when a day is sealed or reopened.
     """
 
@@ -85,7 +93,7 @@ class PendingRestatements(
     """One row per order, place and part whose booked amount is not what the order adds now; empty in a release.
 
     Source: raw.day_closes, raw.closed_orders and raw.restated, out of the ledger, against mart.order_reconciliation.
-    Traps: between a build and its release each of these is recorded as a restatement, so a reader sees none.
+    Caveats: between a build and its release each of these is recorded as a restatement, so a reader sees none.
     """
 
     order_id: Id = column("The order, as the service numbers it.")
@@ -105,7 +113,7 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("numbe
     """One row per order, place and part that was found to differ from what was booked: append-only.
 
     Source: the ledger, in which a night records what it finds before its release is switched.
-    Traps: a row is a difference to all rows before it, so differences add up and `now` does not. An order that moved
+    Caveats: a row is a difference to all rows before it, so differences add up and `now` does not. An order that moved
     between sealed days has rows on both, which net to zero (a part that also changed: source_changed); one that
     moved to an open day has a row on the sealed day alone.
     Rows whose seal was reopened stand as they were and no longer count: filter by is_close_active.
@@ -147,7 +155,7 @@ class ClosedDays(
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
     Source: the sealed orders of the ledger by audit.closed_day_totals, mart.restatements and mart.daily_reconciliations.
-    Traps: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
+    Caveats: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
     another, nor stores of two currencies.
     """
 

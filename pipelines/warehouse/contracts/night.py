@@ -1,8 +1,8 @@
 """Contracts of what night operations look at: requests, coverage, control totals, plans."""
 
+from pipelines.landing.shape import KINDS
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Share, Text, column
 
-KINDS = ("orders", "menus", "stores")
 OUTCOMES = ("accepted", "unchanged", "quarantined", "missing", "failed")
 FETCH_OUTCOMES = (*OUTCOMES, "retried")
 
@@ -12,7 +12,7 @@ class Fetches(Contract, table="audit.fetches", scope="load", key=("load_id", "se
 
     Source: raw.observations, live ones alone: what came out of files was not asked for. The last try of an id has its
     outcome; those before it are retried. Of loads from before each try was kept, only the last one is here.
-    Traps: count ids by is_final_attempt. The pages of the list of stores, requests for a token, and those sent to see whether
+    Caveats: count ids by is_final_attempt. The pages of the list of stores, requests for a token, and those sent to see whether
     the service is back are for no id and are not here: audit.service_behaviour counts them. Nor is what was under way
     when a run was stopped. An id may be in many loads.
     """
@@ -48,7 +48,7 @@ class ControlTotals(
 
     Source: the ledger (`ordermart totals import`) and mart.orders. Of totals of the same day, store, part and classes
     the one imported last stands. Differences are ours less theirs.
-    Traps: several rows may be about the same orders, by part or by classes: never add them. Where comparison is unknown
+    Caveats: several rows may be about the same orders, by part or by classes: never add them. Where comparison is unknown
     the differences are shown all the same, and mean nothing by themselves. A day without any order of ours is compared
     as zero.
     """
@@ -82,10 +82,12 @@ class ControlTotals(
     imported_at: Instant = column("When it was imported.")
 
 
-class DailyFetchOutcomes(Contract, table="audit.daily_fetch_outcomes", scope="day", key=("store_id", "business_date")):
+class DailyFetchOutcomes(
+    Contract, table="audit.daily_fetch_outcomes", scope="day", key=("store_id", "business_date"), is_released=False
+):
     """One row per store and business day: how the last asking for each of its orders ended.
 
-    For machines: a step on the way to audit.coverage, which is what to read.
+    A step: read audit.coverage instead.
     Source: raw.order_checks, and mart.orders for store and day. Kept by day: a night counts touched days only.
     """
 
@@ -106,7 +108,7 @@ class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "
     Source: audit.daily_fetch_outcomes, raw.states for ids without an order, what webhooks named as far as it is remembered
     ([webhooks] retention_days), and audit.control_totals. ids = fetched + archive_count + missing + failed + quarantined +
     unrequested_count.
-    Traps: an id of which no document was ever accepted has no store and no day: it stands in the row where both are
+    Caveats: an id of which no document was ever accepted has no store and no day: it stands in the row where both are
     null, beside known orders that state neither. The interface cannot list orders, so nothing here says how many there
     are: completeness is known only where a control total was imported.
     """
@@ -144,7 +146,7 @@ class Plans(Contract, table="audit.plans", scope="all", key=("plan_no",)):
 
     Source: the inbox, where a plan is kept with what came of it: a log that a rebuild cannot make anew. A plan that
     asked for nothing has no row.
-    Traps: the share is of old orders that nothing else asks for, and counts only changes that no webhook named; its
+    Caveats: the share is of old orders that nothing else asks for, and counts only changes that no webhook named; its
     bounds are the exact ones of Clopper and Pearson (Biometrika 26, 1934). Figures of the answers are null for a run
     that was stopped before them.
     """

@@ -23,7 +23,7 @@ class ServiceBehaviour(Contract, table="audit.service_behaviour", scope="all", k
 
     Source: what the client counted of every answer, tries that failed included (a log of runs, kept below data/raw),
     and webhooks against what fetching found.
-    Traps: figures are of the place where we stand, with our pace. A lag is from created_at to the first delivery that
+    Caveats: figures are of the place where we stand, with our pace. A lag is from created_at to the first delivery that
     named the order; a loss is the share of orders created, or of status changes found, while webhooks came, of which
     none of them told. Times and sizes are counted in six bounds a power of ten: a percentile is
     the bound above it, or the greatest figure.

@@ -1,8 +1,8 @@
 """Contracts of what finance should look at: what statuses look like, and orders that may be one order twice."""
 
 from pipelines.warehouse.contracts.contract import (
-    Alike,
     Amount,
+    ComparisonScope,
     Contract,
     Count,
     Day,
@@ -21,10 +21,12 @@ from pipelines.warehouse.contracts.marts import SALE_CLASSES
 _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
 
 
-class DailyStatuses(Contract, table="audit.daily_statuses", scope="day", key=("business_date", "status", "currency")):
+class DailyStatuses(
+    Contract, table="audit.daily_statuses", scope="day", key=("business_date", "status", "currency"), is_released=False
+):
     """One row per business day, order status and currency: what orders with it look like, as last observed.
 
-    For machines: a step on the way to audit.status_evidence, which is what to read.
+    A step: read audit.status_evidence instead.
     Source: mart.orders. Kept by day: a night counts touched days only.
     """
 
@@ -54,7 +56,7 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
 
     Source: audit.daily_statuses and audit.status_transitions. Which statuses are sales is said by [sales], not by the
     interface.
-    Traps: evidence, not an answer. transitioned_count, transition_rate and next_statuses are about all currencies of the
+    Caveats: evidence, not an answer. transitioned_count, transition_rate and next_statuses are about all currencies of the
     status: never add them over rows. A status that orders had and none has any more stands with 0 orders.
     """
 
@@ -94,7 +96,7 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
     Source: mart.orders and the control totals of sales (class counted) that stand in the ledger. A set is proposed when
     it ties all but the tolerated share of the store-days that tell it from each rival, of which there must be enough:
     [formula] max_violation_rate and min_distinguishing_orders, here of store-days. [sales] decides; nothing takes a proposal over.
-    Traps: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left out.
+    Caveats: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left out.
     Without control totals there is no row; of more than 10 statuses sets are not compared, and one row says so.
     """
 
@@ -115,14 +117,16 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
 class PossibleDuplicateOrders(
     Contract,
     table="audit.possible_duplicate_orders",
-    scope="alike",
+    scope="comparison",
     key=("order_id",),
-    alike=Alike(("customer_key", "store_id", "lines"), clock="created_at", minutes="finance_duplicate_minutes"),
+    comparison_scope=ComparisonScope(
+        ("customer_key", "store_id", "lines"), clock="created_at", minutes="finance_duplicate_minutes"
+    ),
 ):
     """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 
     Source: mart.orders, core.order_lines and core.order_line_modifiers; the minutes are [finance] duplicate_minutes.
-    Traps: a suspicion: people do order the same twice. Nothing is left out of any other table for it. Lines are the
+    Caveats: a suspicion: people do order the same twice. Nothing is left out of any other table for it. Lines are the
     same when products, quantities, prices and modifiers are, in any order. Orders without a customer, a store, a time
     or lines are not compared.
     """

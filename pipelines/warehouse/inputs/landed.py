@@ -169,7 +169,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     low, high = row or (0, 0)
     customer = "wanted.customer_key," if kind == "orders" else ""
     gate = "".join(
-        f", cast(files.{column.removeprefix('gate_')} as {type_}) as {column}"
+        f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
         for column, type_ in inputs.GATE[kind].items()
     )
     return f"""

@@ -46,25 +46,25 @@ _VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
 _NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
 # What the gate counted and added up by itself, from the JSON text.
 GATE: dict[str, dict[str, str]] = {
-    "stores": {"gate_menu_ids": "BIGINT"},
+    "stores": {"validated_menu_ids": "BIGINT"},
     "menus": {
-        "gate_price_groups": "BIGINT",
-        "gate_prices": "BIGINT",
-        "gate_products": "BIGINT",
-        "gate_product_references": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_child_references": "BIGINT",
-        "gate_price_money": "DECIMAL(38,4)",
-        "gate_delivery_price_money": "DECIMAL(38,4)",
-        "gate_reference_money": "DECIMAL(38,4)",
+        "validated_price_groups": "BIGINT",
+        "validated_prices": "BIGINT",
+        "validated_products": "BIGINT",
+        "validated_product_references": "BIGINT",
+        "validated_modifiers": "BIGINT",
+        "validated_child_references": "BIGINT",
+        "validated_price_money": "DECIMAL(38,4)",
+        "validated_delivery_price_money": "DECIMAL(38,4)",
+        "validated_reference_money": "DECIMAL(38,4)",
     },
     "orders": {
-        "gate_lines": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_deliveries": "BIGINT",
-        "gate_order_money": "DECIMAL(38,4)",
-        "gate_line_money": "DECIMAL(38,4)",
-        "gate_modifier_money": "DECIMAL(38,4)",
+        "validated_lines": "BIGINT",
+        "validated_modifiers": "BIGINT",
+        "validated_deliveries": "BIGINT",
+        "validated_order_money": "DECIMAL(38,4)",
+        "validated_line_money": "DECIMAL(38,4)",
+        "validated_modifier_money": "DECIMAL(38,4)",
     },
 }
 OBSERVATION = {

@@ -69,7 +69,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
             rows = _rows(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
-                if table.is_step:
+                if not table.is_released:
                     con.execute(f"drop table warehouse.{table.name}")
         with duckdb.connect(str(draft / DATABASE)) as released:
             create_macros(released)

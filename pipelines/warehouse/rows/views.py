@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Check, Table
 
 STATES = "raw.states_to_be"
-ORDERS = ("order", "alike")  # whose rows are about an order each
+ORDERS = ("order", "comparison")  # whose rows are about an order each
 ENTITIES = (*ORDERS, "menu", "store")
 UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
 

@@ -42,24 +42,24 @@ compared as (
         unnest([
             {
                 'what': 'price_groups',
-                'off': coalesce(groups.rows, 0) - gate_price_groups,
+                'off': coalesce(groups.rows, 0) - validated_price_groups,
             },
-            {'what': 'prices', 'off': coalesce(prices.rows, 0) - gate_prices},
-            {'what': 'products', 'off': coalesce(products.rows, 0) - gate_products},
-            {'what': 'modifiers', 'off': coalesce(modifiers.rows, 0) - gate_modifiers},
+            {'what': 'prices', 'off': coalesce(prices.rows, 0) - validated_prices},
+            {'what': 'products', 'off': coalesce(products.rows, 0) - validated_products},
+            {'what': 'modifiers', 'off': coalesce(modifiers.rows, 0) - validated_modifiers},
             {
                 'what': 'product references',
-                'off': coalesce(edges.below_products, 0) - gate_product_references,
+                'off': coalesce(edges.below_products, 0) - validated_product_references,
             },
             {
                 'what': 'child references',
-                'off': coalesce(edges.below_modifiers, 0) - gate_child_references,
+                'off': coalesce(edges.below_modifiers, 0) - validated_child_references,
             },
         ]) as counted,
-        coalesce(prices.price_money, 0) - gate_price_money as price_off,
+        coalesce(prices.price_money, 0) - validated_price_money as price_off,
         coalesce(prices.delivery_price_money, 0)
-            - gate_delivery_price_money as delivery_price_off,
-        coalesce(edges.money, 0) - gate_reference_money as reference_off,
+            - validated_delivery_price_money as delivery_price_off,
+        coalesce(edges.money, 0) - validated_reference_money as reference_off,
     from raw.latest_menus as latest
     left join core.menus as menus on latest.menu_id = menus.menu_id
     left join groups on latest.menu_id = groups.menu_id
