@@ -170,7 +170,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     customer = "wanted.customer_key," if kind == "orders" else ""
     gate = "".join(
         f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
-        for column, type_ in inputs.GATE[kind].items()
+        for column, type_ in inputs.VALIDATED[kind].items()
     )
     return f"""
         insert into raw.latest_{kind}
@@ -178,7 +178,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
             wanted.id,
             from_json(files.document, '{inputs.structure(inputs.DOCUMENTS[kind])}'),
             {customer}
-            wanted.misses >= 3 as is_deleted,
+            wanted.{inputs.IS_DELETED} as is_deleted,
             wanted.fetched_at,
             wanted.fetch_load_id,
             wanted.sha256,

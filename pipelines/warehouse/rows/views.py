@@ -258,7 +258,8 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
             create or replace view raw.states as
             select
                 kind, id, customer_key, last_good_at,
-                misses >= 3 as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id, sha256 as _payload_sha256,
+                {inputs.IS_DELETED} as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id,
+                sha256 as _payload_sha256,
                 last_checked_at, last_verdict, misses, last_source
             from {STATES}
             """
