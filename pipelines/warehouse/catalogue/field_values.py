@@ -5,8 +5,12 @@ Knows nothing of single fields.
 
 from __future__ import annotations
 
-from pipelines.landing.shape import Field
+from typing import TYPE_CHECKING
+
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
+
+if TYPE_CHECKING:
+    from pipelines.landing.shape import Field
 
 # The letter says what is measured: i integer, m money, t length of a text, d microseconds of a time; of what the vault
 # holds, whether it is there and not empty: h a text, g a number.

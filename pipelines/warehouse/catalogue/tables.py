@@ -1,8 +1,8 @@
 """Find every table and check, and the order in which they can be built.
 
 A table is `sql/<schema>/<table>.sql`, or a select generated from the shape of documents (`GENERATED`), and the contract
-that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the
-build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select
+itself. Inputs made by the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -26,16 +26,18 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
 from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SQL = Path(__file__).resolve().parents[3] / "sql"
 SCHEMAS = ("core", "mart", "audit")

@@ -10,9 +10,9 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
     """One row per later version of an order in which a stated price differs from the version before.
 
     Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's seals.
-    Caveats: total_lowered says that the total fell, not why: the interface does not say whether money was given back. The
-    change lies between previous_last_seen_at and first_seen_at. Several amendments of an order add up to its last total
-    less its first. Do not add across currencies.
+    Caveats: total_lowered says that the total fell, not why: the interface does not say whether money was given back.
+    The change lies between previous_last_seen_at and first_seen_at. Several amendments of an order add up to its last
+    total less its first. Do not add across currencies.
     """
 
     order_id: Id = column("The order, as the service numbers it.")

@@ -154,7 +154,8 @@ class ClosedDays(
 ):
     """One row per store, sealed business day, sale class and part: sealed + posted + open = now, to the cent.
 
-    Source: the sealed orders of the ledger by audit.closed_day_totals, mart.restatements and mart.daily_reconciliations.
+    Source: the sealed orders of the ledger by audit.closed_day_totals, mart.restatements and
+    mart.daily_reconciliations.
     Caveats: a day that was reopened is not here, and a sealed day without any order has no row. Never add parts to one
     another, nor stores of two currencies.
     """

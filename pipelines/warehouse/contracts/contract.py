@@ -110,8 +110,8 @@ class Grain:
     `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
     held when the order was created. Null is without end; "" where rows hold for good.
 
-    `comparison_scope` is for a table of scope comparison, whose rows compare orders with each other. `is_released` is false
-    for a step: a table that other tables are made from, and that no release holds.
+    `comparison_scope` is for a table of scope comparison, whose rows compare orders with each other. `is_released` is
+    false for a step: a table that other tables are made from, and that no release holds.
     """
 
     table: str

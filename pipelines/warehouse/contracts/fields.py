@@ -82,9 +82,9 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     """One row per kind of document and field, documented or not: how often it is there, and what it holds.
 
     Source: documents as last observed, and the gate's notes on them.
-    Caveats: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
-    of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
-    and types. An array has a row only where some document lacks it.
+    Caveats: null and absent are told apart by document, not by place: null_document_count counts an order once, however
+    many of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its
+    name and types. An array has a row only where some document lacks it.
     """
 
     kind: Text = column(_KIND, isin=KINDS)

@@ -32,7 +32,8 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("par
     """One row per candidate rule: how lines could make the subtotal, and parts the total.
 
     Source: nothing but the file itself; the interface states no formula.
-    Caveats: a candidate is a guess; what the data say of it is in audit.formula_evidence. Half up rounds away from zero.
+    Caveats: a candidate is a guess; what the data say of it is in audit.formula_evidence. Half up rounds away from
+    zero.
     """
 
     part: Text = column(PART, isin=PARTS)

@@ -7,8 +7,8 @@ class DailyWebhooks(Contract, table="audit.daily_webhooks", scope="all", key=("r
     """One row per day and topic: deliveries of webhooks that named an id.
 
     Source: the inbox. Deliveries that nobody could read are not here: `ordermart webhooks undecodable` lists them.
-    Caveats: days are UTC; a day is forgotten with its deliveries, [webhooks] says when. A hint is no data: what it named
-    is fetched, and a delivery that never came leaves no trace here.
+    Caveats: days are UTC; a day is forgotten with its deliveries, [webhooks] says when. A hint is no data: what it
+    named is fetched, and a delivery that never came leaves no trace here.
     """
 
     received_date: Day = column("The day on which they were received, UTC.")

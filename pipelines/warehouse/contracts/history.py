@@ -84,8 +84,8 @@ class OrderLineVersions(
     """One row per line of each lines' version of an order whose items ever changed, the present ones included.
 
     Source: items of every version of the order.
-    Caveats: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which other
-    things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
+    Caveats: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which
+    other things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
     """
 
     order_id: Id = column(_ORDER)

@@ -12,7 +12,8 @@ class Menus(Contract, table="core.menus", scope="menu", key=("menu_id",)):
     """One row per menu, as last observed.
 
     Source: get menu details.
-    Caveats: the menu as it is now, not as it was when an order was placed. Which stores use it stands in core.store_menus.
+    Caveats: the menu as it is now, not as it was when an order was placed. Which stores use it stands in
+    core.store_menus.
     """
 
     menu_id: Id = column(_MENU)

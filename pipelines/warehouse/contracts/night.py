@@ -12,9 +12,9 @@ class Fetches(Contract, table="audit.fetches", scope="load", key=("load_id", "se
 
     Source: raw.observations, live ones alone: what came out of files was not asked for. The last try of an id has its
     outcome; those before it are retried. Of loads from before each try was kept, only the last one is here.
-    Caveats: count ids by is_final_attempt. The pages of the list of stores, requests for a token, and those sent to see whether
-    the service is back are for no id and are not here: audit.service_behaviour counts them. Nor is what was under way
-    when a run was stopped. An id may be in many loads.
+    Caveats: count ids by is_final_attempt. The pages of the list of stores, requests for a token, and those sent to see
+    whether the service is back are for no id and are not here: audit.service_behaviour counts them. Nor is what was
+    under way when a run was stopped. An id may be in many loads.
     """
 
     load_id: Text = column("The load in which it was landed.")
@@ -48,9 +48,9 @@ class ControlTotals(
 
     Source: the ledger (`ordermart totals import`) and mart.orders. Of totals of the same day, store, part and classes
     the one imported last stands. Differences are ours less theirs.
-    Caveats: several rows may be about the same orders, by part or by classes: never add them. Where comparison is unknown
-    the differences are shown all the same, and mean nothing by themselves. A day without any order of ours is compared
-    as zero.
+    Caveats: several rows may be about the same orders, by part or by classes: never add them. Where comparison is
+    unknown the differences are shown all the same, and mean nothing by themselves. A day without any order of ours is
+    compared as zero.
     """
 
     business_date: Day = column("The business day that the total is of.")
@@ -105,9 +105,9 @@ class DailyFetchOutcomes(
 class Coverage(Contract, table="audit.coverage", scope="all", key=("store_id", "business_date")):
     """One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
 
-    Source: audit.daily_fetch_outcomes, raw.states for ids without an order, what webhooks named as far as it is remembered
-    ([webhooks] retention_days), and audit.control_totals. ids = fetched + archive_count + missing + failed + quarantined +
-    unrequested_count.
+    Source: audit.daily_fetch_outcomes, raw.states for ids without an order, what webhooks named as far as it is
+    remembered ([webhooks] retention_days), and audit.control_totals. ids = fetched + archive_count + missing + failed +
+    quarantined + unrequested_count.
     Caveats: an id of which no document was ever accepted has no store and no day: it stands in the row where both are
     null, beside known orders that state neither. The interface cannot list orders, so nothing here says how many there
     are: completeness is known only where a control total was imported.

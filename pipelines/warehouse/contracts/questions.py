@@ -61,8 +61,8 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     partner_question: Text = column("The question to the partner.")
     evidence: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
     evidence_status: Text = column(
-        "contradicted: cases against it were seen. supported: there were cases, none against it. observed: evidence tells "
-        "what was met. unknown: the data cannot tell.",
+        "contradicted: there is evidence against it. supported: cases for it, none against. observed: the evidence "
+        "shows what occurs. unknown: the data show nothing.",
         isin=("contradicted", "supported", "observed", "unknown"),
     )
     supporting_count: Count = column("How many cases bear it out.", ge=0)

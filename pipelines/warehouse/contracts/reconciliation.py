@@ -50,8 +50,8 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
 
     Source: audit.formula_rules_in_force and mart.orders. Of its platform, its dispatch method, its store, its month and
     all orders the first in which anything is decided holds.
-    Caveats: a rule without evidence is none: total_rule is then that of the observed order, and says that it is assumed;
-    null once orders refute it.
+    Caveats: a rule without evidence is none: total_rule is then that of the observed order, and says that it is
+    assumed; null once orders refute it.
     """
 
     order_id: Id = column(_ORDER)
@@ -79,9 +79,9 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     """One row per order line: what was sold, how much of it, and its amount where a rule says what that is.
 
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
-    Caveats: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
-    evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
-    no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
+    Caveats: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order,
+    by evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery
+    are no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
     """
 
     order_id: Id = column(_ORDER)
@@ -114,8 +114,8 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
     Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: the rules are those
     that the orders bear out or [formula] fixes, and for the total, until then, that of the observed order. A residual
     is a question to the partner, not an error.
-    Caveats: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
-    where reason says that they cannot be told; balanced needs both.
+    Caveats: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the
+    lines where reason says that they cannot be told; balanced needs both.
     """
 
     order_id: Id = column(_ORDER)
@@ -162,8 +162,8 @@ class DailyReconciliations(
     """One row per store, business day and sale class: how far the prices of its orders explain each other.
 
     Source: mart.order_reconciliation; ties to it exactly, or nothing is published.
-    Caveats: residuals of opposite sign cancel: a sum of zero is no proof, breaks of zero and a size of zero are. Rows are
-    one store's, so one currency's: add stores only within a currency.
+    Caveats: residuals of opposite sign cancel: a sum of zero is no proof, breaks of zero and a size of zero are. Rows
+    are one store's, so one currency's: add stores only within a currency.
     """
 
     store_id: Id = column(_STORE, nullable=True)

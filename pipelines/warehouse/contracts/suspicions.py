@@ -56,8 +56,8 @@ class StatusEvidence(Contract, table="audit.status_evidence", scope="all", key=(
 
     Source: audit.daily_statuses and audit.status_transitions. Which statuses are sales is said by [sales], not by the
     interface.
-    Caveats: evidence, not an answer. transitioned_count, transition_rate and next_statuses are about all currencies of the
-    status: never add them over rows. A status that orders had and none has any more stands with 0 orders.
+    Caveats: evidence, not an answer. transitioned_count, transition_rate and next_statuses are about all currencies of
+    the status: never add them over rows. A status that orders had and none has any more stands with 0 orders.
     """
 
     status: Text = column("The order's status, as sent; null where the service gave none.", nullable=True)
@@ -95,9 +95,10 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
 
     Source: mart.orders and the control totals of sales (class counted) that stand in the ledger. A set is proposed when
     it ties all but the tolerated share of the store-days that tell it from each rival, of which there must be enough:
-    [formula] max_violation_rate and min_distinguishing_orders, here of store-days. [sales] decides; nothing takes a proposal over.
-    Caveats: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left out.
-    Without control totals there is no row; of more than 10 statuses sets are not compared, and one row says so.
+    [formula] max_violation_rate and min_distinguishing_orders, here of store-days. [sales] decides; nothing takes a
+    proposal over.
+    Caveats: orders that are gone are in no set. A store-day whose orders do not state the part of the total is left
+    out. Without control totals there is no row; of more than 10 statuses sets are not compared, and one row says so.
     """
 
     statuses: Texts = column("The statuses of the set, of those met on such store-days; '(none)' where none was sent.")

@@ -1,14 +1,14 @@
 """Which orders, menus, stores and business days an increment computes anew, table by table.
 
-The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw
-documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
-for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
-touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
-table of intervals, only orders created while it says other than before: spans.py. One that compares orders with each
-other is about those compared with it, too: comparison_scope.py. A table by business day is about the days, old and
-new, of the orders whose rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up
-tables by day, and is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where
-a source changed, what reads it is made anew for all it holds.
+The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw documents
+stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked for. Where it
+also reads tables of another scope (stores, products), the rows that changed in what it reads of them touch the orders
+that hold the same value in a key column of the same name; where no name is shared, all orders. Of a table of intervals,
+only orders created while it says other than before: spans.py. One that compares orders with each other is about those
+compared with it, too: comparison_scope.py. A table by business day is about the days, old and new, of the orders whose
+rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up tables by day, and
+is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed,
+what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
