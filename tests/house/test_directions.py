@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Upstream first. A room may import itself and what stands before it.
 ROOMS = "settings vault partner inbox landing ledger warehouse finance report assets definitions".split()
+# The same within the largest package; what stands in no sub-package may import all of them.
+WAREHOUSE = "contracts storage catalogue inputs history rows increment build release".split()
 # Beside the stream: what each of them may import, at any place.
 BESIDE = {"sandbox": {"settings"}, "engines": {"settings"}}
 # Entrances may import every room, and nothing but the command imports them; the command answers `--help` at once, so
@@ -89,6 +91,10 @@ def violations(root: Path) -> list[str]:
             top, _, rest = name.partition(".")
             if top.startswith("dagster") and room not in MAY_KNOW_DAGSTER:
                 found.append(f"{place}:{line}: imports dagster")
+            elif name.startswith("pipelines.warehouse.") and room == "warehouse" and len(parts) > 2:
+                own, inner = parts[2], name.split(".")[2]
+                if {own, inner} <= set(WAREHOUSE) and WAREHOUSE.index(inner) > WAREHOUSE.index(own):
+                    found.append(f"{place}:{line}: {inner} is downstream")
             elif top == "pipelines" and (wanted := rest.split(".")[0]) in known:
                 said = complaint(room, wanted, at_import=at_import)
                 if said:
@@ -120,6 +126,8 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("cli.py", "def run():\n    import dagster", "imports dagster"),
         ("cli.py", "from pipelines.warehouse import build", "only inside the function that needs it"),
         ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only settings"),
+        ("warehouse/rows/a.py", "from pipelines.warehouse.build.build import build", "build is downstream"),
+        ("warehouse/storage.py", "from pipelines.warehouse import catalogue", "catalogue is downstream"),
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is no room"),
@@ -146,6 +154,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
         ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
         ("sandbox/app.py", "from pipelines.settings import load_settings"),
         ("warehouse/build.py", "from pipelines.engines import here"),
+        ("warehouse/build/a.py", "from pipelines.warehouse.rows import session\nfrom pipelines.warehouse.build import b"),
         ("__init__.py", ""),
     ],
 )
