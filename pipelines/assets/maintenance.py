@@ -13,7 +13,7 @@ from pipelines.inbox.deliveries import forget_deliveries
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days
-from pipelines.landing.raw_files import KINDS
+from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse.verify import VerifyError, verify_next
 

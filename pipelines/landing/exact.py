@@ -21,7 +21,7 @@ class InvalidDocumentError(Exception):
         self.pointer = pointer
 
 
-class Whole(str):
+class IntegerText(str):
     """The text of a number that is written as an integer."""
 
     __slots__ = ()
@@ -59,7 +59,7 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
 
     try:
         tree = json.loads(
-            text, object_pairs_hook=pairs, parse_int=Whole, parse_float=Fraction, parse_constant=_not_finite
+            text, object_pairs_hook=pairs, parse_int=IntegerText, parse_float=Fraction, parse_constant=_not_finite
         )
     except RecursionError:
         raise InvalidDocumentError("too_deep", "") from None
@@ -75,7 +75,7 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
 
 def parsed(content: bytes) -> Any:
     """Return the tree of JSON that we wrote ourselves, numbers in their own text."""
-    return json.loads(content, parse_int=Whole, parse_float=Fraction)
+    return json.loads(content, parse_int=IntegerText, parse_float=Fraction)
 
 
 def type_name(value: Any) -> str:
@@ -84,7 +84,7 @@ def type_name(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, Whole | Fraction):
+    if isinstance(value, IntegerText | Fraction):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -103,7 +103,7 @@ def escaped(key: str) -> str:
 
 def plain(value: Any) -> Any:
     """Return a tree that encodes to JSON with every number in its own text."""
-    if isinstance(value, Whole | Fraction):
+    if isinstance(value, IntegerText | Fraction):
         return msgspec.Raw(value.encode())
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}

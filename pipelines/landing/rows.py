@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import datetime as dt
 
-    from pipelines.landing.validated import Judged
+    from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
     from pipelines.vault import Sealed
 
@@ -27,20 +27,20 @@ class DocumentRows:
         self._rows: list[tuple[Any, ...]] = []
         self._width = 0
 
-    def add(self, judged: Judged, size: int) -> None:
+    def add(self, validated: ValidatedDocument, size: int) -> None:
         """Add a document that is not stored yet; `size` is its bytes as received."""
         self._rows.append(
             (
-                judged.id,
-                judged.sha256.hex(),
-                judged.document,
+                validated.id,
+                validated.sha256.hex(),
+                validated.document,
                 self._load_id,
                 size,
-                judged.absences,
-                judged.rounded,
-                b'"_unknown":' in judged.document,
-                *judged.counts,
-                *judged.sums,
+                validated.missing_fields,
+                validated.rounded_count,
+                b'"_unknown":' in validated.document,
+                *validated.counts,
+                *validated.sums,
             )
         )
 
@@ -58,17 +58,17 @@ class ObservationRows:
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, judged: Judged, verdict: str, sealed: Sealed) -> None:
+    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, sealed: Sealed) -> None:
         """Add a document that was accepted or unchanged."""
         self._rows.append(
             (
                 self._kind,
-                judged.id,
+                validated.id,
                 item.seq,
                 item.observed_at,
                 item.source,
                 verdict,
-                judged.sha256.hex(),
+                validated.sha256.hex(),
                 item.http_status,
                 self._load_id,
                 None,
@@ -90,7 +90,7 @@ class ObservationRows:
         self._bad(item, item.asked, "missing", None, None, None)
 
     def failed(self, item: Waiting, refusal: Refusal) -> None:
-        """Add an id that was asked for without an answer that could be judged."""
+        """Add an id that was asked for without an answer that could be validated."""
         self._bad(item, refusal.id, "failed", refusal.reason, None, None)
 
     def _bad(

@@ -12,7 +12,7 @@ import msgspec
 
 from pipelines.finance.records import records
 from pipelines.finance.released import released
-from pipelines.landing.shape import MENU, ORDER, Field, Keyed, Many, One, Shape
+from pipelines.landing.shape import MENU, ORDER, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.report.operations import operations, security, topics
 
 if TYPE_CHECKING:
@@ -111,17 +111,17 @@ def _object(shape: Shape, kind: str, at: str, observed: Observed) -> _Schema:
     for row in observed.unknown(kind, at):
         properties[row["path"].rpartition("/")[2]] = _unknown(row)
     schema: _Schema = {"type": "object", "properties": properties}
-    if required := [each.name for each in shape.fields if isinstance(each, Field | One) and each.required]:
+    if required := [each.name for each in shape.fields if isinstance(each, Field | ObjectField) and each.required]:
         schema["required"] = required
     return schema
 
 
-def _member(field: Field | One | Many | Keyed, kind: str, path: str, observed: Observed) -> _Schema:
+def _member(field: Field | ObjectField | ArrayField | MapField, kind: str, path: str, observed: Observed) -> _Schema:
     if isinstance(field, Field):
         return _leaf(field, kind, path, observed)
-    if isinstance(field, One):
+    if isinstance(field, ObjectField):
         schema = _object(field.of, kind, path, observed)
-    elif isinstance(field, Many):
+    elif isinstance(field, ArrayField):
         schema = {"type": "array", "items": _object(field.of, kind, f"{path}/*", observed)}
     else:
         schema = {

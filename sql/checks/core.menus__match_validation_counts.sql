@@ -42,24 +42,24 @@ compared as (
         unnest([
             {
                 'name': 'price_groups',
-                'difference': coalesce(groups.rows, 0) - gate_price_groups,
+                'difference': coalesce(groups.rows, 0) - validated_price_groups,
             },
-            {'name': 'prices', 'difference': coalesce(prices.rows, 0) - gate_prices},
-            {'name': 'products', 'difference': coalesce(products.rows, 0) - gate_products},
-            {'name': 'modifiers', 'difference': coalesce(modifiers.rows, 0) - gate_modifiers},
+            {'name': 'prices', 'difference': coalesce(prices.rows, 0) - validated_prices},
+            {'name': 'products', 'difference': coalesce(products.rows, 0) - validated_products},
+            {'name': 'modifiers', 'difference': coalesce(modifiers.rows, 0) - validated_modifiers},
             {
                 'name': 'product references',
-                'difference': coalesce(edges.below_products, 0) - gate_product_references,
+                'difference': coalesce(edges.below_products, 0) - validated_product_references,
             },
             {
                 'name': 'child references',
-                'difference': coalesce(edges.below_modifiers, 0) - gate_child_references,
+                'difference': coalesce(edges.below_modifiers, 0) - validated_child_references,
             },
         ]) as counted,
-        coalesce(prices.price_money, 0) - gate_price_money as price_difference,
+        coalesce(prices.price_money, 0) - validated_price_money as price_difference,
         coalesce(prices.delivery_price_money, 0)
-            - gate_delivery_price_money as delivery_price_difference,
-        coalesce(edges.money, 0) - gate_reference_money as reference_difference,
+            - validated_delivery_price_money as delivery_price_difference,
+        coalesce(edges.money, 0) - validated_reference_money as reference_difference,
     from raw.latest_menus as latest
     left join core.menus as menus on latest.menu_id = menus.menu_id
     left join groups on latest.menu_id = groups.menu_id

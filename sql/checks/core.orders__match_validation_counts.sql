@@ -28,9 +28,9 @@ deliveries as (
 flat as (
     select
         raw.latest_orders.order_id,
-        coalesce(lines.lines, 0) - gate_lines as line_count_difference,
-        coalesce(modifiers.modifiers, 0) - gate_modifiers as modifier_count_difference,
-        coalesce(deliveries.deliveries, 0) - gate_deliveries as delivery_count_difference,
+        coalesce(lines.lines, 0) - validated_lines as line_count_difference,
+        coalesce(modifiers.modifiers, 0) - validated_modifiers as modifier_count_difference,
+        coalesce(deliveries.deliveries, 0) - validated_deliveries as delivery_count_difference,
         -- wider than one field: the sum of two 14-digit amounts must not overflow
         cast(coalesce(orders.subtotal_price, 0) as decimal(38, 4))
             + coalesce(orders.delivery_price, 0)
@@ -38,9 +38,9 @@ flat as (
             + coalesce(orders.discount, 0)
             + coalesce(orders.loyalty_discount, 0)
             + coalesce(orders.total_price, 0)
-            - gate_order_money as order_money_difference,
-        coalesce(lines.line_money, 0) - gate_line_money as line_money_difference,
-        coalesce(modifiers.modifier_money, 0) - gate_modifier_money as modifier_money_difference,
+            - validated_order_money as order_money_difference,
+        coalesce(lines.line_money, 0) - validated_line_money as line_money_difference,
+        coalesce(modifiers.modifier_money, 0) - validated_modifier_money as modifier_money_difference,
         orders.order_id is null as is_lost,
     from raw.latest_orders
     left join core.orders as orders on orders.order_id = raw.latest_orders.order_id

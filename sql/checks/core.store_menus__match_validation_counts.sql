@@ -10,7 +10,7 @@ flat as (
 select
     stores.store_id as entity_id,
     'menu_ids' as location,
-    (coalesce(flat.mention_count, 0) - stores.gate_menu_ids) || ' off' as detail,
+    (coalesce(flat.mention_count, 0) - stores.validated_menu_ids) || ' off' as detail,
 from raw.latest_stores as stores
 left join flat on stores.store_id = flat.store_id
-where coalesce(flat.mention_count, 0) <> stores.gate_menu_ids
+where coalesce(flat.mention_count, 0) <> stores.validated_menu_ids

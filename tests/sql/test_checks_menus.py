@@ -52,15 +52,15 @@ def path(product_id: int, *steps: tuple[int, int], is_cycle: bool = False) -> di
 
 VALIDATED = {
     "menu_id": 10,
-    "gate_price_groups": 1,
-    "gate_prices": 2,
-    "gate_products": 1,
-    "gate_product_references": 1,
-    "gate_modifiers": 1,
-    "gate_child_references": 0,
-    "gate_price_money": "3.5",
-    "gate_delivery_price_money": "0",
-    "gate_reference_money": "0.25",
+    "validated_price_groups": 1,
+    "validated_prices": 2,
+    "validated_products": 1,
+    "validated_product_references": 1,
+    "validated_modifiers": 1,
+    "validated_child_references": 0,
+    "validated_price_money": "3.5",
+    "validated_delivery_price_money": "0",
+    "validated_reference_money": "0.25",
 }
 FLAT: Given = {
     "core.menus": [{"menu_id": 10}],
@@ -79,12 +79,12 @@ FLAT: Given = {
 @pytest.mark.parametrize(
     ("counted", "place"),
     [
-        ("gate_price_groups", "price_groups"),
-        ("gate_prices", "prices"),
-        ("gate_products", "products"),
-        ("gate_modifiers", "modifiers"),
-        ("gate_product_references", "product references"),
-        ("gate_child_references", "child references"),
+        ("validated_price_groups", "price_groups"),
+        ("validated_prices", "prices"),
+        ("validated_products", "products"),
+        ("validated_modifiers", "modifiers"),
+        ("validated_product_references", "product references"),
+        ("validated_child_references", "child references"),
     ],
 )
 def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) -> None:
@@ -98,9 +98,9 @@ def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) 
 @pytest.mark.parametrize(
     ("added", "place"),
     [
-        ("gate_price_money", "price"),
-        ("gate_delivery_price_money", "delivery_price"),
-        ("gate_reference_money", "reference price"),
+        ("validated_price_money", "price"),
+        ("validated_delivery_price_money", "delivery_price"),
+        ("validated_reference_money", "reference price"),
     ],
 )
 def test_menu_money_matches_validation(run_check: Run, added: str, place: str) -> None:

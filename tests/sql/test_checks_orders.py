@@ -153,12 +153,12 @@ def test_total_break_is_found(run_check: Run) -> None:
 
 VALIDATED = {
     "order_id": 1,
-    "gate_lines": 2,
-    "gate_modifiers": 1,
-    "gate_deliveries": 1,
-    "gate_order_money": "12.5",
-    "gate_line_money": "10",
-    "gate_modifier_money": "0",
+    "validated_lines": 2,
+    "validated_modifiers": 1,
+    "validated_deliveries": 1,
+    "validated_order_money": "12.5",
+    "validated_line_money": "10",
+    "validated_modifier_money": "0",
 }
 
 
@@ -166,12 +166,12 @@ VALIDATED = {
 @pytest.mark.parametrize(
     ("counted", "place", "residual"),
     [
-        ("gate_lines", "lines", None),
-        ("gate_modifiers", "modifiers", None),
-        ("gate_deliveries", "deliveries", None),
-        ("gate_order_money", "order money", Decimal("-0.0001")),
-        ("gate_line_money", "line money", Decimal("-0.0001")),
-        ("gate_modifier_money", "modifier money", Decimal("-0.0001")),
+        ("validated_lines", "lines", None),
+        ("validated_modifiers", "modifiers", None),
+        ("validated_deliveries", "deliveries", None),
+        ("validated_order_money", "order money", Decimal("-0.0001")),
+        ("validated_line_money", "line money", Decimal("-0.0001")),
+        ("validated_modifier_money", "modifier money", Decimal("-0.0001")),
     ],
 )
 def test_order_counts_match_validation(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.landing import guard_source, raw_files
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.increment.increment import apply_changes, find_changes
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.results import CheckResult
 
-KINDS = ("stores", "menus", "orders")
 _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
 
@@ -77,7 +77,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
 def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build once; `why` says why everything must be made anew, "" where that is yet to be found out."""
     file = warehouse_file(settings.data_dir)
-    raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
     with session(settings) as con:
         create_sources(con, settings)

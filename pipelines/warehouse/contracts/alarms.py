@@ -16,7 +16,7 @@ class InactivePeriods(Contract, table="audit.inactive_periods", scope="all", key
     Source: mart.daily_store_sales, all sale classes. A day's usual number is the mean of the same weekday in the
     eight weeks before, once four of them are known; a run is listed when the usual numbers of its days add up to ten.
     Watched are the days after the first live load, up to the one before the last; archives train and raise nothing.
-    Traps: we know of orders that we fetched: a silence may be the store's or ours. A holiday is a silence, too.
+    Caveats: we know of orders that we fetched: a silence may be the store's or ours. A holiday is a silence, too.
     """
 
     store_id: Id = column("The store.")
@@ -28,10 +28,10 @@ class InactivePeriods(Contract, table="audit.inactive_periods", scope="all", key
     expected_order_count: Amount = column("How many orders those days usually have, added up.", ge=10)
 
 
-class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note")):
+class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note"), is_released=False):
     """One row per load and way in which its new documents deviate from the documentation.
 
-    For machines: a step on the way to audit.schema_drift, which is what to read.
+    A step: read audit.schema_drift instead.
     Source: the validation notes on every document of the load, whether or not later ones replaced it.
     """
 
@@ -48,7 +48,7 @@ class SchemaDrift(Contract, table="audit.schema_drift", scope="all", key=("kind"
     Source: every version of orders and menus, audit.load_notes, audit.quarantine. What is met until the
     first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
     archive, or at an unknown time, is no drift.
-    Traps: it warns and blocks nothing. The run's summary tells those first seen since the release before.
+    Caveats: it warns and blocks nothing. The run's summary tells those first seen since the release before.
     """
 
     kind: Text = column(_KIND, isin=KINDS)

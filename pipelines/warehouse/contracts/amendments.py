@@ -10,7 +10,7 @@ class OrderAmendments(Contract, table="mart.order_amendments", scope="order", ke
     """One row per order version in which a price differs from the previous version.
 
     Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's day closes.
-    Traps: total_lowered means that the total fell, not that money was refunded: the source does not say. The change
+    Caveats: total_lowered means that the total fell, not that money was refunded: the source does not say. The change
     happened between previous_last_seen_at and first_seen_at. An order's amendments add up to its last total less its
     first. Do not add across currencies.
     """
@@ -69,7 +69,7 @@ class DailyStatusTransitions(
     """One row per business day of the orders, kind of status, and change of it that was observed.
 
     Source: core.order_status_observations and core.delivery_status_observations.
-    Trap: two statuses seen one after the other need not follow each other in the service: what lay between was not
+    Caveats: two statuses seen one after the other need not follow each other in the service: what lay between was not
     seen. audit.status_transitions adds the days up.
     """
 
@@ -89,7 +89,7 @@ class StatusTransitions(
     """One row per kind of status, and change of it that was observed.
 
     Source: audit.daily_status_transitions.
-    Trap: it is what was seen, not what the service allows: transitions that no row shows may exist, and two statuses
+    Caveats: it is what was seen, not what the service allows: transitions that no row shows may exist, and two statuses
     seen one after the other need not follow each other.
     """
 

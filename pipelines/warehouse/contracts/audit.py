@@ -22,7 +22,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
     """One row per load: its payloads by verdict.
 
     Source: raw.observations, the verdicts of validation. They add up to payload_count, or nothing is published.
-    Caveat: unchanged is not an error: the service returned the document that was already known.
+    Caveats: unchanged is not an error: the service returned the document that was already known.
     """
 
     load_id: Text = column("The load: the time at which it began, and a random part.")
@@ -51,7 +51,7 @@ class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="
     """One row per observation of an order in which nothing but personal data changed.
 
     Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
-    Trap: such an observation is 'unchanged' and makes no new version of the order.
+    Caveats: such an observation is 'unchanged' and makes no new version of the order.
     """
 
     load_id: Text = column(_LOAD)
@@ -94,7 +94,7 @@ class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order"
     """One row per order whose document lacks a field, has an unknown one or was rounded.
 
     Source: the gate's notes on the latest version.
-    Trap: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
+    Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
     counts them.
     """
 
@@ -172,7 +172,7 @@ class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "
     """One row per kind of document, coded field, and value that it has.
 
     Source: every version of orders and menus. The interface shows no complete set of values for any of these fields.
-    Trap: null and absent are no values: see audit.field_profile.
+    Caveats: null and absent are no values: see audit.field_profile.
     """
 
     kind: Text = column(_KIND, isin=KINDS)

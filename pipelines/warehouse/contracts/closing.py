@@ -39,11 +39,15 @@ _FINGERPRINT = "An xor of hashes of the orders and their amounts: equal days hav
 
 
 class DailyFingerprints(
-    Contract, table="audit.daily_fingerprints", scope="day", key=("store_id", "business_date", "sale_class")
+    Contract,
+    table="audit.daily_fingerprints",
+    scope="day",
+    key=("store_id", "business_date", "sale_class"),
+    is_released=False,
 ):
     """One row per store, business day and sale class: its order count and a fingerprint.
 
-    For machines: a step on the way to audit.pending_restatements, which is what to read.
+    A step: read audit.pending_restatements instead.
     Source: mart.order_reconciliation.
     """
 
@@ -55,11 +59,15 @@ class DailyFingerprints(
 
 
 class ClosedDayTotals(
-    Contract, table="audit.closed_day_totals", scope="all", key=("store_id", "business_date", "sale_class")
+    Contract,
+    table="audit.closed_day_totals",
+    scope="all",
+    key=("store_id", "business_date", "sale_class"),
+    is_released=False,
 ):
     """One row per store, closed business day and sale class: totals of the active close.
 
-    For machines: a step on the way to mart.closed_days, which is what to read.
+    A step: read mart.closed_days instead.
     Source: raw.closed_orders under raw.day_closes, from the ledger: rebuilt only when a day is closed or reopened.
     """
 
@@ -87,7 +95,7 @@ class PendingRestatements(
     """One row per order, store-day, sale class and measure whose booked and current amounts differ.
 
     Source: raw.day_closes, raw.closed_orders and raw.restated, from the ledger, against mart.order_reconciliation.
-    Traps: empty in a release, because every row is recorded as a restatement before the release is published.
+    Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
     """
 
     order_id: Id = column("The order, as the service numbers it.")
@@ -107,7 +115,7 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     """One row per restatement: a recorded change to an order's measure on a closed day. Append-only.
 
     Source: the ledger, to which a run appends restatements before it publishes its release.
-    Traps: each row is a change to all rows before it: add restatement_amount, never current_amount. An order that moved
+    Caveats: each row is a change to all rows before it: add restatement_amount, never current_amount. An order that moved
     between closed days has rows on both, which net to zero (a measure that changed too: source_changed); one that
     moved to an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no
     longer count: filter by is_close_active.
@@ -150,7 +158,7 @@ class ClosedDays(
 
     closed_amount + posted_amount + unposted_amount = current_amount, exactly, or nothing is published.
     Source: audit.closed_day_totals (from the ledger), mart.restatements and mart.daily_reconciliations.
-    Traps: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
+    Caveats: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
     stores of two currencies.
     """
 

@@ -31,7 +31,7 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
 
     Source: orders as last observed, their lines, modifiers and deliveries, by the business day of mart.orders: what
     audit.field_profile adds up, kept by day.
-    Trap: of sealed fields only presence is known here; the vault alone has their values.
+    Caveats: of sealed fields only presence is known here; the vault alone has their values.
     """
 
     business_date: Day = column(
@@ -54,10 +54,10 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
     example_id: Id = column(_EXAMPLE, nullable=True)
 
 
-class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",)):
+class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",), is_released=False):
     """One row per field of the menu document: how often it is there, and between what it lies.
 
-    For machines: a step on the way to audit.field_profile, which is what to read.
+    A step: read audit.field_profile instead.
     Source: menus as last observed, with their groups, prices, products, modifiers and references.
     """
 
@@ -82,7 +82,7 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     """One row per kind of document and field, documented or not: how often it is there, and what it holds.
 
     Source: documents as last observed, and the gate's notes on them.
-    Traps: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
+    Caveats: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
     of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
     and types. An array has a row only where some document lacks it.
     """

@@ -36,13 +36,15 @@ _RESIDUALS = (
 _LARGEST = "The largest of those differences, without its sign; as many, in the same order."
 
 
-class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no")):
+class OrderLineSums(
+    Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no"), is_released=False
+):
     """One row per order line: its price, its quantity, and what its modifiers could add up to.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are left out: they add nothing under
     any rule.
-    Traps: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
+    Caveats: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
     Quantities beyond a million count as not stated: their products would leave 38 digits.
     """
 
@@ -63,13 +65,13 @@ class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=
     decimals: Count = column("The most decimals that any of its prices needs, 0 to 4.", nullable=True, ge=0, le=4)
 
 
-class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("order_id",)):
+class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("order_id",), is_released=False):
     """One row per order that a subtotal rule can be tested on: its sums, and the rules that give its subtotal.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.order_line_sums and core.orders. Orders without lines, without a subtotal or without a discount (0 is
     one) are not here, nor those with an amount or a sum of ten billion and more or a quantity of ten thousand and more.
-    Traps: masks, one bit a rule. In the sums add and other are modifiers with action add and with any other one;
+    Caveats: masks, one bit a rule. In the sums add and other are modifiers with action add and with any other one;
     per_unit times the line's quantity, own times the modifier's own. None of them alone is what the customer paid.
     """
 
@@ -96,24 +98,26 @@ class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("o
     discount: SmallMoney = column("The discount as sent.")
 
 
-class RoundedSubtotalFits(Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",)):
+class RoundedSubtotalFits(
+    Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",), is_released=False
+):
     """One row per order whose subtotal is given by a rule that keeps fewer decimals than its prices have.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.subtotal_fits and audit.order_line_sums.
-    Trap: masks, worked out apart from audit.subtotal_fits, since few orders have any.
+    Caveats: masks, worked out apart from audit.subtotal_fits, since few orders have any.
     """
 
     order_id: Id = column(_ORDER)
     fits: Ids = column(_FITS)
 
 
-class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_id",)):
+class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_id",), is_released=False):
     """One row per order that states all six prices: the total rules that give its total.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: core.orders. Orders with a price of ten billion and more are not here.
-    Trap: masks, one bit a rule.
+    Caveats: masks, one bit a rule.
     """
 
     order_id: Id = column(_ORDER)
@@ -130,13 +134,14 @@ class FormulaPatterns(
     table="audit.formula_patterns",
     scope="day",
     key=("business_date", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
+    is_released=False,
 ):
     """One row per business day, store, platform, dispatch method, part of the price, what orders tell and what fits.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.subtotal_fits, audit.rounded_subtotal_fits, audit.total_fits and mart.orders. Kept by day: a night
     counts touched days only.
-    Trap: masks; the same orders stand here once for each part of the price.
+    Caveats: masks; the same orders stand here once for each part of the price.
     """
 
     business_date: Day = column(_DAY, nullable=True)
@@ -155,10 +160,11 @@ class MonthlyFormulaPatterns(
     table="audit.monthly_formula_patterns",
     scope="month",
     key=("business_month", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
+    is_released=False,
 ):
     """One row per month of business days, store, platform, dispatch method, part, what orders tell and what fits.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
+    A step: read audit.formula_evidence instead. Kept so that a night adds up the
     days of the months it touched, not all days there are.
     Source: audit.formula_patterns, with its trap.
     """
@@ -179,12 +185,13 @@ class FormulaResiduals(
     table="audit.formula_residuals",
     scope="day",
     key=("business_date", "store_id", "platform", "dispatch_method", "part", "has_other"),
+    is_released=False,
 ):
     """One row per business day, store, platform, dispatch method, part and kind of modifiers: what forms leave over.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.subtotal_fits and mart.orders.
-    Traps: exact amounts before any rounding. Where has_currencies is true, residuals add nothing that means anything.
+    Caveats: exact amounts before any rounding. Where has_currencies is true, residuals add nothing that means anything.
     """
 
     business_date: Day = column(_DAY, nullable=True)
@@ -212,10 +219,11 @@ class MonthlyFormulaResiduals(
     table="audit.monthly_formula_residuals",
     scope="month",
     key=("business_month", "store_id", "platform", "dispatch_method", "part", "has_other"),
+    is_released=False,
 ):
     """One row per month of business days, store, platform, dispatch method, part and kind of modifiers: what is left.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read. Kept so that a night adds up the
+    A step: read audit.formula_evidence instead. Kept so that a night adds up the
     days of the months it touched, not all days there are.
     Source: audit.formula_residuals, with its traps.
     """

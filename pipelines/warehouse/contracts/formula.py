@@ -32,7 +32,8 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("par
     """One row per candidate rule: how lines could make the subtotal, and parts the total.
 
     Source: nothing but the file itself; the interface states no formula.
-    Traps: a candidate is a guess; what the data say of it is in audit.formula_evidence. Half up rounds away from zero.
+    Caveats: a candidate is a guess; what the data say of it is in audit.formula_evidence. Half up rounds away from
+    zero.
     """
 
     part: Text = column(PART, isin=PARTS)
@@ -57,13 +58,17 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("par
 
 
 class FormulaScopes(
-    Contract, table="audit.formula_scopes", scope="all", key=("scope", "scope_value", "part", "tells", "fits")
+    Contract,
+    table="audit.formula_scopes",
+    scope="all",
+    key=("scope", "scope_value", "part", "tells", "fits"),
+    is_released=False,
 ):
     """One row per scope, part of the price, what orders tell and which rules fit, over all days.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.monthly_formula_patterns.
-    Trap: masks; the same orders stand in several scopes: never add across them.
+    Caveats: masks; the same orders stand in several scopes: never add across them.
     """
 
     scope: Text = column(_SCOPE, isin=SCOPES)
@@ -80,13 +85,14 @@ class FormulaComparisons(
     table="audit.formula_comparisons",
     scope="all",
     key=("scope", "scope_value", "part", "form_no", "rounding_no"),
+    is_released=False,
 ):
     """One row per scope and candidate rule, beside the leader of the scope.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: audit.formula_scopes and audit.formula_rules. The leader is the rule that fits most orders, the simplest of
     equals.
-    Trap: counts alone; what they mean is in audit.formula_evidence.
+    Caveats: counts alone; what they mean is in audit.formula_evidence.
     """
 
     scope: Text = column(_SCOPE, isin=SCOPES)
@@ -114,7 +120,7 @@ class FormulaEvidence(
     Source: audit.formula_comparisons, audit.monthly_formula_residuals and [formula]. Here are all forms without
     rounding and with the leader's, all roundings of the leader's form, the closest rival, and a rule fixed by hand; the
     leader has been judged against the others too.
-    Traps: supported means that it holds here and that its rivals fail, not that the partner promised it. untold means
+    Caveats: supported means that it holds here and that its rivals fail, not that the partner promised it. untold means
     that no order tells it from the leader: on these orders it gives the same amounts. Orders with an amount of ten
     billion and more, or ten thousand of one product, test no rule; they are reconciled by it like all others.
     """
@@ -166,7 +172,7 @@ class FormulaRulesInForce(
 
     Source: [formula], else audit.formula_evidence. An order looks for its platform first, then its dispatch method, its
     store, its month, then 'all'; the first row found holds.
-    Trap: no row, or a row without a rule, means that nothing is called by a name there.
+    Caveats: no row, or a row without a rule, means that nothing is called by a name there.
     """
 
     part: Text = column(PART, isin=PARTS)

@@ -39,8 +39,9 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     """One row per order that was ever observed, as last observed: the table to start from.
 
     Source: core.orders, core.order_lines, core.stores and the settings [business_day] and [sales].
-    Traps: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to lines
-    or deliveries an order's money multiplies. total_price is what the service stated: see mart.order_reconciliation.
+    Caveats: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to
+    lines or deliveries an order's money multiplies. total_price is what the service stated: see
+    mart.order_reconciliation.
     """
 
     order_id: Id = column(_ORDER)
@@ -99,7 +100,7 @@ class DailyStoreSales(
     """One row per store, business day and sale class.
 
     Source: mart.orders; ties to it in counts and money, or nothing is published.
-    Traps: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
+    Caveats: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
     store's, so one currency's: add stores only within a currency. An order without a part adds nothing to that part.
     """
 
@@ -126,9 +127,9 @@ class ProductMix(
     """One row per store, business day, sale class and product sold.
 
     Source: mart.order_lines; lines, units and amounts tie to it and to mart.orders, or nothing is published.
-    Traps: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order with
-    the product in two lines counts once in orders, so orders do not add up over products. Join names from menus through
-    mart.store_products, never core.products, which may hold the product once per menu.
+    Caveats: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order
+    with the product in two lines counts once in orders, so orders do not add up over products. Join names from menus
+    through mart.store_products, never core.products, which may hold the product once per menu.
     """
 
     store_id: Id = column(_STORE, nullable=True)
@@ -152,10 +153,10 @@ class ProductMix(
 class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
     """One row per store and product that the store sold or that its menus hold, with its name on the menus.
 
-    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus] product_id_scope:
-    global, every menu's; per_menu, only those of the store.
-    Trap: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and the
-    menu with the lowest menu_id is taken, the store's own before others.
+    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus]
+    product_id_scope: global, every menu's; per_menu, only those of the store.
+    Caveats: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and
+    the menu with the lowest menu_id is taken, the store's own before others.
     """
 
     store_id: Id = column("The store, as the service numbers it.")

@@ -54,7 +54,7 @@ class ControlTotals(
 
     Source: the ledger (`ordermart totals import`) and mart.orders. The latest import wins for each day, store, amount
     field and set of sale classes. Variances are actual less control.
-    Traps: several rows may cover the same orders, by field or by sale classes: never add them. Variances are shown even
+    Caveats: several rows may cover the same orders, by field or by sale classes: never add them. Variances are shown even
     if tie_out_status is unknown, but prove nothing then. A day without orders is compared as zero.
     """
 
@@ -88,10 +88,12 @@ class ControlTotals(
     imported_at: Instant = column("When it was imported.")
 
 
-class DailyFetchOutcomes(Contract, table="audit.daily_fetch_outcomes", scope="day", key=("store_id", "business_date")):
+class DailyFetchOutcomes(
+    Contract, table="audit.daily_fetch_outcomes", scope="day", key=("store_id", "business_date"), is_released=False
+):
     """One row per store and business day: orders by the outcome of their last fetch.
 
-    For machines: a step on the way to audit.coverage, which is what to read.
+    A step: read audit.coverage instead.
     Source: raw.order_checks, and mart.orders for store and day. Kept by day: a run counts affected days only.
     """
 

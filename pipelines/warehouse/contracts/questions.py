@@ -23,12 +23,13 @@ class DailyQuestionCases(
     table="audit.daily_question_cases",
     scope="day",
     key=("business_date", "question", "is_against", "currency"),
+    is_released=False,
 ):
     """One row per business day, open question about orders, whether they bear out what is assumed, and currency.
 
-    For machines: a step on the way to audit.questions, which is what to read.
+    A step: read audit.questions instead.
     Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
-    Trap: an order stands under every question that it can answer; do not add questions up.
+    Caveats: an order stands under every question that it can answer; do not add questions up.
     """
 
     business_date: Day = column(
@@ -46,7 +47,7 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     """One row per thing that the interface does not show: what is assumed, what the data show, what depends on it.
 
     Source: the settings, audit.daily_question_cases, audit.field_profile, audit.vocabulary, audit.findings.
-    Traps: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
+    Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
     questions --markdown` writes them as a letter to the partner.
     """
 
@@ -60,8 +61,8 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     partner_question: Text = column("The question to the partner.")
     evidence: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
     evidence_status: Text = column(
-        "contradicted: cases against it were seen. supported: there were cases, none against it. observed: evidence tells "
-        "what was met. unknown: the data cannot tell.",
+        "contradicted: there is evidence against it. supported: cases for it, none against. observed: the evidence "
+        "shows what occurs. unknown: the data show nothing.",
         isin=("contradicted", "supported", "observed", "unknown"),
     )
     supporting_count: Count = column("How many cases bear it out.", ge=0)

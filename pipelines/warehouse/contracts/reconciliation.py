@@ -50,7 +50,7 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
 
     Source: audit.formula_rules_in_force and mart.orders. Of its platform, its dispatch method, its store, its month and
     all orders the first in which anything is decided holds.
-    Trap: a rule without evidence is none: total_rule is then that of the observed order, and says that it is assumed;
+    Caveats: a rule without evidence is none: total_rule is then that of the observed order, and says that it is assumed;
     null once orders refute it.
     """
 
@@ -79,7 +79,7 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     """One row per order line: what was sold, how much of it, and its amount where a rule says what that is.
 
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
-    Traps: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
+    Caveats: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
     evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
     no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
     """
@@ -114,7 +114,7 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
     Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: the rules are those
     that the orders bear out or [formula] fixes, and for the total, until then, that of the observed order. A residual
     is a question to the partner, not an error.
-    Traps: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
+    Caveats: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
     where reason says that they cannot be told; balanced needs both.
     """
 
@@ -162,7 +162,7 @@ class DailyReconciliations(
     """One row per store, business day and sale class: price residuals and breaks.
 
     Source: mart.order_reconciliation, to which it ties exactly, or nothing is published.
-    Traps: residuals of opposite sign cancel: a zero sum proves nothing; break_count 0 and a zero absolute residual do.
+    Caveats: residuals of opposite sign cancel: a zero sum proves nothing; break_count 0 and a zero absolute residual do.
     A row has one store's currency: add stores only within a currency.
     """
 

@@ -1,8 +1,8 @@
 """Contracts of evidence for finance to review: order statuses, sets of sales statuses, possible duplicate orders."""
 
 from pipelines.warehouse.contracts.contract import (
-    Alike,
     Amount,
+    ComparisonScope,
     Contract,
     Count,
     Day,
@@ -28,10 +28,12 @@ _TOTAL = "Sum of their stated totals."
 _WEEK_OLD = "Orders among them last requested a week after creation or later."
 
 
-class DailyStatuses(Contract, table="audit.daily_statuses", scope="day", key=("business_date", "status", "currency")):
+class DailyStatuses(
+    Contract, table="audit.daily_statuses", scope="day", key=("business_date", "status", "currency"), is_released=False
+):
     """One row per business day, order status and currency: figures of the orders that have it, as last observed.
 
-    For machines: a step on the way to audit.status_evidence, which is what to read.
+    A step: read audit.status_evidence instead.
     Source: mart.orders. Kept by day: a run counts affected days only.
     """
 
@@ -120,9 +122,11 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
 class PossibleDuplicateOrders(
     Contract,
     table="audit.possible_duplicate_orders",
-    scope="alike",
+    scope="comparison",
     key=("order_id",),
-    alike=Alike(("customer_key", "store_id", "line_count"), clock="created_at", minutes="finance_duplicate_minutes"),
+    comparison_scope=ComparisonScope(
+        ("customer_key", "store_id", "line_count"), clock="created_at", minutes="finance_duplicate_minutes"
+    ),
 ):
     """One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 

@@ -38,12 +38,13 @@ class StoresWithMenus(
     scope="all",
     key=("store_id", "known_from"),
     span=("known_from", "known_until"),
+    is_released=False,
 ):
     """One row per store and interval in which menus of it were known: first some of them, then all.
 
-    For machines: a step on the way to mart.price_variances, which is what to read.
+    A step: read mart.price_variances instead.
     Source: core.store_menus and core.menu_price_versions.
-    Traps: menus are those that the store's record names now. One without a price counts as never observed.
+    Caveats: menus are those that the store's record names now. One without a price counts as never observed.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
@@ -62,13 +63,14 @@ class MenuOffers(
     scope="all",
     key=("menu_id", "product_id", "modifier_id", "offered_from"),
     span=("offered_from", "offered_until"),
+    is_released=False,
 ):
     """One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
 
-    For machines: a step on the way to mart.price_variances, which is what to read.
+    A step: read mart.price_variances instead.
     Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
     of the product itself; only those have delivery prices.
-    Traps: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
+    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
     lie below a product is taken from the menu as it is now.
     """
 
@@ -87,7 +89,7 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
 
     Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
     audit.menu_offers.
-    Traps: menus are those that the store's record names now; times are those of observation, so a price that changed
+    Caveats: menus are those that the store's record names now; times are those of observation, so a price that changed
     shortly before may still be compared with the old one. Which dispatch methods take delivery_price is not stated: see
     which one matches. A drift is shown only where all places agree.
     """
@@ -124,7 +126,7 @@ class DailyPriceMatches(
     """One row per store, business day, sale class, dispatch method and kind of match of prices to the menus of then.
 
     Source: mart.price_variances.
-    Trap: sums of prices of lines and modifiers, each counted once: no sales.
+    Caveats: sums of prices of lines and modifiers, each counted once: no sales.
     """
 
     store_id: Id = column("The store of the orders.", nullable=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
-_IDENTITY = "versions, sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
+_IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs.IS_DELETED}"
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:

@@ -175,8 +175,8 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     low, high = row or (0, 0)
     customer = "wanted.customer_key," if kind == "orders" else ""
     gate = "".join(
-        f", cast(files.{column.removeprefix('gate_')} as {type_}) as {column}"
-        for column, type_ in inputs.GATE[kind].items()
+        f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
+        for column, type_ in inputs.VALIDATED[kind].items()
     )
     return f"""
         insert into raw.latest_{kind}
@@ -184,7 +184,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
             wanted.id,
             from_json(files.document, '{inputs.structure(inputs.DOCUMENTS[kind])}'),
             {customer}
-            wanted.misses >= 3 as is_deleted,
+            wanted.{inputs.IS_DELETED} as is_deleted,
             wanted.fetched_at,
             wanted.fetch_load_id,
             wanted.sha256,

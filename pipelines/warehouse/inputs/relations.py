@@ -5,7 +5,7 @@
 | raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
 | raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
 | raw.order_versions, menu_versions, store_versions | versions not in the tables yet, typed; a full build: all |
-| raw.order_edits | for each such version but an order's first: the contents before and after it |
+| raw.order_edits | for each such version but an order's first: the contents before and after it, and what differs |
 | raw.order_sightings | versions of orders in the tables already that were seen again |
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
@@ -31,10 +31,24 @@ How documents are typed stands in `documents.py`. Knows nothing of files or of h
 
 from __future__ import annotations
 
-from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, TIMES, sql_type, structure
+from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
+from pipelines.settings.kinds import KINDS
+from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
 from pipelines.warehouse.inputs.source_columns import SOURCES
 
-__all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
+__all__ = [
+    "CONTENT",
+    "DOCUMENTS",
+    "ENTITY",
+    "INSTANT",
+    "IS_DELETED",
+    "OBSERVATION",
+    "RAW",
+    "VALIDATED",
+    "changes",
+    "sql_type",
+    "structure",
+]
 
 _LINEAGE = {
     "is_deleted": "BOOLEAN",
@@ -45,29 +59,15 @@ _LINEAGE = {
 # which version it is, and when it was last observed
 _VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
 _NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
-# What the gate counted and added up by itself, from the JSON text.
-GATE: dict[str, dict[str, str]] = {
-    "stores": {"gate_menu_ids": "BIGINT"},
-    "menus": {
-        "gate_price_groups": "BIGINT",
-        "gate_prices": "BIGINT",
-        "gate_products": "BIGINT",
-        "gate_product_references": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_child_references": "BIGINT",
-        "gate_price_money": "DECIMAL(38,4)",
-        "gate_delivery_price_money": "DECIMAL(38,4)",
-        "gate_reference_money": "DECIMAL(38,4)",
-    },
-    "orders": {
-        "gate_lines": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_deliveries": "BIGINT",
-        "gate_order_money": "DECIMAL(38,4)",
-        "gate_line_money": "DECIMAL(38,4)",
-        "gate_modifier_money": "DECIMAL(38,4)",
-    },
+# What validation counted and added up, from the JSON text.
+VALIDATED: dict[str, dict[str, str]] = {
+    kind: {f"validated_{name}": "BIGINT" for name in COUNTS[kind]}
+    | {f"validated_{name}": "DECIMAL(38,4)" for name in SUMS[kind]}
+    for kind in KINDS
 }
+# The service no longer knows a document after this many 404s, each an hour or more after the one counted before.
+DELETED_AFTER = 3
+IS_DELETED = f"misses >= {DELETED_AFTER}"
 OBSERVATION = {
     "kind": "VARCHAR",
     "id": "BIGINT",
@@ -109,30 +109,17 @@ def _versions(kind: str) -> dict[str, str]:
 
 
 RAW: dict[str, dict[str, str]] = {
-    "raw.latest_orders": {
-        "order_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["orders"]),
-        "customer_key": "VARCHAR",
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["orders"],
-    },
-    "raw.latest_menus": {
-        "menu_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["menus"]),
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["menus"],
-    },
-    "raw.latest_stores": {
-        "store_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["stores"]),
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["stores"],
+    **{
+        f"raw.latest_{kind}": {
+            ENTITY[kind]: "BIGINT",
+            "document": sql_type(DOCUMENTS[kind]),
+            **({"customer_key": "VARCHAR"} if kind == "orders" else {}),
+            **_LINEAGE,
+            **_VERSION,
+            **_NOTES,
+            **VALIDATED[kind],
+        }
+        for kind in KINDS
     },
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
     "raw.menu_versions": _versions("menus") | {"is_new": "BOOLEAN"},
@@ -143,12 +130,10 @@ RAW: dict[str, dict[str, str]] = {
         "lines_version_no": "BIGINT",
         "before": sql_type(CONTENT),
         "after": sql_type(CONTENT),
-        "changed_personal": "VARCHAR[]",
+        "changes": "STRUCT(field VARCHAR, old_value VARCHAR, new_value VARCHAR)[]",
     },
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
-    "raw.order_checks": {"order_id": "BIGINT", **_CHECKS},
-    "raw.menu_checks": {"menu_id": "BIGINT", **_CHECKS},
-    "raw.store_checks": {"store_id": "BIGINT", **_CHECKS},
+    **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
     "raw.states": {
         "kind": "VARCHAR",
         "id": "BIGINT",

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.landing import raw_files
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.build.build import KINDS, warehouse_file
+from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.inputs.verifications import Verified, append_verification, verifications
@@ -124,7 +125,7 @@ def _live(settings: Settings) -> _Live:
     file = warehouse_file(settings.data_dir)
     if not file.exists():
         raise VerifyError("there is no warehouse yet: run `ordermart build`")
-    raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
     try:
         with session(settings) as con, attached(con, file):
@@ -205,7 +206,7 @@ def _compare(
         done.tables.add(table.name)
         condition = conditions.get(table.scope, "true")
         places = {"the warehouse": f"{LIVE}.{table.name}"}
-        if live.release and live.manifest and not table.is_step:
+        if live.release and live.manifest and table.is_released:
             places[f"{DATABASE} of the release"] = f"release.{table.name}"
             places["Parquet of the release"] = parquet_relation(table, live.release, live.manifest)
         for place, relation in places.items():
