@@ -51,7 +51,9 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
     `webhooks` starts the receiver too. Raise DevError when the port is taken or another one runs on the same folder.
     """
     python, home = sys.executable, dagster_home(settings.data_dir)
-    environ = {**os.environ, "DAGSTER_HOME": str(home), "ORDERMART_CONFIG": str(settings.file)}
+    environ = {**os.environ, "DAGSTER_HOME": str(home)}
+    if settings.file.exists():
+        environ["ORDERMART_CONFIG"] = str(settings.file)
     with only_one(settings.data_dir):
         check_port(host, port)
         _fail_dead_runs(settings.data_dir)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli.options import Config
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, usage_error
 
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
 
@@ -60,9 +59,9 @@ def close_day(
 
     settings = load_settings(config)
     if with_exceptions and not with_exceptions.strip():
-        raise SettingsError("--with-exceptions must say why")
+        raise usage_error("--with-exceptions must say why")
     if bool(day) == bool(period):
-        raise SettingsError("give either a day, such as 2026-10-31, or --period 2026-10")
+        raise usage_error("give either a day, such as 2026-10-31, or --period 2026-10")
     days = one_day(day) if day else period_of(settings, period)
     if check:
         found = closing.check(settings, days, store)
@@ -90,7 +89,7 @@ def close_reopen(
 
     settings = load_settings(config)
     if not reason.strip():
-        raise SettingsError("--reason must say something")
+        raise usage_error("--reason must say something")
     with run_lock(settings.data_dir, "ordermart close reopen"):
         entry = closing.reopen(settings, one_day(day).first_day, store, reason.strip())
     typer.echo(reopened(entry))

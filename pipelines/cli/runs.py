@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -116,7 +115,7 @@ def retry(
 
     one = next((each for each in KINDS if each == kind), None)
     if kind and one is None:
-        raise SettingsError(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
+        raise usage_error(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
     with WorkList(inbox_path(load_settings(config).data_dir)) as work:
         typer.echo(taken_up(work.retry(one)))
 

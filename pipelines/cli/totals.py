@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings
 
 app = typer.Typer(help="Control totals: what somebody else says a store's day came to.", no_args_is_help=True)
 
@@ -28,7 +27,7 @@ def totals_import(
 
     Columns: day (2026-10-31, a business day), store_id, orders and amount (either may be empty), amount_field
     (total_price, subtotal_price, …) and sale_classes: which orders it counts, all, or some of counted, excluded,
-    unmapped, gone joined by +. A later import of the same day, store, part and classes stands for the earlier one.
+    unmapped, deleted joined by +. A later import of the same day, store, part and classes stands for the earlier one.
     """
     from pipelines.ledger import Ledger, import_totals
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, say
+from pipelines.settings import SettingsError
 
 app = typer.Typer()
 

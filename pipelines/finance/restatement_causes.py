@@ -107,7 +107,7 @@ judged as (
             when before.order_id is null and since.changed_at <= seals.known_to and seals.days <> present.days
                 then 'setting_changed'
             when before.order_id is null then 'business_date_changed'
-            when since.is_deleted and before.sale_class <> 'gone' then 'gone'
+            when since.is_deleted and before.sale_class <> 'deleted' then 'gone'
             -- another document
             when since.payload_sha256 <> before.payload_sha256 and exists (
                 select 1 from refusals
@@ -121,7 +121,7 @@ judged as (
             when since.payload_sha256 <> before.payload_sha256 and not money.has_changed then 'sale_class_changed'
             when since.payload_sha256 <> before.payload_sha256 then 'source_changed'
             -- the same document
-            when before.sale_class = 'gone' and not since.is_deleted then 'sale_class_changed'
+            when before.sale_class = 'deleted' and not since.is_deleted then 'sale_class_changed'
             when before.days <> present.days and since.business_date is distinct from before.business_date
                 then 'setting_changed'
             when before.sales <> present.sales and since.sale_class <> before.sale_class then 'setting_changed'

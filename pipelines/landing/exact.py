@@ -54,8 +54,7 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         tree = dict(found)
         if len(tree) != len(found):
-            keys = [key for key, _ in found]
-            doubled.append((tree, next(key for key in keys if keys.count(key) > 1)))
+            doubled.append((tree, _repeated(found)))
         return tree
 
     try:
@@ -109,6 +108,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _repeated(found: list[tuple[str, Any]]) -> str:
+    """Return the first key that was there before, in one pass: a body may hold a million keys."""
+    seen = set[str]()
+    for key, _ in found:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
 
 
 def _not_finite(_: str) -> NoReturn:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ACT = "totals"
 MONEY_PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
-SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
+SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 HEADER = ("day", "store_id", "orders", "amount", "amount_field", "sale_classes")
 AMOUNT = pa.decimal128(38, 4)
 SCHEMA = pa.schema(

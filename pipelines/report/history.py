@@ -72,9 +72,9 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
 
 
 def _change(change: Mapping[str, Any]) -> str:
-    if change["old"] is None and change["new"] is None:
+    if change["old_value"] is None and change["new_value"] is None:
         return " changed"
-    old, new = (_value(change["field"], value) for value in (change["old"], change["new"]))
+    old, new = (_value(change["field"], value) for value in (change["old_value"], change["new_value"]))
     return f": {old} → {new}"
 
 

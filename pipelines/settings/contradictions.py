@@ -45,7 +45,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
 def _sales(settings: Settings) -> Iterator[str]:
     both = sorted(set(settings.sales.counted_statuses) & set(settings.sales.excluded_statuses))
     if both:
-        yield f"[sales] counted_statuses and [sales] excluded_statuses both hold {both[0]!r}: a status is in one of them or in none"
+        yield f"[sales] counted_statuses and excluded_statuses: both contain {both[0]!r}; remove it from one of them"
 
 
 def _times(settings: Settings) -> Iterator[str]:

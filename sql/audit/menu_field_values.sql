@@ -102,10 +102,10 @@ measured as (
     select
         parent,
         {
-            'places': count(*),
-            'present': count(columns('/')),
+            'parent_count': count(*),
+            'present_count': count(columns('/')),
             'zeros': count(if(columns('/') = 0, 1, null)),
-            'decimals': max(
+            'max_decimals': max(
                 case
                     when columns('/') % 1 = 0 then 0
                     when columns('/') % 0.1 = 0 then 1
@@ -114,8 +114,8 @@ measured as (
                     when columns('/') is not null then 4
                 end
             ),
-            'least': cast(min(columns('/')) as decimal(38, 4)),
-            'greatest': cast(max(columns('/')) as decimal(38, 4)),
+            'min_value': cast(min(columns('/')) as decimal(38, 4)),
+            'max_value': cast(max(columns('/')) as decimal(38, 4)),
             'first_seen_at': min(if(columns('/') is null, null, _fetched_at)),
             'last_seen_at': max(if(columns('/') is null, null, _fetched_at)),
             'example_id': min(if(columns('/') is null, null, example_id)),
@@ -140,16 +140,18 @@ select
     -- how often
     case field[1] when 'i' then 'integer' when 'm' then 'number' when 'g' then 'number'
         else 'string' end as type,
-    m.places as places,
-    m.present as present,
-    if(field[1] in ('t', 'h'), m.zeros, null) as empty,
-    if(field[1] in ('i', 'm'), cast(m.decimals as bigint), null) as decimals,
-    if(field[1] = 't', cast(m.least as bigint), null) as shortest,
-    if(field[1] = 't', cast(m.greatest as bigint), null) as longest,
-    if(field[1] in ('i', 'm'), m.least, null) as least,
-    if(field[1] in ('i', 'm'), m.greatest, null) as greatest,
-    if(field[1] = 'd', make_timestamptz(cast(m.least as bigint)), null) as earliest,
-    if(field[1] = 'd', make_timestamptz(cast(m.greatest as bigint)), null) as latest,
+    m.parent_count as parent_count,
+    m.present_count as present_count,
+    if(field[1] in ('t', 'h'), m.zeros, null) as empty_count,
+    if(field[1] in ('i', 'm'), cast(m.max_decimals as bigint), null) as max_decimals,
+    if(field[1] = 't', cast(m.min_value as bigint), null) as min_length,
+    if(field[1] = 't', cast(m.max_value as bigint), null) as max_length,
+    if(field[1] in ('i', 'm'), m.min_value, null) as min_value,
+    if(field[1] in ('i', 'm'), m.max_value, null) as max_value,
+    if(field[1] = 'd', make_timestamptz(cast(m.min_value as bigint)), null)
+        as min_timestamp,
+    if(field[1] = 'd', make_timestamptz(cast(m.max_value as bigint)), null)
+        as max_timestamp,
     m.first_seen_at as first_seen_at,
     m.last_seen_at as last_seen_at,
     m.example_id as example_id,

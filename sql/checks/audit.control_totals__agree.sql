@@ -2,7 +2,7 @@
 -- severity: warning
 select
     store_id as entity_id,
-    strftime(business_date, '%Y-%m-%d') || ' ' || amount_field as place,
+    strftime(business_date, '%Y-%m-%d') || ' ' || amount_field as location,
     amount_variance as residual,
     order_count_variance || ' orders off' as detail,
 from audit.control_totals

@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     cast(null as bigint) as entity_id,
-    'the ' || part || ' rule of [formula]' as place,
+    'the ' || part || ' rule of [formula]' as location,
     cast(null as decimal(18, 4)) as residual,
     rule as detail,
 from audit.formula_rules_in_force

@@ -1,4 +1,4 @@
--- What was sealed, posted and is open adds up to what is there now, to the cent.
+-- Closed, posted and unposted amounts add up to the current amount, to the cent.
 -- severity: blocking
 -- scope: all
 with
@@ -20,7 +20,7 @@ booked as (
         coalesce(days.store_id, unrecorded.store_id) as store_id,
         coalesce(days.sale_class, unrecorded.sale_class) as sale_class,
         coalesce(days.part, unrecorded.part) as part,
-        -- what is not there adds nothing
+        -- coalesce: a missing row adds nothing
         coalesce(days.now, 0)
         - coalesce(days.sealed + days.posted + days.open, 0)
         - coalesce(unrecorded.difference, 0) as residual,
@@ -34,7 +34,7 @@ booked as (
 
 select
     cast(null as bigint) as entity_id,
-    concat_ws(', ', business_date, 'store ' || store_id, sale_class, part) as place,
+    concat_ws(', ', business_date, 'store ' || store_id, sale_class, part) as location,
     cast(residual as decimal(38, 4)) as residual,
 from booked
 where residual <> 0

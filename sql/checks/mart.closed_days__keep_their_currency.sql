@@ -1,12 +1,12 @@
--- The orders of a sealed day are still in the currency that they were sealed in.
+-- The orders of a closed day still have the currency of the close.
 -- severity: warning
 -- scope: all
 select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', sealed.business_date, 'store ' || sealed.store_id, sealed.sale_class
-    ) as place,
-    -- amounts that are equal in two currencies are no difference, and not the same
+    ) as location,
+    -- equal amounts in two currencies show no variance, yet are not the same money
     sealed.currency || ' was sealed, now '
     || coalesce(days.currency, 'no currency is stated') as detail,
 from audit.closed_day_totals as sealed

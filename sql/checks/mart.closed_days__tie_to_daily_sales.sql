@@ -1,4 +1,4 @@
--- What a sealed day holds now is what the day's sales say, class by class.
+-- The current amounts of a closed day equal its daily sales, by sale class.
 -- severity: blocking
 -- scope: all
 with
@@ -18,8 +18,8 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', totals.business_date, 'store ' || totals.store_id, totals.sale_class
-    ) as place,
-    -- a day without orders, or whose orders state no total, adds nothing
+    ) as location,
+    -- coalesce: a day without orders, or without a stated total, adds nothing
     cast(
         totals.total_price - coalesce(sales.total_price, 0) as decimal(38, 4)
     ) as residual,
@@ -29,5 +29,5 @@ left join mart.daily_store_sales as sales
     and totals.store_id is not distinct from sales.store_id
     and totals.sale_class = sales.sale_class
 where
-    totals.orders <> coalesce(sales.orders, 0)
+    totals.orders <> coalesce(sales.order_count, 0)
     or totals.total_price <> coalesce(sales.total_price, 0)

@@ -20,69 +20,69 @@ plaintext_fields as (
             [
                 struct_pack(
                     field := 'store_id',
-                    old := cast(before.store_id as varchar),
-                    new := cast(after.store_id as varchar)
+                    old_value := cast(before.store_id as varchar),
+                    new_value := cast(after.store_id as varchar)
                 ),
                 struct_pack(
-                    field := 'status', old := before.status, new := after.status
+                    field := 'status', old_value := before.status, new_value := after.status
                 ),
                 struct_pack(
-                    field := 'platform', old := before.platform, new := after.platform
+                    field := 'platform', old_value := before.platform, new_value := after.platform
                 ),
                 struct_pack(
                     field := 'dispatch_method',
-                    old := before.dispatch_method,
-                    new := after.dispatch_method
+                    old_value := before.dispatch_method,
+                    new_value := after.dispatch_method
                 ),
                 struct_pack(
                     field := 'created_at',
-                    old := cast(before.created_at as varchar),
-                    new := cast(after.created_at as varchar)
+                    old_value := cast(before.created_at as varchar),
+                    new_value := cast(after.created_at as varchar)
                 ),
                 struct_pack(
                     field := 'requested_time',
-                    old := cast(before.requested_time as varchar),
-                    new := cast(after.requested_time as varchar)
+                    old_value := cast(before.requested_time as varchar),
+                    new_value := cast(after.requested_time as varchar)
                 ),
                 struct_pack(
                     field := 'promised_delivery_time',
-                    old := cast(before.promised_delivery_time as varchar),
-                    new := cast(after.promised_delivery_time as varchar)
+                    old_value := cast(before.promised_delivery_time as varchar),
+                    new_value := cast(after.promised_delivery_time as varchar)
                 ),
                 struct_pack(
                     field := 'promised_pick_up_time',
-                    old := cast(before.promised_pick_up_time as varchar),
-                    new := cast(after.promised_pick_up_time as varchar)
+                    old_value := cast(before.promised_pick_up_time as varchar),
+                    new_value := cast(after.promised_pick_up_time as varchar)
                 ),
                 struct_pack(
                     field := 'subtotal_price',
-                    old := cast(before.subtotal_price as varchar),
-                    new := cast(after.subtotal_price as varchar)
+                    old_value := cast(before.subtotal_price as varchar),
+                    new_value := cast(after.subtotal_price as varchar)
                 ),
                 struct_pack(
                     field := 'delivery_price',
-                    old := cast(before.delivery_price as varchar),
-                    new := cast(after.delivery_price as varchar)
+                    old_value := cast(before.delivery_price as varchar),
+                    new_value := cast(after.delivery_price as varchar)
                 ),
                 struct_pack(
                     field := 'tip',
-                    old := cast(before.tip as varchar),
-                    new := cast(after.tip as varchar)
+                    old_value := cast(before.tip as varchar),
+                    new_value := cast(after.tip as varchar)
                 ),
                 struct_pack(
                     field := 'discount',
-                    old := cast(before.discount as varchar),
-                    new := cast(after.discount as varchar)
+                    old_value := cast(before.discount as varchar),
+                    new_value := cast(after.discount as varchar)
                 ),
                 struct_pack(
                     field := 'loyalty_discount',
-                    old := cast(before.loyalty_discount as varchar),
-                    new := cast(after.loyalty_discount as varchar)
+                    old_value := cast(before.loyalty_discount as varchar),
+                    new_value := cast(after.loyalty_discount as varchar)
                 ),
                 struct_pack(
                     field := 'total_price',
-                    old := cast(before.total_price as varchar),
-                    new := cast(after.total_price as varchar)
+                    old_value := cast(before.total_price as varchar),
+                    new_value := cast(after.total_price as varchar)
                 ),
             ]
         ) as change,
@@ -165,10 +165,10 @@ select
     version_no,
     change.field as field,
     -- what was, and what is
-    change.old as old,
-    change.new as new,
+    change.old_value as old_value,
+    change.new_value as new_value,
 from plaintext_fields
-where change.old is distinct from change.new
+where change.old_value is distinct from change.new_value
 
 union all
 
@@ -176,8 +176,8 @@ select
     order_id,
     version_no,
     field,
-    cast(null as varchar) as old,
-    cast(null as varchar) as new,
+    cast(null as varchar) as old_value,
+    cast(null as varchar) as new_value,
 from named_fields
 
 union all
@@ -186,6 +186,6 @@ select
     order_id,
     version_no,
     field,
-    old,
-    new,
+    old_value,
+    new_value,
 from core.order_changes -- as it was before this build

@@ -100,7 +100,7 @@ select
     case
         when half_up is not null then null
         when subtotal_rule is null then 'no_rule'
-        when not is_whole then 'not_stated'
+        when not is_whole then 'missing_input'
         else 'action_unknown'
     end as missing_amount_reason,
 from rounded

@@ -36,7 +36,7 @@ both_sides as (
 
 select
     cast(null as bigint) as entity_id,
-    path as place,
+    path as location,
     sum(places) || ' more than there are' as detail,
 from both_sides
 group by path

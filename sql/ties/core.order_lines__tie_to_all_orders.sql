@@ -33,7 +33,7 @@ differences as (
 
 select
     cast(null as bigint) as entity_id,
-    'all orders' as place,
+    'all orders' as location,
     lines || ' lines, ' || units || ' units' as detail,
 from differences
 where is_off

@@ -66,7 +66,7 @@ differences as (
 select
     cast(null as bigint) as entity_id,
     concat_ws(', ', coalesce(cast(business_date as varchar), 'no day'), sale_class, currency)
-        as place,
+        as location,
     total_price as residual,
     orders || ' orders' as detail,
 from differences

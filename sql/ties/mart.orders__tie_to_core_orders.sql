@@ -81,7 +81,7 @@ differences as (
 
 select
     store_id as entity_id,
-    coalesce(currency, 'no currency') as place,
+    coalesce(currency, 'no currency') as location,
     total_price as residual,
     orders || ' orders' as detail,
 from differences

@@ -49,7 +49,7 @@ differences as (
 
 select
     cast(null as bigint) as entity_id,
-    'all orders' as place,
+    'all orders' as location,
     price as residual,
     rows || ' rows, ' || modifiers || ' of them modifiers' as detail,
 from differences

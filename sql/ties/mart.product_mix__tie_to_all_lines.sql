@@ -41,7 +41,7 @@ differences as (
 
 select
     cast(null as bigint) as entity_id,
-    coalesce(currency, 'no currency') as place,
+    coalesce(currency, 'no currency') as location,
     line_amount as residual,
     lines || ' lines' as detail,
 from differences

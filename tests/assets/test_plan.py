@@ -125,5 +125,7 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     assert kept.population >= 27  # a few have planted faults
     build(settings)
     with duckdb.connect(str(place.data / "warehouse" / "warehouse.duckdb"), read_only=True) as con:
-        row = con.sql("select sampled, changed, changed_share_low, changed_share_high from audit.plans").fetchone()
+        row = con.sql(
+            "select sampled_count, changed_count, changed_rate_low, changed_rate_high from audit.plans"
+        ).fetchone()
     assert row == (kept.population, 2, kept.low, kept.high)

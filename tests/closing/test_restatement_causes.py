@@ -94,9 +94,9 @@ def test_an_order_that_is_gone_and_comes_back(sealed: Any, hours: tuple[int, int
     sealed.publish()
     assert sealed.restated("sale_class", "difference", "cause") == [
         ("counted", -10, "gone"),
-        ("gone", 10, "gone"),
+        ("deleted", 10, "gone"),
         ("counted", 10, "sale_class_changed"),
-        ("gone", -10, "sale_class_changed"),
+        ("deleted", -10, "sale_class_changed"),
     ]
     assert sealed.off() == []
 

@@ -20,13 +20,13 @@ GOOD = "2026-10-31,1,10,1234567890123.4501,total_price,counted\n"
 
 def test_amounts_are_exact_and_columns_in_any_order() -> None:
     """Amounts keep every digit; a byte order mark, blank lines and another order of columns are taken."""
-    text = "\ufeffstore_id,day,amount,orders,sale_classes,amount_field\n1,2026-10-31,0.1,,gone + counted,tip\n\n"
+    text = "\ufeffstore_id,day,amount,orders,sale_classes,amount_field\n1,2026-10-31,0.1,,deleted + counted,tip\n\n"
     (total,) = read_totals(text.encode(), "t.csv")
-    assert total == (dt.date(2026, 10, 31), 1, None, Decimal("0.1000"), "tip", "counted+gone")
+    assert total == (dt.date(2026, 10, 31), 1, None, Decimal("0.1000"), "tip", "counted+deleted")
     (total,) = read_totals((HEADER + GOOD).encode(), "t.csv")
     assert total.amount == Decimal("1234567890123.4501")
     (total,) = read_totals((HEADER + "2026-10-31,1,3,,total_price,all\n").encode(), "t.csv")
-    assert (total.amount, total.sale_classes) == (None, "counted+excluded+gone+unmapped")
+    assert (total.amount, total.sale_classes) == (None, "counted+deleted+excluded+unmapped")
 
 
 @pytest.mark.parametrize(

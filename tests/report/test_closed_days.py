@@ -10,9 +10,9 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.workbook import write_workbook
 from pipelines.report.explain import receipt
 from pipelines.report.reconciliation import reconciliation_lines
+from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

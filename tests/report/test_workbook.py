@@ -11,8 +11,8 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.sheets import EXACT, Book, WorkbookError, is_long
-from pipelines.finance.workbook import write_workbook
+from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
+from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -78,7 +78,7 @@ def test_a_cent_that_is_missing_is_found(run_check: Run, column: str) -> None:
     planted = CLEAN | {column: str(Decimal(CLEAN[column]) + Decimal("0.0001"))}
     (found,) = run_check(claim, {"mart.closed_days": [planted]})
     assert abs(found["residual"]) == Decimal("0.0001")
-    assert found["place"] == "2026-10-31, store 5, counted, tip"
+    assert found["location"] == "2026-10-31, store 5, counted, tip"
     mended = {**PLACE, "part": "tip", "difference": str(found["residual"])}
     assert run_check(claim, {"mart.closed_days": [planted], "audit.pending_restatements": [mended]}) == []
     assert len(run_check(claim, {"audit.pending_restatements": [mended]})) == 1
@@ -89,9 +89,9 @@ def test_a_sealed_day_that_is_not_the_days_sales_is_found(run_check: Run) -> Non
     """An order or a cent that the day's sales have and the sealed day lacks is found; a day without sales ties."""
     claim = "mart.closed_days__tie_to_daily_sales"
     days = [{**PLACE, "part": "orders", "now": "2"}, {**PLACE, "part": "total_price", "now": "7"}]
-    sales = {**PLACE, "orders": 2, "total_price": "7"}
+    sales = {**PLACE, "order_count": 2, "total_price": "7"}
     assert run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales]}) == []
-    for change in ({"orders": 3}, {"total_price": "7.0001"}, {"sale_class": "gone"}):
+    for change in ({"order_count": 3}, {"total_price": "7.0001"}, {"sale_class": "deleted"}):
         assert len(run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales | change]})) == 1
     empty = [{**PLACE, "part": "orders", "now": "0"}, {**PLACE, "part": "total_price", "now": "0"}]
     assert run_check(claim, {"mart.closed_days": empty}) == []

@@ -87,4 +87,4 @@ def test_the_claim(run_check: Run) -> None:
     given = [row | {"comparison": each} for each in ("equal", "unknown")]
     assert run_check("audit.control_totals__agree", {"audit.control_totals": given}) == []
     (found,) = run_check("audit.control_totals__agree", {"audit.control_totals": [row | {"comparison": "different"}]})
-    assert (found["entity_id"], found["place"], found["residual"]) == (7, "2026-10-31 tip", -2)
+    assert (found["entity_id"], found["location"], found["residual"]) == (7, "2026-10-31 tip", -2)

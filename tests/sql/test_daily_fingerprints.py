@@ -38,5 +38,5 @@ def test_equal_changes_do_not_cancel(run_table: Run) -> None:
 
 def test_a_row_a_place(run_table: Run) -> None:
     """Another class, another store and no day at all are places of their own."""
-    places = [{"sale_class": "gone"}, {"store_id": None}, {"business_date": None}]
+    places = [{"sale_class": "deleted"}, {"store_id": None}, {"business_date": None}]
     assert len(prints(run_table, ORDER, *(ORDER | each for each in places))) == 4

@@ -45,7 +45,7 @@ def test_places_stand_apart(run_table: Run) -> None:
     given = [
         order(1, "balanced"),
         order(2, "balanced", business_date=None),
-        order(3, "balanced", sale_class="gone"),
+        order(3, "balanced", sale_class="deleted"),
         order(4, "balanced", store_id=2, currency="BRL"),
     ]
     rows = run_table("mart.daily_reconciliations", {"mart.order_reconciliation": given})

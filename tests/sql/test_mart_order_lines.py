@@ -79,7 +79,7 @@ def test_an_amount_by_the_rule(run_table: Run) -> None:
     ("rule", "is_open", "sums", "lacks"),
     [
         (None, False, {}, "no_rule"),
-        (UNIT, False, {"is_whole": False}, "not_stated"),
+        (UNIT, False, {"is_whole": False}, "missing_input"),
         (UNIT, True, {}, "action_unknown"),
     ],
 )

@@ -70,10 +70,10 @@ def test_an_order_that_came_or_changed_its_class(run_table: Run) -> None:
         ("tip", 0, 0, 1, 1),
         ("total_price", 0, 0, 10, 10),
     ]
-    turned = differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"sale_class": "gone"}])
+    turned = differences(run_table, seals=[EVERY], sealed=[SEALED], now=[NOW | {"sale_class": "deleted"}])
     assert [(row[1], row[2], row[6]) for row in turned if row[2] == "total_price"] == [
         ("counted", "total_price", -10),
-        ("gone", "total_price", 10),
+        ("deleted", "total_price", 10),
     ]
 
 

@@ -145,7 +145,7 @@ def test_classes_add_up_to_everything_placed(shown: Any) -> None:
     """Orders and money of all sale classes together are those of core.orders, the null day included."""
     folder = current(shown)
     placed = read(folder, "select count(*), sum(total_price) from core.orders")
-    assert read(folder, "select sum(orders)::bigint, sum(total_price) from mart.daily_store_sales") == placed
+    assert read(folder, "select sum(order_count)::bigint, sum(total_price) from mart.daily_store_sales") == placed
     assert read(folder, "select count(*), sum(total_price) from mart.orders") == placed
 
 
@@ -193,7 +193,7 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
     wrong = {"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2", "gate": {"lines": 3}}
     landed.land("orders", [wrong])
     for full in (False, True):
-        with pytest.raises(BuildBlocked, match=r"core\.orders__match_the_gate"):
+        with pytest.raises(BuildBlocked, match=r"core\.orders__match_validation_counts"):
             landed.build(full=full)
         assert landed.contents() == rows
         assert current(landed) == before

@@ -68,7 +68,7 @@ def test_settings_that_questions_show_make_a_build(world: Any, make_order: Any) 
     """Another timeout alone brings what is assumed up to date; a secret, or what no question shows, makes no build."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
     world.build()
-    assumed = "select assumed from audit.questions where question = 'timeouts'"
+    assumed = "select assumption from audit.questions where question = 'timeouts'"
     assert "timeout_seconds = 30" in world.rows(assumed)[0][0]
     file = world.data.parent / "ordermart.toml"
     hidden = {"ORDERMART_PARTNER__CLIENT_SECRET": "s3cret", "ORDERMART_WAREHOUSE__THREADS": "1"}

@@ -11,7 +11,7 @@ A check's file starts with its claim, then its severity, then perhaps another sc
     -- scope: order | menu | store | day | load | all
 
 It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
-`place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
+`location` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
 (codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
 violation of a blocking check keeps the whole build from being committed.
 
@@ -27,18 +27,19 @@ import json
 import pkgutil
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
+from pipelines.resources import resource
 from pipelines.warehouse import contracts
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-SQL = Path(__file__).resolve().parents[3] / "sql"
+SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 Severity = Literal["blocking", "warning"]
 
@@ -204,7 +205,7 @@ def table(name: str) -> Table:
 
 
 def check(name: str) -> Check:
-    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    """Return the check of that name (`core.orders__match_validation_counts`), whatever the state of the others."""
     return _check(SQL / "checks" / f"{name}.sql")
 
 

@@ -27,7 +27,7 @@ CAUSES = (
 
 _STORE = "The store, as the service numbers it; null for orders that name none."
 _DAY = "The sealed business day."
-_CLASS = "The sale class in which the amount stood or stands: counted, excluded, unmapped or gone."
+_CLASS = "The sale class in which the amount stood or stands: counted, excluded, unmapped or deleted."
 _PART = (
     "A price field of the order; or orders, which counts orders (1.0000 is one); or line_amount, the sum of its lines "
     "under the subtotal rule in force. Never add parts to one another."

@@ -70,10 +70,10 @@ class OrderChanges(Contract, table="core.order_changes", scope="order", key=("or
     order_id: Id = column(_ORDER)
     version_no: Count = column("The later of the two versions.", ge=2)
     field: Text = column("The field's name in the interface; for sealed ones with * for places in arrays.")
-    old: Text = column(
+    old_value: Text = column(
         "What it was, as text; null where nothing was, and where only the name may be told.", nullable=True
     )
-    new: Text = column(
+    new_value: Text = column(
         "What it is, as text; null where nothing is, and where only the name may be told.", nullable=True
     )
 

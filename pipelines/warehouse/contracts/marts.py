@@ -15,7 +15,7 @@ from pipelines.warehouse.contracts.contract import (
     column,
 )
 
-SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
+SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store, as the service numbers it; null for orders that name none."
@@ -24,7 +24,7 @@ _BUSINESS_DATE = (
     "day_start. Null for orders without that time: they are counted under no day, not dropped."
 )
 _SALE_CLASS = (
-    "counted or excluded by [sales], unmapped where the status is in neither list or null, gone where the service no "
+    "counted or excluded by [sales], unmapped where the status is in neither list or null, deleted where the service no "
     "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
 )
 _CURRENCY = (
@@ -69,8 +69,8 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     promised_pick_up_time_local: LocalTime = column(
         "The promised pick-up time," + _LOCAL + " Null when not for pick-up.", nullable=True
     )
-    lines: Count = column("How many lines it has.", ge=0)
-    units: Units = column(
+    line_count: Count = column("How many lines it has.", ge=0)
+    unit_count: Units = column(
         "Sum of its lines' quantities; 0 without lines, null where there are lines and none states a quantity.",
         nullable=True,
     )
@@ -108,10 +108,10 @@ class DailyStoreSales(
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
-    orders: Count = column("How many orders.", ge=1)
+    order_count: Count = column("How many orders.", ge=1)
     incomplete_order_count: Count = column("How many of them do not state all six price fields.", ge=0)
-    lines: Count = column("How many order lines.", ge=0)
-    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    line_count: Count = column("How many order lines.", ge=0)
+    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
     tip: Amount = column(_SUM.format("tip"), nullable=True)
@@ -141,9 +141,9 @@ class ProductMix(
     has_multiple_names: Flag = column(
         "Whether those lines give it different names: it was renamed, or the id means several products."
     )
-    orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
-    lines: Count = column("How many order lines.", ge=1)
-    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    order_count: Count = column("How many orders hold the product; do not add over products.", ge=1)
+    line_count: Count = column("How many order lines.", ge=1)
+    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
     unvalued_line_count: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
@@ -162,5 +162,5 @@ class StoreProducts(Contract, table="mart.store_products", scope="all", key=("st
     product_id: Id = column("The product: a key of the products of some menu, or of an order line.")
     product_name: Text = column("The product's name; null where no menu that may name it does.", nullable=True)
     is_on_menu: Flag = column("Whether a menu of this store holds the product now.")
-    menus: Count = column("How many menus that may name it hold it.", ge=0)
-    names: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)
+    menu_count: Count = column("How many menus that may name it hold it.", ge=0)
+    name_count: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)

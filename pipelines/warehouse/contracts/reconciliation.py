@@ -34,7 +34,7 @@ CAUSES = (
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store it belongs to; null for orders that name none."
 _DAY = "The business day of the order, as in mart.orders; null for orders without that time."
-_SALE_CLASS = "counted, excluded, unmapped or gone, as in mart.orders: filter by it, never ignore it."
+_SALE_CLASS = "counted, excluded, unmapped or deleted, as in mart.orders: filter by it, never ignore it."
 _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
 _SUM = "Sum of {0} of the orders that state one; null where none does."
 _CAUSE = (
@@ -100,11 +100,11 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
         nullable=True,
     )
     missing_amount_reason: Text = column(
-        "Why there is no amount. no_rule: no subtotal rule is in force. not_stated: the line or a modifier lacks a "
+        "Why there is no amount. no_rule: no subtotal rule is in force. missing_input: the line or a modifier lacks a "
         "price or a quantity, or has one beyond a million. action_unknown: a priced modifier has another action than "
         "add, and what that does is not known yet. Null where there is one.",
         nullable=True,
-        isin=("no_rule", "not_stated", "action_unknown"),
+        isin=("no_rule", "missing_input", "action_unknown"),
     )
 
 

@@ -49,5 +49,5 @@ class StoreMenus(Contract, table="core.store_menus", scope="store", key=("store_
 
     store_id: Id = column("The store, as the service numbers it.")
     menu_id: Id = column("The menu, as the service numbers it.")
-    mentions: Count = column("How many times the record names this menu; more than 1 is odd, not wrong.", ge=1)
+    mention_count: Count = column("How many times the record names this menu; more than 1 is odd, not wrong.", ge=1)
     load_id: Text = column(_LOAD, named="_load_id")

@@ -77,7 +77,7 @@ class MenuOffers(
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
     offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
-    places: Count = column("In how many places of the menu it stood.", ge=1)
+    menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
 
@@ -101,7 +101,7 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     product_id: Id = column("The product of the line; null where it names none.", nullable=True)
     modifier_id: Id = column("The modifier; null for the line itself, and where it names none.", nullable=True)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
-    places: Count = column("In how many places of the store's menus it stood then.", ge=0)
+    menu_entry_count: Count = column("How many entries of the store's menus offered it then.", ge=0)
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column("The price on the order, as sent.", nullable=True)
@@ -119,7 +119,7 @@ class DailyPriceMatches(
     Contract,
     table="mart.daily_price_matches",
     scope="day",
-    key=("store_id", "business_date", "sale_class", "dispatch_method", "kind", "menu_match", "price_match"),
+    key=("store_id", "business_date", "sale_class", "dispatch_method", "item_type", "menu_match", "price_match"),
 ):
     """One row per store, business day, sale class, dispatch method and kind of match of prices to the menus of then.
 
@@ -131,10 +131,10 @@ class DailyPriceMatches(
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
-    kind: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
+    item_type: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
-    times: Count = column("How many lines or modifiers.", ge=1)
+    item_count: Count = column("How many lines or modifiers.", ge=1)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Amount = column("Sum of their prices, each counted once, whatever the quantity.", nullable=True)
     price_variance: Amount = column("Sum of their price drifts, where known.", nullable=True)

@@ -8,12 +8,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.resources import PACKAGE, resource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MANIFEST = "manifest.json"
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -70,11 +74,12 @@ def described(release: Path, path: Path, *, table: str = "", month: str = "", ch
 
 @functools.cache
 def code_version() -> dict[str, str]:
-    """Return the version of the package, and a hash of its code and SQL as they lie here."""
+    """Return the version of the package, and a hash of its code and SQL: the same from a checkout and a wheel."""
     digest = hashlib.sha256()
-    for path in sorted([*(_ROOT / "pipelines").rglob("*.py"), *(_ROOT / "sql").rglob("*.sql")]):
-        digest.update(f"{path.relative_to(_ROOT)}\n".encode())
-        digest.update(path.read_bytes())
+    for top, suffix in ((PACKAGE, "py"), (resource("sql"), "sql")):
+        for path in sorted(top.rglob(f"*.{suffix}")):
+            digest.update(f"{path.relative_to(top.parent)}\n".encode())
+            digest.update(path.read_bytes())
     try:
         version = importlib.metadata.version("ordermart")
     except importlib.metadata.PackageNotFoundError:

@@ -28,7 +28,7 @@ class TiesBroken(BuildBlocked):
     def named(self) -> str:
         """Name the first tie that does not hold, and where."""
         first = self.failed[0]
-        place = first.sample[0].get("place") if first.sample else None
+        place = first.sample[0].get("location") if first.sample else None
         return f"{first.name}: {place}" if place else first.name
 
 
