@@ -23,7 +23,7 @@ from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.validate import Gate
 from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
-from pipelines.vault import Sealing
+from pipelines.vault import PersonalData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipelines.landing.validated import Judged
     from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
-    from pipelines.vault import Sealed, Vault
+    from pipelines.vault import Encrypted, Vault
 
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
@@ -187,12 +187,12 @@ class Load:
             self._writers = self._begin()
         judged, refused = self._judge(batch)
         sealings = [
-            Sealing(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in judged.items()
+            PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in judged.items()
         ]
-        sealed = self._vault.seal(self.kind, self.load_id, sealings)
+        sealed = self._vault.encrypt(self.kind, self.load_id, sealings)
         now = dt.datetime.now(dt.UTC)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
-        refs = self._vault.refused.seal(self.kind, self.load_id, bodies, now) if bodies else []
+        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(
             batch, judged, dict(zip(judged, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
         )
@@ -226,7 +226,7 @@ class Load:
         self,
         batch: list[Waiting],
         judged: dict[int, Judged],
-        sealed: dict[int, Sealed],
+        sealed: dict[int, Encrypted],
         refused: dict[int, Refusal],
         refs: dict[int, str],
     ) -> None:

@@ -123,7 +123,7 @@ def _kept(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[Judged,
 
 def _as_today(rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], observed: _Observed) -> Judged | None:
     try:
-        content = vault.open_content(kind, row["id"], at=(observed.load_id, observed.seq))
+        content = vault.decrypt_content(kind, row["id"], at=(observed.load_id, observed.seq))
     except VaultError:  # erased since
         return None
     found = rekeeper.rekept(row["document"].encode(), content)

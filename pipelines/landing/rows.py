@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipelines.landing.validated import Judged
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
-    from pipelines.vault import Sealed
+    from pipelines.vault import Encrypted
 
 
 _FREE = (None, None, None, None)
@@ -56,7 +56,7 @@ class ObservationRows:
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, judged: Judged, verdict: str, sealed: Sealed) -> None:
+    def good(self, item: Waiting, judged: Judged, verdict: str, sealed: Encrypted) -> None:
         """Add a document that was accepted or unchanged."""
         self._rows.append(
             (
