@@ -1,6 +1,6 @@
 """Keep Dagster's own records below the data folder, with telemetry off.
 
-Refuses to know assets or jobs.
+Knows nothing of assets or jobs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INSTANCE = """\
 # Written by ordermart. Dagster keeps its runs, events and schedules in this folder.
 telemetry:
   enabled: false
-# One run at a time: the lock of the data folder would refuse a second one.
+# One run at a time: the run lock of the data folder would refuse a second one.
 concurrency:
   runs:
     max_concurrent_runs: 1
@@ -31,7 +31,7 @@ concurrency:
 
 
 def dagster_home(data_dir: Path) -> Path:
-    """Make `data/dagster`, point DAGSTER_HOME at it, and return it (absolute)."""
+    """Create `data/dagster`, point DAGSTER_HOME at it, and return its absolute path."""
     home = data_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     instance = home / "dagster.yaml"
@@ -42,9 +42,9 @@ def dagster_home(data_dir: Path) -> Path:
 
 
 def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
-    """Run Dagster's own pages and daemon on this instance until stopped; return their exit code.
+    """Run Dagster's web server and daemon on this instance until stopped; return their exit code.
 
-    `webhooks` starts the receiver beside them, in a process of its own that ends with them.
+    `webhooks` also runs the webhook receiver, as a child process.
     """
     environ = {
         **os.environ,
@@ -58,7 +58,7 @@ def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
 
 @contextmanager
 def running_receiver(environ: dict[str, str]) -> Iterator[None]:
-    """Run the webhook receiver while the block runs; one that cannot start says why on standard error."""
+    """Run the webhook receiver while the block runs; if it cannot start, it prints why on standard error."""
     command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve"]
     receiver = subprocess.Popen(command, cwd=ROOT, env=environ)  # noqa: S603 -- our own command
     try:

@@ -36,7 +36,7 @@ app.add_typer(webhooks.app, name="webhooks")
 
 def main() -> None:
     """Run the command line; an expected error is one sentence on standard error, and an exit code."""
-    from pipelines.assets.lock import RunLockedError
+    from pipelines.ingest.lock import RunLockedError
 
     try:
         app()

@@ -53,9 +53,9 @@ def close_day(
     Exit codes: 0 sealed, or nothing stands in the way; 1 it cannot be sealed, such as a day that is sealed; 2 wrong
     usage; 3 refused, and each thing that stands in the way is a line; 4 a run holds the lock.
     """
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day, period_of
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import closed, in_the_way
 
     settings = load_settings(config)
@@ -83,9 +83,9 @@ def close_reopen(
     config: Config = None,
 ) -> None:
     """Take back the seal of a day, with a reason; the day can be sealed anew."""
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
@@ -148,9 +148,9 @@ def restatements_post(
 
     Exit codes: 0 posted, or none was open; 2 no such period; 4 a run holds the lock.
     """
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import restating
     from pipelines.finance.periods import period_of
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import posted
 
     settings = load_settings(config)

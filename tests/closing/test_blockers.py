@@ -61,7 +61,7 @@ def test_ids_that_are_due_or_dead_or_missing(clean: Any) -> None:
         work.add("orders", [11, 12, 13], why="test")
         work.failed("orders", 12, "refused")
         for _ in range(4):
-            work.missing("orders", [13], at=at - dt.timedelta(hours=3))
+            work.not_found("orders", [13], at=at - dt.timedelta(hours=3))
     found = closing.check(clean.settings, one_day(DAY), None, at)
     assert said(found) == {"due and not fetched yet", "failed", "missing"}
     inbox_path(clean.world.data).unlink()

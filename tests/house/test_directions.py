@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Upstream first. A room may import itself and what stands before it.
-ROOMS = "settings vault partner inbox landing ledger warehouse finance report assets definitions".split()
+ROOMS = "settings vault partner inbox landing ledger warehouse ingest finance report assets definitions".split()
 # Beside the stream: what each of them may import, at any place.
 BESIDE = {"sandbox": {"settings"}, "engines": {"settings"}}
 # Entrances may import every room, and nothing but the command imports them; the command answers `--help` at once, so

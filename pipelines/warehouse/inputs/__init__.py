@@ -8,6 +8,7 @@ from pipelines.warehouse.inputs.relations import (
     DOCUMENTS,
     ENTITY,
     GATE,
+    LANDED_KINDS,
     OBSERVATION,
     RAW,
     TIMES,
@@ -15,4 +16,15 @@ from pipelines.warehouse.inputs.relations import (
     structure,
 )
 
-__all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
+__all__ = [
+    "CONTENT",
+    "DOCUMENTS",
+    "ENTITY",
+    "GATE",
+    "LANDED_KINDS",
+    "OBSERVATION",
+    "RAW",
+    "TIMES",
+    "sql_type",
+    "structure",
+]

@@ -21,6 +21,7 @@ from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.release.macros import create_macros
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.parquet import write_parquet
+from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Release:
 def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     """Publish the warehouse as it stands and return the release that `current` now names.
 
-    When `current` already shows this state of the warehouse, nothing is written. `result` adds what the checks found
-    to the manifest. One process at a time: the caller holds the run's lock.
+    When `current` already shows this state of the warehouse, nothing is written. The manifest has the violations of
+    every check: from `result`, else as the build stored them. One process at a time: the caller holds the run lock.
     """
     published = settings.data_dir / "published"
     releases = published / "releases"
@@ -67,6 +68,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         with attached(con, draft / DATABASE):
             files = write_parquet(con, draft, last, known.files if known else [])
             rows = _rows(con)
+            checks = result.checks if result else results_as_stored(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
                 if table.is_step:
@@ -81,7 +83,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         code=code_version(),
         settings=settings_hash(settings),
         rows=rows,
-        checks={each.name: each.violations for each in result.checks} if result else {},
+        checks={check.name: check.violations for check in checks},
         files=[described(draft, draft / DATABASE), *files],
         fingerprint=fingerprint,
     )

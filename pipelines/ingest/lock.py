@@ -1,0 +1,101 @@
+"""The run lock: one run at a time per data folder.
+
+Knows nothing of Dagster. It is a kernel lock (flock), released when its holder ends, however that happens. The holder
+writes a note into the file and clears it when it ends; a note without a holder was left by a killed run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# The folders that this process has locked, each with the start of the killed run that it resumes, if any. A command
+# holds the lock for the job that it executes in its own process.
+_held: dict[Path, datetime | None] = {}
+RUN = "ordermart run"
+JOB = "Dagster run"
+_RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
+
+
+class RunLockedError(Exception):
+    """Another run holds the lock; the message says which."""
+
+
+@contextmanager
+def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
+    """Hold `data/run.lock` while the block runs; raise RunLockedError at once if another process holds it.
+
+    `holder` describes the run to others. The same process can enter the block again.
+    """
+    if data_dir in _held:
+        yield
+        return
+    data_dir.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunLockedError(_refusal(os.pread(descriptor, 4096, 0))) from None
+        resumed = _killed_since(os.pread(descriptor, 4096, 0)) if holder.startswith((RUN, JOB)) else None
+        note = {
+            "holder": holder,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "resumed_since": resumed.isoformat() if resumed else None,
+        }
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(note).encode(), 0)
+        _held[data_dir] = resumed
+        try:
+            yield
+        finally:
+            del _held[data_dir]
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def lock_holder(data_dir: Path) -> str | None:
+    """Return a sentence that names the lock's holder; None if it is free."""
+    try:
+        with run_lock(data_dir, "a check of the lock"):
+            return None
+    except RunLockedError as error:
+        return str(error)
+
+
+def resumed_since(data_dir: Path) -> datetime | None:
+    """Return the start of the killed run that the current run resumes; None if it resumes none."""
+    return _held.get(data_dir)
+
+
+def _killed_since(note: bytes) -> datetime | None:
+    try:
+        killed = json.loads(note)
+        since = datetime.fromisoformat(killed["resumed_since"] or killed["since"])
+        is_resumable = killed["holder"].startswith((RUN, JOB)) and datetime.now(UTC) - since <= _RESUMABLE_FOR
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return since if is_resumable else None
+
+
+def _refusal(note: bytes) -> str:
+    try:
+        by = json.loads(note)
+        return (
+            f"another run holds the lock: {by['holder']}, process {by['pid']} on {by['host']} since {by['since']}; "
+            "wait for it or stop it"
+        )
+    except (ValueError, KeyError, TypeError):
+        return "another run holds the lock; wait for it or stop it"
