@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records, tables_of
 from pipelines.finance.released import released
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
@@ -243,7 +243,7 @@ def _on_the_list(settings: Settings, order_id: int) -> str:
         "dead": f"it could not be fetched ({entry.reason}); `ordermart retry` takes it up again",
         "given_up": f"the service answered that it knows no such order, last {moment(entry.finished_at)}",
     }[entry.state]
-    return f"The work list: {state} (asked for by: {why}; tries: {entry.tries})."
+    return f"The work list: {state} (asked for by: {why}; tries: {entry.attempts})."
 
 
 def _refusal(row: Record) -> str:

@@ -32,7 +32,7 @@ How documents are typed stands in `documents.py`. Knows nothing of files or of h
 from __future__ import annotations
 
 from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
-from pipelines.settings.kinds import KINDS
+from pipelines.settings.kinds import KINDS, Kind
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
 from pipelines.warehouse.inputs.source_columns import SOURCES
 
@@ -42,6 +42,7 @@ __all__ = [
     "ENTITY",
     "INSTANT",
     "IS_DELETED",
+    "LANDED_KINDS",
     "OBSERVATION",
     "RAW",
     "VALIDATED",
@@ -189,4 +190,35 @@ RAW: dict[str, dict[str, str]] = {
         "residual": "DECIMAL(38,4)",
         "detail": "VARCHAR",
     },
+}
+
+# The kinds of documents behind each input: the edges from the raw assets to the tables that read it. Inputs of no kind
+# come from settings, the ledger or webhooks.
+LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
+    "raw.latest_orders": ("orders",),
+    "raw.latest_menus": ("menus",),
+    "raw.latest_stores": ("stores",),
+    "raw.order_versions": ("orders",),
+    "raw.menu_versions": ("menus",),
+    "raw.store_versions": ("stores",),
+    "raw.order_edits": ("orders",),
+    "raw.order_sightings": ("orders",),
+    "raw.order_checks": ("orders",),
+    "raw.menu_checks": ("menus",),
+    "raw.store_checks": ("stores",),
+    "raw.states": KINDS,
+    "raw.observations": KINDS,
+    "raw.refusals": KINDS,
+    "raw.document_notes": KINDS,
+    "raw.service_log": KINDS,
+    "raw.findings": KINDS,
+    "raw.plans": ("orders",),
+    "raw.settings": (),
+    "raw.assumptions": (),
+    "raw.zone_offsets": (),
+    "raw.hints": (),
+    "raw.control_totals": (),
+    "raw.day_closes": (),
+    "raw.closed_orders": (),
+    "raw.restated": (),
 }
