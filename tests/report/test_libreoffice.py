@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.workbook import write_workbook
+from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
     from pathlib import Path

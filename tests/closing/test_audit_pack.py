@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
-from pipelines.report.evidence import TABLES, make_pack
+from pipelines.report.audit_pack import TABLES, make_pack
 
 OCTOBER = "2026-10-31T10:00:00Z"
 
