@@ -162,7 +162,7 @@ class Finance(Table, frozen=True):
 
 
 class Closing(Table, frozen=True):
-    """When a business day may be sealed, and which periods there are besides the calendar's months."""
+    """When a business day can be closed, and the file of fiscal periods."""
 
     close_after_hours: float
     periods_file: str

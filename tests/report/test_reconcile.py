@@ -137,7 +137,7 @@ def test_what_cannot_be_done_ends_with_1(world: World, tmp_path: Path) -> None:
     assert (none.returncode, none.stderr.count("\n")) == (1, 1)
     lost = world.command("reconcile", "--xlsx", str(tmp_path / "no" / "book.xlsx"))
     assert (lost.returncode, lost.stderr.count("\n")) == (1, 1)
-    assert "book.xlsx cannot be written" in lost.stderr
+    assert "book.xlsx: cannot be written" in lost.stderr
 
 
 @pytest.mark.slow
