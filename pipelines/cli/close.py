@@ -115,8 +115,8 @@ def audit_pack(
     The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
     """
     from pipelines.finance.periods import period_or_day
+    from pipelines.report.audit_pack import make_pack
     from pipelines.report.closing import packed
-    from pipelines.report.evidence import make_pack
 
     settings = load_settings(config)
     days = period_or_day(settings, period)

@@ -28,7 +28,7 @@ def reconcile(
     """Reconcile the current release: parts with totals, lines with subtotals, by day; closed days with what is now.
 
     Exit codes: 0 balanced: every order; 1 there is no release, or a file cannot be written; 2 wrong settings or usage;
-    3 not balanced: orders that are off or cannot be told, open restatements, or control totals that differ.
+    3 not balanced: orders with a break or indeterminate, unposted restatements, or control totals with a variance.
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released

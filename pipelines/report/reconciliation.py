@@ -30,7 +30,7 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
     days: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for day in reconciled.days():
         days.setdefault((day["currency"], day["sale_class"]), []).append(day)
-    yield from wrapped(f"Reconciliation: {reconciled.selection.said}", 0)
+    yield from wrapped(f"Reconciliation: {reconciled.selection.description}", 0)
     yield f"  release {reconciled.manifest.id}"
     lines = reconciled.lines()
     if not lines:
@@ -76,7 +76,7 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
     residuals = [
         f"{name} {_sum(residual)}" + (f" (each without its sign {_sum(size)})" if abs(residual) != size else "")
         for name, part in (("totals", "total"), ("lines", "subtotal"))
-        if (size := day[f"{part}_residual_size"]) and (residual := day[f"{part}_residual"]) is not None
+        if (size := day[f"{part}_abs_residual"]) and (residual := day[f"{part}_residual"]) is not None
     ]
     if residuals:
         yield from wrapped(f"residuals: {', '.join(residuals)}", 13)

@@ -68,7 +68,7 @@ class PageError(Exception):
 def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterator[str]:
     """Give the page, line by line."""
     chosen = listings(reconciled, all_orders=False)
-    title = f"Reconciliation: {reconciled.selection.said}"
+    title = f"Reconciliation: {reconciled.selection.description}"
     yield "<!doctype html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -87,7 +87,7 @@ def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterat
     yield from _table(_SUMMARY, ([line[column.name] for column in _SUMMARY] for line in lines))
     for each in chosen:
         rows = each.count(reconciled.db)
-        yield f'<h2 id="{each.name}">{each.name}</h2><p class="soft">{_text(each.says)}</p>'
+        yield f'<h2 id="{each.name}">{each.name}</h2><p class="soft">{_text(each.description)}</p>'
         if rows > most_rows:
             yield (
                 f'<p class="bad">The first {most_rows:,} of {rows:,} rows; all are in the workbook '

@@ -1,7 +1,6 @@
-"""Write a reconciliation as a workbook: totals are live formulas over the rows, with their values stored too.
+"""Write a reconciliation as a workbook: totals are live formulas over the rows, stored with their values.
 
-The summary spans all sheets of a listing that was split. Amounts that a spreadsheet's doubles cannot hold in full stand
-as text too. Knows no terminal.
+The summary covers all sheets of a split listing. Amounts beyond a spreadsheet's precision are written as text too.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-_ABOVE = 4  # rows of a listing's sheet above its first one: what it says, a blank, totals, names
+_ABOVE = 4  # rows above the first one of a listing: description, blank, totals, names
 _ROUNDS = "ROUND({},2)"
 
 
@@ -48,16 +47,16 @@ def write_workbook(
     rows_a_sheet: int = ROWS_A_SHEET,
     progress: Progress | None = None,
 ) -> None:
-    """Write the workbook to `path`, whole or not at all; raise WorkbookError. `progress` gets (what, done, total)."""
+    """Write the workbook to `path`, whole or not at all; raise WorkbookError. `progress` gets (name, done, total)."""
     chosen = listings(reconciled, all_orders=all_orders)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
-        with Book(draft, f"Reconciliation, {reconciled.selection.said}", created) as book:
+        with Book(draft, f"Reconciliation, {reconciled.selection.description}", created) as book:
             _write(book, reconciled, chosen, rows_a_sheet, progress)
         draft.replace(path)
     except OSError as error:
-        raise WorkbookError(f"{path} cannot be written: {error.strerror}") from None
+        raise WorkbookError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         draft.unlink(missing_ok=True)
 
@@ -65,16 +64,16 @@ def write_workbook(
 def _write(
     book: Book, reconciled: Reconciliation, chosen: Sequence[Listing], rows_a_sheet: int, progress: Progress | None
 ) -> None:
-    pages = {each.name: _pages(each.name, each.count(reconciled.db), rows_a_sheet) for each in chosen}
-    _summary(book.sheet("summary"), reconciled, {each.name: each for each in chosen}, pages)
+    pages = {listing.name: _pages(listing.name, listing.count(reconciled.db), rows_a_sheet) for listing in chosen}
+    _summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
     is_one_currency = len({line["currency"] for line in reconciled.lines()}) <= 1
-    for each in chosen:
-        sums = each.sums(reconciled.db) if is_one_currency and pages[each.name] else {}
-        _listing(book, reconciled, each, pages[each.name], sums, progress)
+    for listing in chosen:
+        sums = listing.sums(reconciled.db) if is_one_currency and pages[listing.name] else {}
+        _listing(book, reconciled, listing, pages[listing.name], sums, progress)
 
 
 def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
-    """Return the sheets of a listing; one without rows has a sheet, and no page to add up."""
+    """Return the pages of a listing; one without rows has a sheet, but no page."""
     starts = range(0, rows, rows_a_sheet)
     return [
         Page(name if not number else f"{name} {number + 1}", _ABOVE + 1, _ABOVE + min(rows_a_sheet, rows - start))
@@ -87,38 +86,38 @@ def _summary(
 ) -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
     sheet.tall(2)
-    _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
-    _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
-    _said(sheet, reconciled.verdict(), "strong")
-    left_out = reconciled.undated_order_count()
-    if left_out:
-        _said(sheet, f"Orders in no span of days, as their business day is not known: {left_out:,}", "note")
-    _said(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
-    _said(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
+    _write_line(sheet, f"Reconciliation: {reconciled.selection.description}", "title")
+    _write_line(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
+    _write_line(sheet, reconciled.verdict(), "strong")
+    undated = reconciled.undated_order_count()
+    if undated:
+        _write_line(sheet, f"Orders excluded because they have no business day: {undated:,}", "note")
+    _write_line(sheet, "All figures below are live sums over the rows of the other sheets.", "note")
+    _write_line(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
     sheet.row += 1
     key = _heads(sheet, lines)
     for column in MEASURES:
         _measure(sheet, lines, column, chosen["days"], pages["days"], key)
     sheet.row += 1
-    _said(sheet, "What must be zero", "strong")
-    for what, formula, kind in _ties(chosen, pages):
-        sheet.text(0, what, "label")
+    _write_line(sheet, "Must be zero", "strong")
+    for label, formula, kind in _ties(chosen, pages):
+        sheet.text(0, label, "label")
         for number in range(1, len(lines) + 1):
             sheet.formula(number, formula(f"{xl_col_to_name(number)}${key}"), 0, kind)
         sheet.row += 1
     sheet.row += 1
-    _open(sheet, reconciled, chosen["restatements"], pages["restatements"])
+    _unposted(sheet, reconciled, chosen["restatements"], pages["restatements"])
     sheet.widen((46, *(22 for _ in range(max(len(lines), 4)))))
 
 
 def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
-    """Write what each line is, a column for each; return the row of their numbers, which rows name."""
-    for what in ("sale_class", "currency"):
-        sheet.text(0, what.replace("_", " "), "head")
+    """Write the lines as columns; return the row of their numbers, which the rows of listings refer to."""
+    for name in ("sale_class", "currency"):
+        sheet.text(0, name.replace("_", " "), "head")
         for number, line in enumerate(lines, 1):
-            sheet.text(number, line[what] or "none stated", "head right")
+            sheet.text(number, line[name] or "not stated", "head right")
         sheet.row += 1
-    sheet.text(0, "line (rows of the other sheets name the line they are added to)", "note")
+    sheet.text(0, "line (rows of the other sheets refer to it)", "note")
     for number, line in enumerate(lines, 1):
         sheet.cell(number, line["line"], "count")
     sheet.row += 1
@@ -128,7 +127,7 @@ def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
 def _measure(
     sheet: Sheet, lines: Sequence[Record], column: Column, days: Listing, pages: Sequence[Page], key: int
 ) -> None:
-    """Write the sums of one column of the days, line by line; in full below them where a number cannot be."""
+    """Write the sums of one column of the days by line, and as text below if a number cannot hold them."""
     sheet.text(0, column.name.replace("_", " "), "label")
     values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
     for number, value in enumerate(values, 1):
@@ -146,13 +145,13 @@ def _measure(
 def _ties(
     chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
 ) -> list[tuple[str, Callable[[str], str], str]]:
-    """Return what must be zero: what it is, the formula of a line's condition, and how it looks."""
+    """Return the tie-outs that must be zero: label, formula by line, and format."""
 
     def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
         return sum_where(pages[name], _place(chosen[name], column), key)
 
     def rest(key: str) -> str:
-        parts = (added("days", each, key) for each in ("line_amount", "unallocated_amount", "subtotal_price"))
+        parts = (added("days", name, key) for name in ("line_amount", "unallocated_amount", "subtotal_price"))
         return "={}".format(_ROUNDS.format("{}+{}-({})".format(*parts)))
 
     def listed(key: str) -> str:
@@ -171,22 +170,23 @@ def _ties(
     ]
 
 
-def _open(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
-    found = reconciled.open_restatements()
-    _said(sheet, "Open restatements of closed days" if found else "Open restatements of closed days: none", "strong")
+def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
+    found = reconciled.unposted_restatements()
+    title = "Unposted restatements of closed days"
+    _write_line(sheet, title if found else f"{title}: none", "strong")
     if not found:
         return
     for number, name in enumerate(("measure", "currency", "line", "restatements", "restatement amount")):
         sheet.text(number, name, "head" if number < 2 else "head right")
     sheet.row += 1
-    for each in found:
+    for row in found:
         key = f"$C{sheet.row + 1}"
-        sheet.text(0, each["measure"].replace("_", " "), "label")
-        sheet.text(1, each["currency"] or "none stated")
-        sheet.cell(2, each["line"], "count")
-        sheet.formula(3, f"={count_where(pages, key)}", each["restatements"], "count")
-        difference = sum_where(pages, _place(restatements, "restatement_amount"), key)
-        sheet.formula(4, f"={difference}", each["restatement_amount"], "amount")
+        sheet.text(0, row["measure"].replace("_", " "), "label")
+        sheet.text(1, row["currency"] or "not stated")
+        sheet.cell(2, row["line"], "count")
+        sheet.formula(3, f"={count_where(pages, key)}", row["restatement_count"], "count")
+        amount = sum_where(pages, _place(restatements, "restatement_amount"), key)
+        sheet.formula(4, f"={amount}", row["restatement_amount"], "amount")
         sheet.row += 1
 
 
@@ -203,7 +203,7 @@ def _listing(
     has_long = listing.largest(reconciled.db) >= BEYOND
     for number, page in enumerate(pages or [Page(listing.name, _ABOVE + 1, _ABOVE)]):
         sheet = book.sheet(page.sheet)
-        _said(sheet, listing.says, "note")
+        _write_line(sheet, listing.description, "note")
         sheet.row += 1
         if not number:
             _totals(sheet, listing, pages, sums)
@@ -219,20 +219,20 @@ def _listing(
 
 
 def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping[str, Any]) -> None:
-    """Write the sums of the rows in sight, over all sheets of the listing; none where they would add currencies."""
+    """Write the sums of the visible rows, over all sheets of the listing; none if they would add currencies."""
     if not any(column.is_summed for column in listing.columns) or not pages:
         return
     if not sums:
-        sheet.text(0, "Several currencies: sums stand by currency, on the summary", "note")
+        sheet.text(0, "Several currencies: see the sums by currency on the summary", "note")
         return
-    sheet.text(0, "rows in sight", "strong")
+    sheet.text(0, "visible rows", "strong")
     for number, column in enumerate(listing.columns):
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
             sheet.formula(number, f"={shown(pages, number)}", value, f"total {column.kind}")
 
 
-def _said(sheet: Sheet, text: str, look: str) -> None:
+def _write_line(sheet: Sheet, text: str, look: str) -> None:
     sheet.text(0, text, look)
     sheet.row += 1
 

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.finance.periods import one_day
 from pipelines.ledger import Closes, Ledger, effective_totals, verify
-from pipelines.report.evidence import make_pack
+from pipelines.report.audit_pack import make_pack
 
 if TYPE_CHECKING:
     from pathlib import Path

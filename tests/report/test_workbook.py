@@ -60,7 +60,7 @@ def test_its_sheets_are_those_asked_for(
 def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> None:
     """Each figure of the summary is a formula over the rows, and its stored value is the database's, to the digit."""
     expected = world.all(
-        "select coalesce(currency, 'none stated'), sale_class, sum(order_count), "
+        "select coalesce(currency, 'not stated'), sale_class, sum(order_count), "
         + ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
         + " from mart.daily_reconciliations group by currency, sale_class order by currency nulls last, sale_class"
     )
