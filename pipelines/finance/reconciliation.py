@@ -1,6 +1,6 @@
-"""Read a reconciliation out of a release: what the prices of chosen days and stores add up to, and what does not.
+"""Reconcile a release: sums, breaks and variances of the selected days and stores, in exact decimals.
 
-Sums are made by the database in exact decimals. Knows nothing of terminals, workbooks or pages.
+Knows nothing of how they are shown.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _SUMS = ", ".join(
 
 
 class ReconciliationError(FinanceError):
-    """The release cannot be reconciled; the message says why, and what to do."""
+    """The release cannot be reconciled; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which orders: business days from `since` to `until`, both included, of one store; None does not narrow."""
+    """The selected orders: business days from `since` to `until` (inclusive), of one store; None is no limit."""
 
     since: dt.date | None = None
     until: dt.date | None = None
@@ -67,14 +67,14 @@ class Selection:
 
     @classmethod
     def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
-        """Return the selection of days written as 2026-10-31, '' for none; raise SettingsError for what is no day."""
+        """Return the selection of days written as 2026-10-31, '' for no limit; raise SettingsError for invalid ones."""
         first, last = _day("--from", since), _day("--to", until)
         if first and last and first > last:
-            raise SettingsError(f"no day lies from {first} to {last}: turn the two round")
+            raise SettingsError(f"--from {first} is after --to {last}: swap them")
         return cls(first, last, store_id)
 
     def where(self, day: str = "business_date") -> str:
-        """Return the condition on the rows of a table that names the day so; an order without a day is in no span."""
+        """Return the condition on `rows` whose day is in this column; rows without a day match no limited span."""
         parts = []
         if self.since is not None:
             parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
@@ -85,7 +85,7 @@ class Selection:
         return " and ".join(parts) or "true"
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The selection in words."""
         since, until = self.since, self.until
         days = (
@@ -106,12 +106,12 @@ def _day(option: str, text: str) -> dt.date | None:
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise SettingsError(f"{option} {text} is no day: write it as 2026-10-31") from None
+        raise SettingsError(f"{option}: '{text}' is not a date; use YYYY-MM-DD, e.g. 2026-10-31") from None
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """A release under reconciliation: the connection must stay open while it is asked."""
+    """The reconciliation of a release; the connection must stay open while it is used."""
 
     db: duckdb.DuckDBPyConnection
     manifest: Manifest
@@ -127,7 +127,7 @@ class Reconciliation:
         )
 
     def days(self) -> list[Record]:
-        """Return one row per line of the summary and business day, over all stores; `open` counts restatements."""
+        """Return one row per line of the summary and business day, over all stores, with unposted restatements."""
         found = records(
             self.db,
             f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
@@ -140,7 +140,7 @@ class Reconciliation:
         return found
 
     def open_restatements(self) -> list[Record]:
-        """Return one row per currency and part with open restatements: line, how many, and what they add."""
+        """Return one row per currency and measure with unposted restatements: line, count and sum."""
         if not self.has_restatements:
             return []
         return records(
@@ -151,15 +151,15 @@ class Reconciliation:
         )
 
     def different_totals(self) -> int:
-        """Return how many control totals state other than the orders come to."""
+        """Return how many control totals have a variance."""
         return self._count("audit.control_totals", "comparison = 'different'")
 
     def possible_duplicates(self) -> int:
-        """Return how many orders may repeat another one: a suspicion, no variance."""
+        """Return how many orders may duplicate another one: a suspicion, not a variance."""
         return self._count("audit.possible_duplicate_orders", "true")
 
     def largest_breaks(self, most: int = 5) -> list[int]:
-        """Return the ids of the orders that are off by most, the worst first."""
+        """Return the ids of the orders with the largest residuals, largest first."""
         size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"
         rows = self.db.execute(
             f"select order_id from mart.order_reconciliation as rows where verdict in {BREAKS} "
@@ -168,7 +168,7 @@ class Reconciliation:
         return [order_id for (order_id,) in rows]
 
     def undated_order_count(self) -> int:
-        """Return how many orders a span of days leaves out because their business day is not known."""
+        """Return how many orders a limited span excludes because their business day is unknown."""
         if self.selection.since is None and self.selection.until is None:
             return 0
         store = Selection(store_id=self.selection.store_id).where()
@@ -176,31 +176,24 @@ class Reconciliation:
         return int(records(self.db, query)[0]["n"])
 
     def variances(self) -> dict[str, int]:
-        """Return what stands in the way of calling the selection balanced: each kind and how many there are."""
+        """Return how many variances of each kind there are."""
         return {
-            "breaks": sum(line["breaks"] for line in self.lines()),
-            "open restatements": sum(each["restatements"] for each in self.open_restatements()),
-            "control totals that differ": self.different_totals(),
+            "break": sum(line["breaks"] for line in self.lines()),
+            "unposted restatement": sum(row["restatements"] for row in self.open_restatements()),
+            "control total variance": self.different_totals(),
         }
 
-    def verdict(self) -> str:
-        """Return in a sentence without a stop what was found; what cannot be told is not called balanced."""
-        found = [f"{what}: {number:,}" for what, number in self.variances().items() if number]
-        if found:
-            return f"Variances: {', '.join(found)}"
-        untold = self._untold()
-        return f"No variances, but orders that cannot be told: {untold:,}" if untold else "Balanced: no variances"
-
     def is_balanced(self) -> bool:
-        """Return whether nothing is off, and nothing is left that cannot be told."""
-        return not any(self.variances().values()) and not self._untold()
+        """Return whether every order is balanced: no variances, and no indeterminate orders."""
+        return not any(self.variances().values()) and not self.indeterminate_count()
 
-    def _untold(self) -> int:
+    def indeterminate_count(self) -> int:
+        """Return how many orders are indeterminate."""
         return sum(int(line["indeterminate_count"]) for line in self.lines())
 
     @property
     def has_restatements(self) -> bool:
-        """Whether the release knows of closed days."""
+        """Whether the release has the tables of closed days."""
         return "mart.restatements" in self.tables
 
     def _count(self, table: str, condition: str) -> int:
@@ -219,19 +212,19 @@ class Reconciliation:
         return {tuple(row[:3]): row[3] for row in rows}
 
 
-# Lines of the summary are numbered, and rows name their line by its number: a currency's label comes from outside, and
-# a spreadsheet would read one such as ">0" or "*" as a condition.
+# Rows refer to a line of the summary by its number: currency labels are untrusted, and a spreadsheet would read one
+# such as ">0" or "*" as a condition.
 LINE = "dense_rank() over (order by currency nulls last, sale_class)"
 RESTATED_LINE = "dense_rank() over (order by currency nulls last, part)"
 OPEN = "rows.posted_period is null and rows.is_close_active and rows.difference <> 0"
 
 
 def reconciliation(release: Released, selection: Selection) -> Reconciliation:
-    """Return the reconciliation of an open release; raise ReconciliationError where it lacks the tables."""
+    """Return the reconciliation of an open release; raise ReconciliationError if it lacks the tables."""
     tables = frozenset(tables_of(release.con))
     if "mart.daily_reconciliations" not in tables:
         raise ReconciliationError(
-            f"release {release.manifest.id} has no mart.daily_reconciliations, an older version made it: "
+            f"release {release.manifest.id} lacks mart.daily_reconciliations, an older version made it: "
             "run `ordermart build`"
         )
     return Reconciliation(release.con, release.manifest, selection, tables)

@@ -1,6 +1,6 @@
-"""The tables that a reconciliation is written out in: their columns, in order, and the rows behind them.
+"""The tables of a written reconciliation: their columns, and the queries of their rows.
 
-Rows are streamed out of the database, never all held at once. Knows nothing of workbooks or pages.
+Rows are streamed from the database. Knows nothing of workbooks or pages.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _AT_ONCE = 2_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what it holds, and whether adding it up means something.
+    """A column: its name, its kind, and whether its sum means something.
 
-    `prose` is a text of some length; an `id` is a number that is a name; a `clock` is a local time of the zone that
-    column `timezone` names, an `instant` becomes one.
+    `prose` is long text; an `id` is a number used as a name; a `clock` is a local time in the zone of column
+    `timezone`, and an `instant` is converted to one.
     """
 
     name: str
@@ -40,20 +40,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table to be written out: what it says in one sentence, its columns, and a select that gives them in order."""
+    """A table to write: its description in a sentence, its columns, and a query that returns them in order."""
 
     name: str
-    says: str
+    description: str
     columns: tuple[Column, ...]
     query: str
 
     def count(self, db: duckdb.DuckDBPyConnection) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         row = db.execute(f"select count(*) from ({self.query})").fetchone()
         return int(row[0]) if row else 0
 
     def sums(self, db: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-        """Return the exact sum of each column that may be added up."""
+        """Return the exact sum of each summed column."""
         names = [column.name for column in self.columns if column.is_summed]
         if not names:
             return {}
@@ -61,15 +61,15 @@ class Listing:
         return dict(zip(names, row or (), strict=True))
 
     def largest(self, db: duckdb.DuckDBPyConnection) -> Decimal:
-        """Return the largest amount in it, without its sign; zero where there is none."""
+        """Return the largest absolute amount; zero if there is none."""
         names = [column.name for column in self.columns if column.kind == "amount"]
         row = db.execute(f"select {', '.join(f'max(abs({name}))' for name in names)} from ({self.query})").fetchone()
-        return max((each for each in row or () if each is not None), default=Decimal(0))
+        return max((amount for amount in row or () if amount is not None), default=Decimal(0))
 
     def rows(self, db: duckdb.DuckDBPyConnection, most: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Give the rows, `most` at most; instants come as the local time of the row's timezone."""
-        zone = next((place for place, column in enumerate(self.columns) if column.name == "timezone"), None)
-        instants = [place for place, column in enumerate(self.columns) if column.kind == "instant"]
+        """Yield the rows, at most `most`; instants become local times in the row's timezone."""
+        zone = next((index for index, column in enumerate(self.columns) if column.name == "timezone"), None)
+        instants = [index for index, column in enumerate(self.columns) if column.kind == "instant"]
         limit = "" if most is None else f" limit {most:d}"
         with db.cursor() as cursor:
             cursor.execute("set timezone = 'UTC'")
@@ -80,7 +80,7 @@ class Listing:
 
 
 def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
-    """Return what is written out below the summary: days, breaks, restatements, evidence; all orders when asked."""
+    """Return the tables below the summary: days, breaks, restatements, evidence; all orders if requested."""
     chosen = [_days(reconciled), _orders(reconciled, "breaks")]
     if all_orders:
         chosen.append(_orders(reconciled, "orders"))
@@ -112,13 +112,13 @@ def _days(reconciled: Reconciliation) -> Listing:
     )
 
 
-def _orders(reconciled: Reconciliation, name: Literal["breaks", "orders"]) -> Listing:
+def _orders(reconciled: Reconciliation, listing: Literal["breaks", "orders"]) -> Listing:
     amounts = "subtotal_price delivery_price tip discount loyalty_discount total_price line_amount unallocated_amount"
     is_broken = f"rows.verdict in {BREAKS}"
     return Listing(
-        name,
-        "One row per order whose total or lines are off, from mart.order_reconciliation: a question to the partner."
-        if name == "breaks"
+        listing,
+        "One row per order with a break, from mart.order_reconciliation: a question to the partner."
+        if listing == "breaks"
         else "One row per order, balanced or not, from mart.order_reconciliation.",
         (
             Column("line", "count"),
@@ -132,7 +132,7 @@ def _orders(reconciled: Reconciliation, name: Literal["breaks", "orders"]) -> Li
             Column("created_at_local", "clock"),
             Column("timezone", "text"),
             Column("verdict", "text"),
-            *(Column(each, "amount", is_summed=True) for each in amounts.split()),
+            *(Column(name, "amount", is_summed=True) for name in amounts.split()),
             Column("formula_subtotal", "amount", is_summed=True),
             Column("subtotal_residual", "amount", is_summed=True),
             Column("subtotal_likely_cause", "text"),
@@ -146,12 +146,12 @@ def _orders(reconciled: Reconciliation, name: Literal["breaks", "orders"]) -> Li
         "select lines.line, cast(rows.order_id as varchar) as order_id, rows.business_date, "
         "cast(rows.store_id as varchar) as store_id, orders.store_name, rows.currency, rows.sale_class, orders.status, "
         "orders.created_at_local, orders.timezone, rows.verdict, "
-        + ", ".join(f"rows.{each}" for each in amounts.split())
+        + ", ".join(f"rows.{name}" for name in amounts.split())
         + ", rows.formula_subtotal, rows.subtotal_residual, rows.subtotal_likely_cause, rows.formula_total, "
         "rows.total_residual, rows.total_likely_cause, rows.reason "
         "from mart.order_reconciliation as rows inner join mart.orders as orders on rows.order_id = orders.order_id "
         "inner join lines on rows.currency is not distinct from lines.currency and rows.sale_class = lines.sale_class "
-        f"where {reconciled.selection.where()} and {is_broken if name == 'breaks' else 'true'} "
+        f"where {reconciled.selection.where()} and {is_broken if listing == 'breaks' else 'true'} "
         "order by rows.business_date nulls last, rows.store_id nulls last, rows.order_id",
     )
 
@@ -205,11 +205,11 @@ def _restatements(reconciled: Reconciliation) -> Listing:
 def _evidence(reconciled: Reconciliation) -> Listing:
     return Listing(
         "evidence",
-        "What the figures rest on: the release, the rules in force, what the orders say about them, what was found.",
+        "Evidence for the figures: the release, the rules in force, how orders support them, and findings.",
         (
             Column("section", "text"),
             Column("item", "text"),
-            Column("says", "prose"),
+            Column("statement", "prose"),
             Column("orders", "count"),
             Column("amount", "amount"),
         ),
@@ -219,7 +219,7 @@ def _evidence(reconciled: Reconciliation) -> Listing:
 
 def _localised(row: tuple[Any, ...], instants: list[int], zone: int) -> tuple[Any, ...]:
     changed = list(row)
-    for place in instants:
-        if isinstance(row[place], dt.datetime):
-            changed[place] = row[place].astimezone(zoneinfo.ZoneInfo(row[zone])).replace(tzinfo=None)
+    for index in instants:
+        if isinstance(row[index], dt.datetime):
+            changed[index] = row[index].astimezone(zoneinfo.ZoneInfo(row[zone])).replace(tzinfo=None)
     return tuple(changed)

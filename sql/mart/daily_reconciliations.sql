@@ -1,4 +1,4 @@
--- One row per store, business day and sale class: how far prices explain each other.
+-- One row per store, business day and sale class: orders by verdict, and amounts.
 select
     -- keys
     store_id,
@@ -21,7 +21,7 @@ select
     sum(discount) as discount,
     sum(loyalty_discount) as loyalty_discount,
     sum(total_price) as total_price,
-    -- money by the rules in force
+    -- money under the rules in force
     sum(line_amount) as line_amount,
     sum(unallocated_amount) as unallocated_amount,
     sum(formula_subtotal) as formula_subtotal,
@@ -31,5 +31,5 @@ select
     sum(total_residual) as total_residual,
     sum(abs(total_residual)) as total_abs_residual,
 from mart.order_reconciliation
--- a store has one currency: it adds no rows
+-- one currency per store: it adds no rows
 group by store_id, business_date, sale_class, currency

@@ -1,4 +1,4 @@
-"""What receipts, the reconciliation and the workbook tell of closed days."""
+"""What receipts, the reconciliation and the workbook report about closed days."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow  # whole builds, seals and changes
 
 
-def told(world: World, order_id: int) -> str:
+def text_of(world: World, order_id: int) -> str:
     """Return a receipt as one text, its lines joined."""
     with world.open() as db:
         return re.sub(r"\n {4}", " ", "\n".join(receipt(db, order_id)))
@@ -31,35 +31,35 @@ def told(world: World, order_id: int) -> str:
 
 def test_a_receipt_names_the_seal_and_what_was_restated(closed_world: World) -> None:
     """The seal of its day, and each part that differs with what was sealed, what is now and why."""
-    changed = told(closed_world, 1)
+    changed = text_of(closed_world, 1)
     assert re.search(r"business day 2026-11-01 of this store is sealed: act \d+ of the ledger, 20", changed)
     assert re.search(
         r"tip of 2026-11-01 \(counted\), sealed 0\.00, now 3\.00, difference 3\.00; source_changed, .*, open",
         changed,
     )
-    assert "late_arriving" in told(closed_world, 3)
-    untouched = told(closed_world, 2)
+    assert "late_arriving" in text_of(closed_world, 3)
+    untouched = text_of(closed_world, 2)
     assert "restatement" not in untouched
     assert "is sealed" in untouched
 
 
-def test_open_restatements_are_variances(closed_world: World) -> None:
-    """Orders that all balance are no balance while a closed day has open restatements: exit 3."""
+def test_unposted_restatements_are_variances(closed_world: World) -> None:
+    """Balanced orders of a closed day with unposted restatements are not balanced: exit 3."""
     with released(closed_world.settings) as release:
         lines = list(reconciliation_lines(reconciliation(release, Selection())))
         number = release.con.execute("select count(*) from mart.restatements").fetchone()
     assert number is not None
-    assert f"Variances: open restatements: {number[0]}." in lines
+    assert f"Not balanced: {number[0]} unposted restatements." in lines
     day = next(line for line in lines if line.startswith("  2026-11-01"))
     assert day.split()[-2:] == ["0", str(number[0])]
     assert closed_world.command("reconcile").returncode == 3
     assert closed_world.command("reconcile", "--to", "2026-10-31").returncode == 0
 
 
-def test_the_workbook_adds_up_what_is_open(
+def test_workbook_sums_unposted_restatements(
     closed_world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
-    """Each restatement is a row, and the summary has live sums of the open ones by part."""
+    """Each restatement is a row, and the summary has live sums of the unposted ones by measure."""
     path = tmp_path / "book.xlsx"
     with released(closed_world.settings) as release:
         write_workbook(reconciliation(release, Selection()), path)
@@ -79,7 +79,7 @@ def test_the_workbook_adds_up_what_is_open(
 
 
 @pytest.mark.slow
-def test_a_posted_restatement_is_open_no_more(closed_world: World, tmp_path: Path) -> None:
+def test_posted_restatements_are_balanced(closed_world: World, tmp_path: Path) -> None:
     """Posted to a period and published again, the same orders are balanced: exit 0."""
     import shutil  # noqa: PLC0415 -- used here alone
 
@@ -90,4 +90,4 @@ def test_a_posted_restatement_is_open_no_more(closed_world: World, tmp_path: Pat
     world.publish()
     done = world.command("reconcile")
     assert (done.returncode, "Balanced: no variances." in done.stdout) == (0, True), done.stdout
-    assert "posted to 2026-11" in told(world, 1)
+    assert "posted to 2026-11" in text_of(world, 1)
