@@ -40,8 +40,8 @@ _SUM = "Sum of {0} over the orders that state it; null if none does."
 _CAUSE = (
     "A heuristic, not proof: the only candidate that explains {0} to the cent, in either direction. Candidates: the "
     "amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding "
-    "(stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the "
-    "whole or of one field. Null if there is no candidate, or more than one."
+    "(stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the "
+    "sign of the whole or of one field. Null if there is no candidate, or more than one."
 )
 
 

@@ -88,8 +88,8 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
     audit.menu_offers.
     Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
-    shortly after a price change may be compared with the old price. The interface does not say which dispatch methods use
-    delivery_price: see which one matches. Variances are null unless all matching entries agree.
+    shortly after a price change may be compared with the old price. The interface does not say which dispatch methods
+    use delivery_price: see which one matches. Variances are null unless all matching entries agree.
     """
 
     order_id: Id = column("The order's id.")
