@@ -181,24 +181,17 @@ class Reconciliation:
     def variances(self) -> dict[str, int]:
         """Return the number of variances by kind."""
         return {
-            "breaks": sum(line["break_count"] for line in self.lines()),
-            "unposted restatements": sum(row["restatement_count"] for row in self.unposted_restatements()),
-            "control totals": self.control_total_variances(),
+            "break": sum(line["break_count"] for line in self.lines()),
+            "unposted restatement": sum(row["restatement_count"] for row in self.unposted_restatements()),
+            "control total variance": self.control_total_variances(),
         }
-
-    def verdict(self) -> str:
-        """Return the result in words: variances by kind, indeterminate orders, or balanced."""
-        found = [f"{kind}: {count:,}" for kind, count in self.variances().items() if count]
-        if found:
-            return f"Variances: {', '.join(found)}"
-        count = self._indeterminate_count()
-        return f"No variances, but indeterminate orders: {count:,}" if count else "Balanced: no variances"
 
     def is_balanced(self) -> bool:
         """Return whether there are no variances and no indeterminate orders."""
-        return not any(self.variances().values()) and not self._indeterminate_count()
+        return not any(self.variances().values()) and not self.indeterminate_count()
 
-    def _indeterminate_count(self) -> int:
+    def indeterminate_count(self) -> int:
+        """Return the number of orders whose totals cannot be tested."""
         return sum(int(line["indeterminate_count"]) for line in self.lines())
 
     def _count(self, table: str, condition: str) -> int:

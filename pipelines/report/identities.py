@@ -1,6 +1,6 @@
-"""Write out what an order's prices should add up to: total from parts, subtotal from lines, and what is left over.
+"""Write out the identities of an order: total from price fields, subtotal from lines, and the residuals.
 
-Works the sums out anew and says so where a table of the release says otherwise. Knows nothing of layout but its lines.
+Recomputes the sums and reports any mismatch with the release.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
 from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
-from pipelines.report.text import counted, money, wrapped
+from pipelines.report.text import MISMATCH, counted, money, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _OBSERVED = "observed/unrounded"
 _SOURCES = {
-    "setting": "fixed by [formula]",
-    "evidence": "borne out by the orders: audit.formula_evidence",
-    "assumed": "that of the observed order; no orders bear it out yet",
+    "setting": "set by [formula]",
+    "evidence": "supported by orders: see audit.formula_evidence",
+    "assumed": "assumed from the observed order; not supported by orders yet",
 }
 _NAMES = {
     "subtotal_price": "subtotal",
@@ -39,15 +39,15 @@ def identities(
     checked: Mapping[str, Any],
     lines: LineRule | None,
 ) -> Iterator[str]:
-    """Give the lines about both identities; `checked` is the order's row of mart.order_reconciliation."""
+    """Yield the lines of both identities; `checked` is the order's row of mart.order_reconciliation."""
     sources = _sources(db, tables, order["order_id"])
     yield ""
     yield "Identities"
     yield from _total(order, checked, total_rule(db, checked.get("total_rule", _OBSERVED)), sources)
     if "mart.order_lines" in tables:
         yield from _subtotal(db, order, checked, lines, sources)
-    said = f"verdict: {checked['verdict']}"
-    yield from wrapped(f"{said}; {checked['reason']}" if checked.get("reason") else said)
+    reason = f"; {checked['reason']}" if checked.get("reason") else ""
+    yield from wrapped(f"verdict: {checked['verdict']}{reason}")
 
 
 def _sources(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> dict[str, str]:
@@ -61,7 +61,7 @@ def _total(
     order: Mapping[str, Any], checked: Mapping[str, Any], rule: TotalRule | None, sources: Mapping[str, str]
 ) -> Iterator[str]:
     if rule is None:
-        yield "  total: no rule is in force for such an order"
+        yield "  total: no rule is in force for this order"
         return
     names = signed([(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign])
     written, amount = rule.total(order)
@@ -79,7 +79,7 @@ def _subtotal(
     sources: Mapping[str, str],
 ) -> Iterator[str]:
     if rule is None:
-        yield from wrapped("subtotal: no rule is in force for such an order, so its lines have no amounts", 2, 6)
+        yield from wrapped("subtotal: no rule is in force for this order, so its lines have no amounts", 2, 6)
         return
     rows = db.execute(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
@@ -97,7 +97,7 @@ def _subtotal(
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
     if rule.rounding.per == "order":
-        written = f"{rule.rounding.said} of ({written})"
+        written = f"{rule.rounding.description} of ({written})"
     if rows:
         yield from wrapped(f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result)}"), 11)
     yield from _compared(
@@ -110,18 +110,18 @@ def _compared(
     stated: Decimal | None, amount: Decimal | None, residual: Decimal | None, cause: str | None, indent: int = 8
 ) -> Iterator[str]:
     if stated is None or amount is None:
-        yield from wrapped(f"stated: {money(stated)}; residual: cannot be told", indent)
+        yield from wrapped(f"stated: {money(stated)}; residual: indeterminate", indent)
         return
-    own = stated - amount
+    recomputed = stated - amount
     likely = f"; likely cause: {cause}" if cause else ""
-    yield from wrapped(f"stated {money(stated)}, residual {money(own)}{likely}", indent)
-    if own != residual:
-        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: tell who keeps the pipeline", indent)
+    yield from wrapped(f"stated {money(stated)}, residual {money(recomputed)}{likely}", indent)
+    if recomputed != residual:
+        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: {MISMATCH}", indent)
 
 
 def _rule(rule: LineRule | TotalRule, source: str | None, indent: int) -> Iterator[str]:
     yield from wrapped(f"rule: {rule.sentence}", indent)
-    name = wrapped(rule.rule.replace("/", "/ "), indent + 2, 0)  # long names are broken where they have a stroke
+    name = wrapped(rule.rule.replace("/", "/ "), indent + 2, 0)  # break long names after a slash
     yield from (line.replace("/ ", "/") for line in name)
     if source:
         yield from wrapped(source, indent + 2, 0)

@@ -1,6 +1,6 @@
-"""Sheets of a workbook, written row by row in constant memory; the return code of every write is checked.
+"""Sheets of a workbook, written row by row in constant memory; every return code of a write is checked.
 
-Knows what a cell can hold (text stays text, ids are text, amounts keep their decimals), not what the figures mean.
+Knows cell types (text stays text, ids are text, amounts keep their decimals), not what the figures mean.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from pipelines.report.listings import Column
 
-ROWS_A_SHEET = 1_000_000  # a sheet has room for 1,048,576; the rest is for headings
-EXACT = "amounts in full"  # heading of the text column for amounts beyond 15 digits
+ROWS_A_SHEET = 1_000_000  # a sheet has 1,048,576; the rest is for headings
+EXACT = "amounts in full"  # a text column for amounts beyond a spreadsheet's 15 digits
 _DIGITS = 15
-BEYOND = Decimal(10) ** 11  # below it an amount with four decimals fits
-_LONGEST = 32_000  # characters of a cell; a sheet takes 32,767
+BEYOND = Decimal(10) ** 11  # below it an amount with four decimals has at most 15 digits
+_LONGEST = 32_000  # characters of a cell's text; the limit is 32,767
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FIRST_DAY = dt.date(1900, 3, 1)  # spreadsheets disagree about earlier dates
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
@@ -65,41 +65,41 @@ _WIDTHS_BY_NAME = {
     "total_likely_cause": 20,
     "cause": 20,
 }
-_PAGE_WIDE = 14  # columns that remain readable on one printed page
+_PAGE_WIDE = 14  # columns that are legible when printed on one page
 _LINE_HEIGHT = 13
 
 
 class WorkbookError(FinanceError):
-    """The workbook cannot be written; the message says why."""
+    """A cell or the workbook cannot be written; the message says which."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The rows of a listing on one sheet: the sheet's name, and its first and last row, from 1."""
+    """The rows of a listing on one sheet: the sheet's name, first and last row (from 1)."""
 
     sheet: str
     first: int
     last: int
 
     def range(self, column: int) -> str:
-        """Return the absolute reference to a column's cells."""
+        """Return the absolute reference to a column's cells; there is at least one row."""
         name = xl_col_to_name(column)
         return f"'{self.sheet}'!${name}${self.first}:${name}${self.last}"
 
 
 class Book:
-    """A workbook being written to `path`, as a context manager: on an error the file is not created.
+    """A workbook being written to `path`, as a context manager; it exists only after a successful exit.
 
-    Sheets are buffered in a folder beside the file until then.
+    Rows are spooled in a folder beside the file until then.
     """
 
     def __init__(self, path: Path, title: str, created: dt.datetime) -> None:
-        self._waiting = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")
+        self._spool = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")
         self._book = xlsxwriter.Workbook(
             str(path),
             {
                 "constant_memory": True,
-                "tmpdir": self._waiting.name,
+                "tmpdir": self._spool.name,
                 "strings_to_formulas": False,
                 "strings_to_urls": False,
                 "strings_to_numbers": False,
@@ -121,7 +121,7 @@ class Book:
         finally:
             for sheet in self._book.worksheets():
                 sheet.row_data_fh.close()
-            self._waiting.cleanup()
+            self._spool.cleanup()
 
     def sheet(self, name: str) -> Sheet:
         """Add a sheet."""
@@ -129,7 +129,7 @@ class Book:
 
 
 class Sheet:
-    """A sheet, written from the top down; `row` is the next one, from 0."""
+    """A sheet written from the top down; `row` is the next one, from 0."""
 
     def __init__(self, book: Book, name: str, sheet: Any) -> None:
         self.name = name
@@ -143,7 +143,7 @@ class Sheet:
         sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
 
     def text(self, column: int, text: str, look: str = "text") -> None:
-        """Write a text; it stays text even if it looks like a formula."""
+        """Write a text, never a formula, number or link."""
         if look in {"text", "prose", "label"} and text.startswith(_LIKE_A_FORMULA):
             look = "like a formula"
         if len(text) > _LONGEST // 2 and len(text.encode("utf-16-le")) // 2 > _LONGEST:
@@ -151,11 +151,11 @@ class Sheet:
         self._check(self._sheet.write_string(self.row, column, text, self._looks[look]), column)
 
     def formula(self, column: int, formula: str, value: Any, look: str) -> None:
-        """Write a formula and its value."""
+        """Write a formula with its value."""
         self._check(self._sheet.write_formula(self.row, column, formula, self._looks[look], value), column)
 
     def cell(self, column: int, value: Any, kind: str) -> None:
-        """Write a value; None leaves the cell empty."""
+        """Write a value of a listing; a null leaves the cell empty."""
         if value is None:
             return
         if kind in {"text", "prose", "id"}:
@@ -166,7 +166,7 @@ class Sheet:
             self._time(column, value, "day" if kind == "day" else "clock")
 
     def line(self, values: Iterable[Any], columns: Sequence[Column]) -> None:
-        """Write a row of a listing, followed by amounts beyond a spreadsheet's precision as text."""
+        """Write a row of a listing, followed by amounts beyond a double's precision as text."""
         exact = []
         for number, (value, column) in enumerate(zip(values, columns, strict=True)):
             if column.kind == "prose" and value is not None and len(value) > _WIDTHS["prose"]:
@@ -179,11 +179,11 @@ class Sheet:
         self.row += 1
 
     def tall(self, lines: int) -> None:
-        """Set the row's height in lines of text; call before writing into it."""
+        """Make the row this many text lines high; call before writing into it."""
         self._sheet.set_row(self.row, lines * _LINE_HEIGHT + 3)
 
     def head(self, columns: Sequence[Column], *, has_long: bool) -> None:
-        """Write the column names and set their widths; repeat them, and the first columns, on every printed page."""
+        """Write the column names and set widths; repeat them, and the first columns, on every printed page."""
         self.tall(2)
         for number, column in enumerate(columns):
             look = "head right" if column.kind in {"count", "amount"} else "head"
@@ -200,12 +200,12 @@ class Sheet:
         self.row += 1
 
     def widen(self, widths: Sequence[int]) -> None:
-        """Set the widths of the first columns, in characters, and fit the sheet to one printed page."""
+        """Set the widths of the first columns, in characters, and fit them to one printed page."""
         for number, width in enumerate(widths):
             self._sheet.set_column(number, number, width)
         self._sheet.fit_to_pages(1, 0)
 
-    def hold(self, columns: int, rows: int, width: int) -> None:
+    def freeze(self, columns: int, rows: int, width: int) -> None:
         """Freeze the rows above and the first columns, and add a filter over the next `rows` rows."""
         self._sheet.freeze_panes(self.row, columns)
         if rows:
@@ -221,10 +221,8 @@ class Sheet:
     def _check(self, code: int | None, column: int) -> None:
         """Raise WorkbookError if a write failed."""
         if code:
-            place = f"{xl_col_to_name(column)}{self.row + 1}"
-            raise WorkbookError(
-                f"sheet {self.name}, cell {place} cannot be written (code {code}): a format limit was exceeded"
-            )
+            cell = f"{xl_col_to_name(column)}{self.row + 1}"
+            raise WorkbookError(f"sheet {self.name}, cell {cell} cannot be written (code {code}): a limit was exceeded")
 
 
 def is_long(amount: Any) -> bool:
@@ -235,17 +233,17 @@ def is_long(amount: Any) -> bool:
 
 
 def sum_where(pages: Sequence[Page], column: int, condition: str) -> str:
-    """Return formula terms: the sum of a column over all pages where their first column equals a cell."""
+    """Return the formula that sums a column over the rows of all pages whose first column equals a cell."""
     return _added([f"SUMIFS({page.range(column)},{page.range(0)},{condition})" for page in pages])
 
 
 def count_where(pages: Sequence[Page], condition: str) -> str:
-    """Return formula terms: the number of rows of all pages whose first column equals a cell."""
+    """Return the formula that counts the rows of all pages whose first column equals a cell."""
     return _added([f"COUNTIFS({page.range(0)},{condition})" for page in pages])
 
 
-def shown(pages: Sequence[Page], column: int) -> str:
-    """Return formula terms: the sum of a column over the visible rows of all pages."""
+def sum_visible(pages: Sequence[Page], column: int) -> str:
+    """Return the formula that sums a column over the visible rows of all pages."""
     return _added([f"SUBTOTAL(109,{page.range(column)})" for page in pages])
 
 

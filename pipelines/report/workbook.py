@@ -1,17 +1,18 @@
-"""Write a reconciliation as a workbook: totals are live formulas over the rows, stored with their values.
+"""Write a reconciliation as a workbook whose totals are live formulas with stored values.
 
-The summary covers all sheets of a split listing. Amounts beyond a spreadsheet's precision are written as text too.
+Formulas span all sheets of a split listing. Amounts beyond the precision of a spreadsheet's doubles are also written
+as text.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
+from pipelines.report.files import draft_of
 from pipelines.report.listings import MEASURES, Column, Listing, listings
 from pipelines.report.sheets import (
     BEYOND,
@@ -20,12 +21,12 @@ from pipelines.report.sheets import (
     Book,
     Page,
     Sheet,
-    WorkbookError,
     count_where,
     is_long,
-    shown,
+    sum_visible,
     sum_where,
 )
+from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-_ABOVE = 4  # rows above the first one of a listing: description, blank, totals, names
+_ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
 _ROUNDS = "ROUND({},2)"
 
 
@@ -47,18 +48,15 @@ def write_workbook(
     rows_a_sheet: int = ROWS_A_SHEET,
     progress: Progress | None = None,
 ) -> None:
-    """Write the workbook to `path`, whole or not at all; raise WorkbookError. `progress` gets (name, done, total)."""
+    """Write the workbook to `path` atomically; raise WorkbookError or ReportFileError.
+
+    `progress` gets (what, done, total).
+    """
     chosen = listings(reconciled, all_orders=all_orders)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
-        with Book(draft, f"Reconciliation, {reconciled.selection.description}", created) as book:
-            _write(book, reconciled, chosen, rows_a_sheet, progress)
-        draft.replace(path)
-    except OSError as error:
-        raise WorkbookError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
+    created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
+    title = f"Reconciliation, {reconciled.selection.description}"
+    with draft_of(path) as draft, Book(draft, title, created) as book:
+        _write(book, reconciled, chosen, rows_a_sheet, progress)
 
 
 def _write(
@@ -73,7 +71,7 @@ def _write(
 
 
 def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
-    """Return the pages of a listing; one without rows has a sheet, but no page."""
+    """Return the pages of a listing; an empty one has a sheet but no page to add up."""
     starts = range(0, rows, rows_a_sheet)
     return [
         Page(name if not number else f"{name} {number + 1}", _ABOVE + 1, _ABOVE + min(rows_a_sheet, rows - start))
@@ -88,20 +86,19 @@ def _summary(
     sheet.tall(2)
     _write_line(sheet, f"Reconciliation: {reconciled.selection.description}", "title")
     _write_line(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
-    _write_line(sheet, reconciled.verdict(), "strong")
-    undated = reconciled.undated_order_count()
-    if undated:
-        _write_line(sheet, f"Orders excluded because they have no business day: {undated:,}", "note")
-    _write_line(sheet, "All figures below are live sums over the rows of the other sheets.", "note")
+    _write_line(sheet, verdict(reconciled), "strong")
+    if note := undated(reconciled):
+        _write_line(sheet, note, "note")
+    _write_line(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
     _write_line(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
     sheet.row += 1
     key = _heads(sheet, lines)
     for column in MEASURES:
         _measure(sheet, lines, column, chosen["days"], pages["days"], key)
     sheet.row += 1
-    _write_line(sheet, "Must be zero", "strong")
-    for label, formula, kind in _ties(chosen, pages):
-        sheet.text(0, label, "label")
+    _write_line(sheet, "Checks: must be zero", "strong")
+    for what, formula, kind in _ties(chosen, pages):
+        sheet.text(0, what, "label")
         for number in range(1, len(lines) + 1):
             sheet.formula(number, formula(f"{xl_col_to_name(number)}${key}"), 0, kind)
         sheet.row += 1
@@ -111,13 +108,13 @@ def _summary(
 
 
 def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
-    """Write the lines as columns; return the row of their numbers, which the rows of listings refer to."""
-    for name in ("sale_class", "currency"):
-        sheet.text(0, name.replace("_", " "), "head")
+    """Write the heading of each line, a column for each; return the row of their numbers."""
+    for what in ("sale_class", "currency"):
+        sheet.text(0, what.replace("_", " "), "head")
         for number, line in enumerate(lines, 1):
-            sheet.text(number, line[name] or "not stated", "head right")
+            sheet.text(number, line[what] or "not stated", "head right")
         sheet.row += 1
-    sheet.text(0, "line (rows of the other sheets refer to it)", "note")
+    sheet.text(0, "line (rows of the other sheets refer to this number)", "note")
     for number, line in enumerate(lines, 1):
         sheet.cell(number, line["line"], "count")
     sheet.row += 1
@@ -127,7 +124,7 @@ def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
 def _measure(
     sheet: Sheet, lines: Sequence[Record], column: Column, days: Listing, pages: Sequence[Page], key: int
 ) -> None:
-    """Write the sums of one column of the days by line, and as text below if a number cannot hold them."""
+    """Write the sums of one column of the days by line; below them, in full, those beyond a double's precision."""
     sheet.text(0, column.name.replace("_", " "), "label")
     values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
     for number, value in enumerate(values, 1):
@@ -145,7 +142,7 @@ def _measure(
 def _ties(
     chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
 ) -> list[tuple[str, Callable[[str], str], str]]:
-    """Return the tie-outs that must be zero: label, formula by line, and format."""
+    """Return the checks that must be zero: label, formula by the line's cell, and format."""
 
     def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
         return sum_where(pages[name], _place(chosen[name], column), key)
@@ -163,10 +160,10 @@ def _ties(
         )
 
     return [
-        ("line amounts and unallocated less subtotals", rest, "amount"),
-        ("breaks of the days less breaks listed", listed, "count"),
-        ("residuals of totals, days less breaks", residuals("total_residual"), "amount"),
-        ("residuals of subtotals, days less breaks", residuals("subtotal_residual"), "amount"),
+        ("line amounts plus unallocated less subtotals", rest, "amount"),
+        ("breaks by day less breaks listed", listed, "count"),
+        ("total residuals by day less those of breaks", residuals("total_residual"), "amount"),
+        ("subtotal residuals by day less those of breaks", residuals("subtotal_residual"), "amount"),
     ]
 
 
@@ -210,7 +207,7 @@ def _listing(
         sheet.row = _ABOVE - 1
         sheet.head(listing.columns, has_long=has_long)
         here = page.last - page.first + 1
-        sheet.hold(2, here, len(listing.columns))
+        sheet.freeze(2, here, len(listing.columns))
         for _ in range(here):
             sheet.line(next(rows), listing.columns)
             done += 1
@@ -219,17 +216,17 @@ def _listing(
 
 
 def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping[str, Any]) -> None:
-    """Write the sums of the visible rows, over all sheets of the listing; none if they would add currencies."""
+    """Write the sums of the visible rows over all sheets of the listing; none if they would add currencies."""
     if not any(column.is_summed for column in listing.columns) or not pages:
         return
     if not sums:
-        sheet.text(0, "Several currencies: see the sums by currency on the summary", "note")
+        sheet.text(0, "Several currencies: see the summary for sums by currency", "note")
         return
     sheet.text(0, "visible rows", "strong")
     for number, column in enumerate(listing.columns):
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
-            sheet.formula(number, f"={shown(pages, number)}", value, f"total {column.kind}")
+            sheet.formula(number, f"={sum_visible(pages, number)}", value, f"total {column.kind}")
 
 
 def _write_line(sheet: Sheet, text: str, look: str) -> None:

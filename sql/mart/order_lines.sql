@@ -1,4 +1,4 @@
--- One row per order line, with its amount by the subtotal rule in force for its order.
+-- One row per order line, with its amount under the subtotal rule in force.
 with
 
 rules as (
@@ -9,8 +9,7 @@ rules as (
         answers[3] = 0 as is_per_unit,
         answers[4] = 0 as is_own,
         case answers[5] when 1 then 0 when 2 then -1 else 1 end as sign,
-        if(rounded_per = 'line', kept_decimals, null) as kept,
-        cast([1, 0.1, 0.01, 0.001][kept + 1] as decimal(38, 4)) as unit,
+        if(rounded_per = 'line', kept_decimals, null) as decimals,
         rule like '%/half_even_%' as is_half_even,
     from audit.formula_rules
     where part = 'subtotal'
@@ -44,7 +43,7 @@ lines as (
         case
             when orders.subtotal_rule is null or not sums.is_whole then null
             when orders.is_action_open and sums.has_other then null
-            -- most are sold once: nothing to multiply
+            -- most quantities are 1, which saves the multiplication
             else if(
                 is_price_alone or sums.quantity = 1,
                 sums.price,
@@ -66,14 +65,7 @@ lines as (
 rounded as (
     select
         *,
-        -- each branch by itself: a case of different scales would drop decimals
-        case kept
-            when 0 then cast(round(exact) as decimal(38, 4))
-            when 1 then cast(round(exact, 1) as decimal(38, 4))
-            when 2 then cast(round(exact, 2) as decimal(38, 4))
-            when 3 then cast(round(exact, 3) as decimal(38, 4))
-            else exact
-        end as half_up,
+        round_amount(exact, decimals, is_half_even) as line_amount,
     from lines
 )
 
@@ -92,13 +84,9 @@ select
     quantity,
     -- money
     currency,
-    if(
-        is_half_even and abs(exact - half_up) * 2 = unit and half_up % (2 * unit) <> 0,
-        half_up - sign(exact) * unit,
-        half_up
-    ) as line_amount,
+    line_amount,
     case
-        when half_up is not null then null
+        when line_amount is not null then null
         when subtotal_rule is null then 'no_rule'
         when not is_whole then 'missing_input'
         else 'action_unknown'

@@ -1,15 +1,13 @@
--- One row per order: its total beside its parts, its subtotal beside its lines.
+-- One row per order: total against price fields, subtotal against lines.
 --
--- Both by the rules in force for the order; what may explain a residual is looked for
--- only where there is one.
+-- Both under the rules in force. Likely causes are computed only for residuals.
 with
 
 rules as (
     select
         part,
         rule,
-        -- how often the total counts the subtotal, the delivery charge, the tip, the
-        -- discount, the loyalty discount
+        -- the signs of subtotal, delivery, tip, discount and loyalty discount
         if(part = 'total', answers, null) as signs,
         signs[1] as subtotal_sign,
         signs[2] as delivery_sign,
@@ -17,8 +15,7 @@ rules as (
         signs[4] as discount_sign,
         signs[5] as loyalty_sign,
         part = 'subtotal' and answers[6] = 1 as is_after_discount,
-        if(rounded_per = 'order', kept_decimals, null) as kept,
-        cast([1, 0.1, 0.01, 0.001][kept + 1] as decimal(38, 4)) as unit,
+        if(rounded_per = 'order', kept_decimals, null) as decimals,
         rule like '%/half_even_%' as is_half_even,
     from audit.formula_rules
 ),
@@ -32,8 +29,8 @@ contents as (
     group by order_id
 ),
 
--- Sums start wider than a part: those of 14-digit amounts must not overflow. A part that
--- the rule does not count may be missing.
+-- Sums are wider than one field: those of 14-digit amounts must not overflow. Fields
+-- that the rule does not count may be missing.
 parts as (
     select
         orders.order_id,
@@ -65,18 +62,20 @@ parts as (
                 when -1 then -delivery_price
             end
             + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
-            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
+            + case totals.discount_sign
+                when 1 then discount
+                when 0 then 0
+                when -1 then -discount
+            end
             + case totals.loyalty_sign
                 when 1 then loyalty_discount
                 when 0 then 0
                 when -1 then -loyalty_discount
             end as exact_total,
         line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
-        totals.kept as total_unchanged,
-        totals.unit as total_unit,
+        totals.decimals as total_decimals,
         totals.is_half_even as is_total_half_even,
-        subtotals.kept as subtotal_kept,
-        subtotals.unit as subtotal_unit,
+        subtotals.decimals as subtotal_decimals,
         subtotals.is_half_even as is_subtotal_half_even,
     from mart.orders as orders
     inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
@@ -87,27 +86,6 @@ parts as (
     left join rules as subtotals
         on subtotals.part = 'subtotal'
         and in_force.subtotal_rule = subtotals.rule
-),
-
-rounded as (
-    select
-        *,
-        -- each branch by itself: a case of different scales would drop decimals
-        case total_unchanged
-            when 0 then cast(round(exact_total) as decimal(38, 4))
-            when 1 then cast(round(exact_total, 1) as decimal(38, 4))
-            when 2 then cast(round(exact_total, 2) as decimal(38, 4))
-            when 3 then cast(round(exact_total, 3) as decimal(38, 4))
-            else exact_total
-        end as total_up,
-        case subtotal_kept
-            when 0 then cast(round(exact_subtotal) as decimal(38, 4))
-            when 1 then cast(round(exact_subtotal, 1) as decimal(38, 4))
-            when 2 then cast(round(exact_subtotal, 2) as decimal(38, 4))
-            when 3 then cast(round(exact_subtotal, 3) as decimal(38, 4))
-            else exact_subtotal
-        end as subtotal_up,
-    from parts
 ),
 
 compared as (
@@ -128,23 +106,12 @@ compared as (
         has_lines,
         line_amount,
         line_sum is not null as has_line_sum,
-        if(
-            is_total_half_even
-            and abs(exact_total - total_up) * 2 = total_unit
-            and total_up % (2 * total_unit) <> 0,
-            total_up - sign(exact_total) * total_unit,
-            total_up
-        ) as formula_total,
-        if(
-            is_subtotal_half_even
-            and abs(exact_subtotal - subtotal_up) * 2 = subtotal_unit
-            and subtotal_up % (2 * subtotal_unit) <> 0,
-            subtotal_up - sign(exact_subtotal) * subtotal_unit,
-            subtotal_up
-        ) as formula_subtotal,
+        round_amount(exact_total, total_decimals, is_total_half_even) as formula_total,
+        round_amount(exact_subtotal, subtotal_decimals, is_subtotal_half_even)
+            as formula_subtotal,
         total_price - formula_total as total_residual,
         subtotal_price - formula_subtotal as subtotal_residual,
-    from rounded
+    from parts
 ),
 
 breaks as (
@@ -189,7 +156,6 @@ broken_lines as (
     group by breaks.order_id, breaks.part
 ),
 
--- wider than a part: any line's amounts
 broken_modifiers as (
     select
         breaks.order_id,
@@ -216,10 +182,14 @@ explained as (
                 if(abs(residual) = abs(delivery), 'delivery', null),
                 if(abs(residual) = abs(discount), 'discount', null),
                 if(abs(residual) = abs(loyalty), 'loyalty_discount', null),
-                if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
+                if(
+                    list_contains(broken_modifiers.sums, abs(residual)),
+                    'modifiers',
+                    null
+                ),
                 if(is_a_line, 'line', null),
                 if(
-                    -- rounded to whole units, up or down; or one cent off
+                    -- rounded to a whole unit in either direction, or one cent
                     abs(residual) = 0.01
                     or (stated % 1 = 0 and abs(residual) < 1)
                     or (stated % 0.1 = 0 and abs(residual) < 0.1)
@@ -283,21 +253,21 @@ select
     compared.discount,
     compared.loyalty_discount,
     compared.total_price,
-    -- the lines
+    -- lines
     compared.line_amount,
-    -- a subtotal that is not stated, and lines without an amount, add nothing here
+    -- coalesce: a missing subtotal, or lines without amounts, count as zero here
     coalesce(compared.subtotal_price, 0) - coalesce(compared.line_amount, 0)
         as unallocated_amount,
     compared.subtotal_rule,
     compared.formula_subtotal,
     compared.subtotal_residual,
     causes.subtotal_likely_cause,
-    -- the total
+    -- total
     compared.total_rule,
     compared.formula_total,
     compared.total_residual,
     causes.total_likely_cause,
-    -- the answer
+    -- outcome
     if(
         compared.subtotal_price is null
         or compared.delivery_price is null
@@ -314,7 +284,7 @@ select
                 if(compared.loyalty_discount is null, 'loyalty_discount', null),
                 if(compared.total_price is null, 'total_price', null),
             ],
-            lambda part: part is not null
+            lambda field: field is not null
         ),
         []
     ) as missing_parts,
@@ -333,17 +303,17 @@ select
             case
                 when total_residual is not null then null
                 when compared.total_rule is null
-                    then 'total: no rule holds for such orders'
-                else 'total: a price is not stated'
+                    then 'total: no rule is in force'
+                else 'total: a price field is missing'
             end,
             case
                 when subtotal_residual is not null then null
                 when compared.subtotal_rule is null
-                    then 'lines: no subtotal rule is in force'
-                when compared.subtotal_price is null then 'lines: no subtotal is stated'
-                when not compared.has_lines then 'lines: there are none'
-                when not compared.has_line_sum then 'lines: one has no amount'
-                else 'lines: no discount is stated'
+                    then 'subtotal: no rule is in force'
+                when compared.subtotal_price is null then 'subtotal: not stated'
+                when not compared.has_lines then 'subtotal: no lines'
+                when not compared.has_line_sum then 'subtotal: a line has no amount'
+                else 'subtotal: discount not stated'
             end
         )
     ) as reason,

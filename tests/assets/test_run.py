@@ -109,7 +109,7 @@ def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
         "run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_TIMEOUT_SECONDS="3"
     )
     assert failed.returncode == 1, failed.stdout + failed.stderr
-    assert "the last release stands" in failed.stdout
+    assert "the previous release stays current" in failed.stdout
     assert "Traceback" not in failed.stdout + failed.stderr
     assert (place.data / "published" / "current").resolve() == before
 

@@ -22,6 +22,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
+        create_functions(con)
         _create_settings(con, settings)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
