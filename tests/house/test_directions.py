@@ -154,7 +154,10 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
         ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
         ("sandbox/app.py", "from pipelines.settings import load_settings"),
         ("warehouse/build.py", "from pipelines.engines import here"),
-        ("warehouse/build/a.py", "from pipelines.warehouse.rows import session\nfrom pipelines.warehouse.build import b"),
+        (
+            "warehouse/build/a.py",
+            "from pipelines.warehouse.rows import session\nfrom pipelines.warehouse.build import b",
+        ),
         ("__init__.py", ""),
     ],
 )

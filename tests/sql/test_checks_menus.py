@@ -50,7 +50,7 @@ def path(product_id: int, *steps: tuple[int, int], is_cycle: bool = False) -> di
     }
 
 
-GATE = {
+VALIDATED = {
     "menu_id": 10,
     "validated_price_groups": 1,
     "validated_prices": 2,
@@ -79,7 +79,7 @@ FLAT: Given = {
 @pytest.mark.parametrize(
     ("counted", "place"),
     [
-        ("validated_price_groups", "price_groups"),
+        ("validated_price_groups", "price groups"),
         ("validated_prices", "prices"),
         ("validated_products", "products"),
         ("validated_modifiers", "modifiers"),
@@ -87,33 +87,33 @@ FLAT: Given = {
         ("validated_child_references", "child references"),
     ],
 )
-def test_menu_counts_match_the_gate(run_check: Run, counted: str, place: str) -> None:
-    """A menu whose flat rows are one fewer than the gate counted is found, whatever they are."""
+def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) -> None:
+    """A menu whose flat rows are one fewer than validation counted is found, whatever they are."""
     claim = "core.menus__match_validation"
-    assert run_check(claim, FLAT | {"raw.latest_menus": [GATE]}) == []
-    found = run_check(claim, FLAT | {"raw.latest_menus": [GATE | {counted: GATE[counted] + 1}]})  # type: ignore[operator]
+    assert run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED]}) == []
+    found = run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED | {counted: VALIDATED[counted] + 1}]})  # type: ignore[operator]
     assert found == [{"entity_id": 10, "location": place, "residual": None}]
 
 
 @pytest.mark.parametrize(
     ("added", "place"),
     [
-        ("validated_price_money", "price"),
-        ("validated_delivery_price_money", "delivery_price"),
-        ("validated_reference_money", "reference price"),
+        ("validated_price_money", "price money"),
+        ("validated_delivery_price_money", "delivery price money"),
+        ("validated_reference_money", "reference money"),
     ],
 )
-def test_menu_money_matches_the_gate(run_check: Run, added: str, place: str) -> None:
-    """A menu whose prices are a hundredth of a cent less than the gate added up is found, with the difference."""
-    given = FLAT | {"raw.latest_menus": [GATE | {added: str(Decimal(str(GATE[added])) + Decimal("0.0001"))}]}
+def test_menu_money_matches_validation(run_check: Run, added: str, place: str) -> None:
+    """A menu whose prices are a hundredth of a cent less than validation added up is found, with the difference."""
+    given = FLAT | {"raw.latest_menus": [VALIDATED | {added: str(Decimal(str(VALIDATED[added])) + Decimal("0.0001"))}]}
     found = run_check("core.menus__match_validation", given)
     assert found == [{"entity_id": 10, "location": place, "residual": Decimal("-0.0001")}]
 
 
 def test_a_lost_menu_is_found(run_check: Run) -> None:
     """A menu that was accepted and has no row is found once, also when it is empty."""
-    empty = dict.fromkeys(GATE, 0) | {"menu_id": 11}
-    given = FLAT | {"raw.latest_menus": [GATE, empty]}
+    empty = dict.fromkeys(VALIDATED, 0) | {"menu_id": 11}
+    given = FLAT | {"raw.latest_menus": [VALIDATED, empty]}
     assert run_check("core.menus__match_validation", given) == [{"entity_id": 11, "location": "menu", "residual": None}]
 
 

@@ -151,7 +151,7 @@ def test_the_formula(run_check: Run) -> None:
     ]
 
 
-GATE = {
+VALIDATED = {
     "order_id": 1,
     "validated_lines": 2,
     "validated_modifiers": 1,
@@ -174,8 +174,8 @@ GATE = {
         ("validated_modifier_money", "modifier money", Decimal("-0.0001")),
     ],
 )
-def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
-    """An order with a row fewer, or a hundredth of a cent less, than the gate took from the document is found."""
+def test_orders_match_validation(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
+    """An order with a row fewer, or a hundredth of a cent less, than validation took from the document is found."""
     claim = "core.orders__match_validation"
     flat: Given = {
         "core.orders": [{"order_id": 1, "subtotal_price": "10", "tip": "2.5", "total_price": None}],
@@ -183,15 +183,15 @@ def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residua
         "core.order_line_modifiers": [{"order_id": 1, "line_no": 1, "modifier_no": 1}],
         "core.order_deliveries": [{"order_id": 1, "delivery_no": 1}],
     }
-    assert run_check(claim, flat | {"raw.latest_orders": [GATE]}) == []
-    more = str(Decimal(str(GATE[counted])) + (1 if residual is None else Decimal("0.0001")))
-    (found,) = run_check(claim, flat | {"raw.latest_orders": [GATE | {counted: more}]})
+    assert run_check(claim, flat | {"raw.latest_orders": [VALIDATED]}) == []
+    more = str(Decimal(str(VALIDATED[counted])) + (1 if residual is None else Decimal("0.0001")))
+    (found,) = run_check(claim, flat | {"raw.latest_orders": [VALIDATED | {counted: more}]})
     assert (found["entity_id"], found["location"], found["residual"]) == (1, place, residual)
 
 
 def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
-    (found,) = run_check("core.orders__match_validation", {"raw.latest_orders": [GATE]})
+    (found,) = run_check("core.orders__match_validation", {"raw.latest_orders": [VALIDATED]})
     assert (found["entity_id"], found["location"]) == (1, "order")
 
 

@@ -32,8 +32,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
+from pipelines.landing.shape import SHAPES
 from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
+from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
     "audit.menu_field_values": field_values.menu_field_values,
+}
+GENERATED_CHECKS: dict[str, Callable[[], str]] = {
+    f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES
 }
 Severity = Literal["blocking", "warning"]
 
@@ -181,7 +186,8 @@ def stages() -> dict[str, int]:
 @functools.cache
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
-    return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
+    names = {path.stem for path in (SQL / "checks").glob("*.sql")} | GENERATED_CHECKS.keys()
+    return tuple(check(name) for name in sorted(names))
 
 
 def table(name: str) -> Table:
@@ -194,7 +200,8 @@ def table(name: str) -> Table:
 
 def check(name: str) -> Check:
     """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
-    return _check(SQL / "checks" / f"{name}.sql")
+    path = SQL / "checks" / f"{name}.sql"
+    return _check(path, GENERATED_CHECKS[name]() if name in GENERATED_CHECKS else path.read_text(encoding="utf-8"))
 
 
 def contract_check(table: Table) -> Check:
@@ -290,8 +297,7 @@ def _models() -> Iterator[type[Contract]]:
     yield from Contract.__subclasses__()
 
 
-def _check(path: Path) -> Check:
-    sql = path.read_text(encoding="utf-8")
+def _check(path: Path, sql: str) -> Check:
     about = path.stem.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
