@@ -190,6 +190,12 @@ def checks() -> tuple[Check, ...]:
     return tuple(check(name) for name in sorted(names))
 
 
+@functools.cache
+def build_sql(name: str) -> str:
+    """Return a select of `sql/build/`: one that a build runs over relations that it names itself."""
+    return (SQL / "build" / f"{name}.sql").read_text(encoding="utf-8")
+
+
 def table(name: str) -> Table:
     """Return the table of that name (`core.orders`), whatever the state of the others."""
     model = next((model for model in _models() if model.grain().table == name), None)
