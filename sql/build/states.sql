@@ -103,7 +103,7 @@ counted as (
     left join misses on lasts.kind = misses.kind and lasts.id = misses.id
     left join runs on lasts.kind = runs.kind and lasts.id = runs.id
     left join touched.before as before
-    on lasts.kind = before.kind and lasts.id = before.id
+        on lasts.kind = before.kind and lasts.id = before.id
 )
 
 select

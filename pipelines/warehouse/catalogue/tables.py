@@ -54,7 +54,7 @@ Severity = Literal["blocking", "warning"]
 
 
 class CatalogueError(Exception):
-    """sql/ and the contracts do not fit together; the message names the file."""
+    """sql/ and the contracts do not match; the message names the file."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,12 @@ class Table:
 
     @property
     def scope(self) -> Scope:
-        """What part of it is computed anew when something changed."""
+        """What part of it an increment recomputes."""
         return self.contract.grain().scope
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that tell its rows apart; () where nothing does."""
+        """The columns of its key; () if it has none."""
         return self.contract.grain().key
 
 
@@ -224,11 +224,11 @@ def contract_check(table: Table) -> Check:
 
 
 def key_check(table: Table) -> Check:
-    """Return the claim that a table's key tells its rows apart."""
+    """Return the claim that a table's key is unique."""
     return Check(
         name=f"{table.name}__has_a_unique_key",
         table=table.name,
-        claim=f"({', '.join(table.key)}) tells rows apart.",
+        claim=f"({', '.join(table.key)}) is unique.",
         severity="blocking",
         scope=table.scope,
         sql="",

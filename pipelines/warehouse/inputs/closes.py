@@ -1,6 +1,6 @@
-"""The acts of closing as relations of schema raw: which days are sealed, with which orders, what was restated since.
+"""Ledger entries about closing as relations of schema raw: closed days, their orders, and restatements since.
 
-Rows are read where they lie in the ledger, after their hash was compared: a build of anything else is refused. Knows
+Rows are read where they lie in the ledger, after their hash was compared: a build of anything else fails. Knows
 nothing of how a day is closed, or of what tables make of it.
 """
 
@@ -46,7 +46,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def state_of(*acts: str) -> Callable[[Path], str]:
-    """Return the function that tells the last act of these names, by its hash."""
+    """Return the function that gives the hash of the last entry of these acts."""
 
     def state(data_dir: Path) -> str:
         last = ""
@@ -85,7 +85,7 @@ def create_day_seals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) 
 
 
 def create_sealed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Make raw.closed_orders a view of the sealed files: millions of rows are not copied for every build."""
+    """Make raw.closed_orders a view of the closed files: millions of rows are not copied for every build."""
     if files := _files(data_dir, CLOSED):
         columns = ", ".join(_SEALED_COLUMNS)
         con.execute(f"drop table {name}")
@@ -122,7 +122,7 @@ def _files(data_dir: Path, act: str) -> list[tuple[Entry, Path]]:
 
 
 def _numbered(files: list[tuple[Entry, Path]], column: str) -> str:
-    """Return a select of the rows of sealed files, with the number of their act, which their names start with."""
+    """Return a select of the rows of closed files, with the number of their entry, which their names start with."""
     paths = ", ".join(_text(str(path)) for _, path in files)
     return (
         f"select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as {column} "

@@ -44,7 +44,7 @@ class Release:
 
 
 def publish(settings: Settings, result: BuildResult | None = None) -> Release:
-    """Publish the warehouse as it stands and return the release that `current` now names.
+    """Publish the warehouse as it is and return the release that `current` now names.
 
     When `current` already shows this state of the warehouse, nothing is written. `result` adds what the checks found
     to the manifest. One process at a time: the caller holds the run's lock.
