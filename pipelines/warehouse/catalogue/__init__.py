@@ -3,12 +3,11 @@
 Knows nothing of data, settings or how a build runs.
 """
 
+from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
     SQL,
-    CatalogueError,
     Check,
-    Reads,
     Table,
     build_sql,
     check,
@@ -16,7 +15,6 @@ from pipelines.warehouse.catalogue.tables import (
     contract_check,
     downstream_of_orders,
     key_check,
-    reads,
     released,
     stages,
     table,
