@@ -29,7 +29,7 @@ MAY_KNOW_DAGSTER = {"assets", "definitions"}
 
 
 def imports(source: str, package: str) -> Iterator[tuple[int, str, bool]]:
-    """Give each import of a module: line, full name of what is imported, and whether it happens at import.
+    """Yield each import of a module: line, full name of what is imported, and whether it happens at import.
 
     `package` is the dotted package that the module stands in, for relative imports.
     """
@@ -63,7 +63,7 @@ def after_import(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def complaint(room: str, wanted: str, *, at_import: bool) -> str:
-    """Say why `room` may not import `wanted`, a room too; "" when it may."""
+    """Return why package `room` may not import package `wanted`; "" if it may."""
     if room == wanted:
         return ""
     if room in ENTRANCES:
@@ -107,7 +107,7 @@ def violations(root: Path) -> list[str]:
             continue
         room, place = parts[1], file.relative_to(root).as_posix()
         if room not in known:
-            found.append(f"{place}: {room} is no room that has a place in the direction")
+            found.append(f"{place}: {room} is a package without a place in the direction")
             continue
         for line, name, at_import in imports(file.read_text(encoding="utf-8"), ".".join(parts[:-1])):
             top, _, rest = name.partition(".")
@@ -124,7 +124,7 @@ def violations(root: Path) -> list[str]:
 
 
 def test_rooms_import_upstream_only(project: Path) -> None:
-    """No file in pipelines/ imports a room downstream of its own, or Dagster where it has no business."""
+    """No file in pipelines/ imports a package downstream of its own, and only the wiring imports Dagster."""
     assert violations(project) == []
 
 
@@ -149,7 +149,7 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only resources, settings"),
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
-        ("helpers.py", "", "helpers is no room"),
+        ("helpers.py", "", "helpers is a package without"),
         ("warehouse/rows/views.py", "from pipelines.warehouse import build", "build is downstream"),
         ("warehouse/rows/views.py", "from pipelines.warehouse.build import full", "build is downstream"),
         ("warehouse/rows/views.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
@@ -170,7 +170,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("vault/keys.py", "from pipelines.settings import Settings\nfrom pipelines.vault import seal"),
+        ("vault/keys.py", "from pipelines.settings import Settings\nfrom pipelines.vault import encrypt"),
         ("assets/raw.py", "import dagster\nfrom pipelines.report import page"),
         ("definitions.py", "from pipelines.assets import raw"),
         ("cli.py", "def run():\n    from pipelines.assets import night"),
