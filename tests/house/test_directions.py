@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 ROOMS = (
     "resources settings vault partner inbox landing ledger warehouse ingest finance report assets definitions".split()
 )
-# The same within a package, for its modules and sub-packages.
-WITHIN = {"warehouse": "contracts storage catalogue inputs history rows increment build release".split()}
-# A program that nothing imports: it writes docs/DICTIONARY.md.
-PROGRAMS = {"pipelines/warehouse/catalogue/dictionary.py"}
 # Outside the order: what each of them may import, anywhere.
 BESIDE = {"sandbox": {"resources", "settings"}, "engines": {"settings"}}
 # Entry points may import every package, and nothing but the command imports them. The command answers `--help` at once,
@@ -79,24 +75,6 @@ def complaint(room: str, wanted: str, *, at_import: bool) -> str:
     return "" if ROOMS.index(wanted) < ROOMS.index(room) else "is downstream"
 
 
-def complaint_within(order: list[str], part: str, wanted: str) -> str:
-    """Say why a part of a package may not import another part of it; "" when it may."""
-    if "__init__" in {part, wanted} or part == wanted:
-        return ""
-    for name in (part, wanted):
-        if name not in order:
-            return f"{name} has no place in the direction within its package"
-    return "" if order.index(wanted) < order.index(part) else f"{wanted} is downstream"
-
-
-def parts_of(root: Path, name: str) -> str:
-    """Return the module or sub-package that `warehouse.rows.views` names within its package; "" for what is neither."""
-    package, _, rest = name.partition(".")
-    part = rest.split(".")[0]
-    place = root / "pipelines" / package / part
-    return part if part and (place.is_dir() or place.with_suffix(".py").exists()) else ""
-
-
 def violations(root: Path) -> list[str]:
     """Return every import below `root`/pipelines that breaks the direction."""
     known = {*ROOMS, *BESIDE, *ENTRANCES}
@@ -117,9 +95,6 @@ def violations(root: Path) -> list[str]:
                 said = complaint(room, wanted, at_import=at_import)
                 if said:
                     found.append(f"{place}:{line}: {wanted} {said}")
-                inner = parts_of(root, rest) if wanted == room and room in WITHIN and place not in PROGRAMS else ""
-                if inner and (said := complaint_within(WITHIN[room], parts[2], inner)):
-                    found.append(f"{place}:{line}: {said}")
     return found
 
 
@@ -150,9 +125,6 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is a package without"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse import build", "build is downstream"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse.build import full", "build is downstream"),
-        ("warehouse/rows/views.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, found: str) -> None:
@@ -160,8 +132,6 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
     path = tmp_path / "pipelines" / file
     path.parent.mkdir(parents=True)
     path.write_text(source, encoding="utf-8")
-    for part in ("build", "drawer"):
-        (tmp_path / "pipelines" / "warehouse" / part).mkdir(parents=True)
     (said,) = violations(tmp_path)
     assert said.startswith(f"pipelines/{file}:")
     assert found in said
@@ -178,7 +148,6 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
         ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
         ("sandbox/app.py", "from pipelines.settings import load_settings"),
         ("warehouse/build.py", "from pipelines.engines import here"),
-        ("warehouse/build/full.py", "from pipelines.warehouse.rows import views"),
         ("__init__.py", ""),
     ],
 )
