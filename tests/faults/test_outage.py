@@ -59,7 +59,7 @@ def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates
             assert time.monotonic() < deadline
             time.sleep(0.05)
         place.sandbox.set_faults(only=["orders"], **rates)
-        place.sandbox.forget()
+        place.sandbox.clear_record()
         with pytest.raises(ServiceDown):
             pulling.result()
     assert place.sandbox.served()["requests"] <= MOST_REQUESTS
@@ -84,7 +84,7 @@ def published(serve: Callable[..., Place]) -> Place:
     code, said = place.command("run")
     assert code == 0, said
     place.ask(place.ids)
-    place.sandbox.forget()
+    place.sandbox.clear_record()
     return place
 
 

@@ -97,7 +97,7 @@ def test_a_load_that_was_committed_is_not_landed_twice(place: Place) -> None:
     """Killed between the commit and the work list's word of it, a run's answers are told the list and not judged."""
     place.pull()
     (load_id,) = raw_files(place.data, "orders").load_ids
-    place.sandbox.forget()
+    place.sandbox.clear_record()
     place.ask(place.ids)
     killed_with(place, load_id, [Answer(id_, AT, 200, b'{"id":%d}' % id_) for id_ in place.ids])
     assert place.pull().counts["accepted"] == 0
