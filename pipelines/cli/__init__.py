@@ -17,6 +17,7 @@ app = typer.Typer(
     help="Pull orders and menus of a partner ordering service into a warehouse that adds up.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app)
