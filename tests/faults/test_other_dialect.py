@@ -1,4 +1,4 @@
-"""Another service with other answers to all that the interface does not show: the job runs by settings alone."""
+"""Another service that differs wherever the interface is silent: settings alone make the job run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def counts(place: Place) -> dict[str, int]:
 
 
 def named_by_webhooks(place: Place) -> None:
-    """Let the service tell a receiver of all that ever happened; return when it has told and all is on the disk."""
+    """Let the service send webhooks of all events to a receiver; return when all are on the disk."""
     clock = place.sandbox.clock()
     with place.start("webhooks", "serve", "--port", "0") as receiver:
         assert receiver.stdout is not None
