@@ -25,6 +25,10 @@ _FROM = {
     "payload_sha256": "known._payload_sha256",
     "fetched_at": "orders._fetched_at",
     "line_amount": "sums.line_amount",
+    **{
+        name: f"rules.{name}"
+        for name in ("line_rule", "line_open_parts", "subtotal_basis", "total_rule", "total_basis")
+    },
 }
 
 
@@ -134,6 +138,7 @@ def _orders(release: Released, seals: Seals, left: dict[dt.date, list[int] | Non
         from to_seal as orders
         inner join core.orders as known on orders.order_id = known.order_id
         inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
+        inner join audit.order_rules as rules on orders.order_id = rules.order_id
         order by orders.business_date, orders.order_id
         """
     ).to_arrow_table()

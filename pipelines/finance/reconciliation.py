@@ -158,6 +158,15 @@ class Reconciliation:
         """Return how many orders may repeat another one: a suspicion, no variance."""
         return self._count("audit.possible_duplicate_orders", "true")
 
+    def populations(self) -> list[tuple[str, str]]:
+        """Return scope and sentence of each population, what all orders show of the rules: the largest first."""
+        if "audit.formula_populations" not in self.tables:
+            return []
+        return self.db.execute(
+            "select scope, sentence from audit.formula_populations "
+            "order by rule_target desc, order_count desc, population_no"
+        ).fetchall()
+
     def largest_breaks(self, most: int = 5) -> list[int]:
         """Return the ids of the orders that are off by most, the worst first."""
         size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"

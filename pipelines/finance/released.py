@@ -71,7 +71,10 @@ def circumstances(
     settings: Settings, con: duckdb.DuckDBPyConnection, release: str | None, code: dict[str, str]
 ) -> dict[str, Any]:
     """Return what an act keeps of the settings, the rules in force, the code and the release it was made in."""
-    rules = con.execute("select part, scope, scope_value, rule, source from audit.formula_rules_in_force order by all")
+    rules = con.execute(
+        "select rule_target, scope, rule, verdict, rule_setting_no is not null as is_configured "
+        "from audit.formula_populations order by all"
+    )
     names = [column[0] for column in rules.description or ()]
     return {
         "release": release,

@@ -17,7 +17,7 @@ _NO_AMOUNT = "cast(null as decimal(38, 4))"
 
 def statements(reconciled: Reconciliation) -> str:
     """Return a select of what the release says of itself, its rules, the orders' answers, and what was found."""
-    parts = [_release(reconciled), _rules(), _answers(), _verdicts(reconciled)]
+    parts = [_release(reconciled), _rules(), _verdicts(reconciled)]
     if "audit.control_totals" in reconciled.tables:
         parts.append(_totals(reconciled))
     if "audit.status_evidence" in reconciled.tables:
@@ -44,29 +44,10 @@ def _release(reconciled: Reconciliation) -> str:
 
 
 def _rules() -> str:
-    where = "concat_ws(' ', force.part, 'in', nullif(force.scope, 'all'), force.scope_value)"
-    says = (
-        "if(force.rule is null, 'no rule: the orders refute the wider one and support no other', "
-        "concat_ws(': ', force.rule, rules.sentence) || "
-        "if(force.source = 'setting', ' (fixed by [formula])', ' (borne out by the orders)'))"
-    )
-    fields = _FIELDS.format(12, "'rule in force'", where, says, _NONE, _NO_AMOUNT)
-    return (
-        f"select {fields} from audit.formula_rules_in_force as force left join audit.formula_rules as rules "
-        "on force.part = rules.part and force.rule = rules.rule"
-    )
-
-
-def _answers() -> str:
-    says = (
-        "concat_ws('; ', rule || ': ' || coalesce(reason, verdict || ', fits ' || fits || ' of ' || orders), "
-        "'would decide: ' || nullif(array_to_string(would_decide, ', '), ''))"
-    )
-    fields = _FIELDS.format(13, "'what orders say of the rules'", "part", says, "orders", "residual_sum")
-    return (
-        f"select {fields} from audit.formula_evidence where scope = 'all' "
-        "and (reason is not null or is_fixed or verdict = 'supported')"
-    )
+    says = "concat_ws('; ', sentence, 'would decide: ' || nullif(array_to_string(deciding_cases, ', '), ''))"
+    item = "rule_target || ', ' || scope"
+    fields = _FIELDS.format(12, "'what orders show of the rules'", item, says, "order_count", _NO_AMOUNT)
+    return f"select {fields} from audit.formula_populations"
 
 
 def _verdicts(reconciled: Reconciliation) -> str:

@@ -42,6 +42,12 @@ SEALED = pa.schema(
         ("last_checked_at", _INSTANT),
         *((part, _MONEY) for part in PRICES),
         ("line_amount", _SUM),
+        # what it was valued by: until the day is reopened these rules hold for it
+        ("line_rule", pa.string()),
+        ("line_open_parts", pa.list_(pa.int64())),
+        ("subtotal_basis", pa.string()),
+        ("total_rule", pa.string()),
+        ("total_basis", pa.string()),
     ]
 )
 RESTATED = pa.schema(

@@ -6,21 +6,26 @@ with
 
 rules as (
     select
-        part,
+        rule_target,
         rule,
         -- how often the total counts the subtotal, the delivery charge, the tip, the
         -- discount, the loyalty discount
-        if(part = 'total', answers, null) as signs,
+        if(rule_target = 'total', rule_parameters, null) as signs,
         signs[1] as subtotal_sign,
         signs[2] as delivery_sign,
         signs[3] as tip_sign,
         signs[4] as discount_sign,
         signs[5] as loyalty_sign,
-        part = 'subtotal' and answers[6] = 1 as is_after_discount,
-        if(rounded_per = 'order', kept_decimals, null) as kept,
-        cast([1, 0.1, 0.01, 0.001][kept + 1] as decimal(38, 4)) as unit,
-        rule like '%/half_even_%' as is_half_even,
+        -- how often the subtotal counts the discount
+        if(rule_target = 'subtotal', [0, -1, 1][rule_parameters[6] + 1], null)
+            as subtotal_discount_sign,
+        if(rounded_per = 'order', rounding_mode, null) as mode,
+        cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as unit,
     from audit.formula_rules
+),
+
+components as (
+    select order_id, sum(amount) as amount from audit.order_components group by order_id
 ),
 
 contents as (
@@ -57,7 +62,7 @@ parts as (
                 when 1 then subtotal_price
                 when 0 then 0
                 when -1 then -subtotal_price
-            end as decimal(38, 4)
+            end as decimal(38, 8)
         )
             + case totals.delivery_sign
                 when 1 then delivery_price
@@ -70,44 +75,29 @@ parts as (
                 when 1 then loyalty_discount
                 when 0 then 0
                 when -1 then -loyalty_discount
-            end as exact_total,
-        line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
-        totals.kept as total_unchanged,
+            end
+            + coalesce(components.amount, 0) as exact_total, -- no row: no component
+        cast(
+            line_sum + case subtotals.subtotal_discount_sign
+                when 1 then discount
+                when 0 then 0
+                when -1 then -discount
+            end as decimal(38, 8)
+        ) as exact_subtotal,
+        totals.mode as total_mode,
         totals.unit as total_unit,
-        totals.is_half_even as is_total_half_even,
-        subtotals.kept as subtotal_kept,
+        subtotals.mode as subtotal_mode,
         subtotals.unit as subtotal_unit,
-        subtotals.is_half_even as is_subtotal_half_even,
     from mart.orders as orders
     inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
     left join contents on orders.order_id = contents.order_id
+    left join components on orders.order_id = components.order_id
     left join rules as totals
-        on totals.part = 'total'
+        on totals.rule_target = 'total'
         and in_force.total_rule = totals.rule
     left join rules as subtotals
-        on subtotals.part = 'subtotal'
+        on subtotals.rule_target = 'subtotal'
         and in_force.subtotal_rule = subtotals.rule
-),
-
-rounded as (
-    select
-        *,
-        -- each branch by itself: a case of different scales would drop decimals
-        case total_unchanged
-            when 0 then cast(round(exact_total) as decimal(38, 4))
-            when 1 then cast(round(exact_total, 1) as decimal(38, 4))
-            when 2 then cast(round(exact_total, 2) as decimal(38, 4))
-            when 3 then cast(round(exact_total, 3) as decimal(38, 4))
-            else exact_total
-        end as total_up,
-        case subtotal_kept
-            when 0 then cast(round(exact_subtotal) as decimal(38, 4))
-            when 1 then cast(round(exact_subtotal, 1) as decimal(38, 4))
-            when 2 then cast(round(exact_subtotal, 2) as decimal(38, 4))
-            when 3 then cast(round(exact_subtotal, 3) as decimal(38, 4))
-            else exact_subtotal
-        end as subtotal_up,
-    from parts
 ),
 
 compared as (
@@ -128,23 +118,20 @@ compared as (
         has_lines,
         line_amount,
         line_sum is not null as has_line_sum,
-        if(
-            is_total_half_even
-            and abs(exact_total - total_up) * 2 = total_unit
-            and total_up % (2 * total_unit) <> 0,
-            total_up - sign(exact_total) * total_unit,
-            total_up
+        cast(
+            if(total_mode is null, exact_total, rounded(exact_total, total_mode, total_unit))
+            as decimal(38, 4)
         ) as formula_total,
-        if(
-            is_subtotal_half_even
-            and abs(exact_subtotal - subtotal_up) * 2 = subtotal_unit
-            and subtotal_up % (2 * subtotal_unit) <> 0,
-            subtotal_up - sign(exact_subtotal) * subtotal_unit,
-            subtotal_up
+        cast(
+            if(
+                subtotal_mode is null,
+                exact_subtotal,
+                rounded(exact_subtotal, subtotal_mode, subtotal_unit)
+            ) as decimal(38, 4)
         ) as formula_subtotal,
         total_price - formula_total as total_residual,
         subtotal_price - formula_subtotal as subtotal_residual,
-    from rounded
+    from parts
 ),
 
 breaks as (
@@ -256,7 +243,7 @@ explained as (
     left join broken_lines
         on breaks.order_id = broken_lines.order_id
         and breaks.part = broken_lines.part
-    inner join rules on breaks.part = rules.part and breaks.rule = rules.rule
+    inner join rules on breaks.part = rules.rule_target and breaks.rule = rules.rule
 ),
 
 causes as (

@@ -11,6 +11,7 @@ import pytest
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.rows.session import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("set timezone = 'UTC'")
         for schema in ("raw", *catalogue.SCHEMAS):
             connection.execute(f"create schema if not exists {schema}")
+        create_functions(connection)
         yield connection
 
 

@@ -46,7 +46,7 @@ def test_lines_are_the_lines(run_check: Run) -> None:
 def test_no_amount_without_a_rule(run_check: Run) -> None:
     """An amount where no rule is in force is found, and one whose lack is not said."""
     claim = "mart.order_lines__have_amounts_by_a_rule_alone"
-    rules = [{"order_id": 1, "subtotal_rule": "a/rule"}, {"order_id": 2}]
+    rules = [{"order_id": 1, "line_rule": "a/rule"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_lines": LINES, "audit.order_rules": rules}) == []
     for change in ({"line_amount": "1", "missing_amount_reason": None}, {"missing_amount_reason": None}):
         planted = [LINES[0], LINES[1] | change]

@@ -29,6 +29,7 @@ _TYPES: dict[pa.DataType, str] = {
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
     pa.decimal128(18, 4): "DECIMAL(18,4)",
     pa.decimal128(38, 4): "DECIMAL(38,4)",
+    pa.list_(pa.int64()): "BIGINT[]",
 }
 _SEALED_COLUMNS = {"close_entry_no": "BIGINT", **{each.name: _TYPES[each.type] for each in SEALED}}
 _RESTATED_COLUMNS = {"restated_no": "BIGINT", **{each.name: _TYPES[each.type] for each in RESTATED}}
@@ -41,6 +42,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "closed_at": "TIMESTAMP WITH TIME ZONE",
     },
     "raw.closed_orders": _SEALED_COLUMNS,
+    "raw.closed_rules": {
+        "close_entry_no": "BIGINT",
+        "rule_target": "VARCHAR",
+        "scope": "VARCHAR",
+        "scope_value": "VARCHAR",
+        "rule": "VARCHAR",
+        "basis": "VARCHAR",
+    },
     "raw.restated": {**_RESTATED_COLUMNS, "posted_period": "VARCHAR"},
 }
 
@@ -89,7 +98,24 @@ def create_sealed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
     if files := _files(data_dir, CLOSED):
         columns = ", ".join(_SEALED_COLUMNS)
         con.execute(f"drop table {name}")
-        con.execute(f"create or replace view {name} as select {columns} from ({_numbered(files, 'close_entry_no')})")
+        typed = ", ".join(f"null::{kind} as {column}" for column, kind in _SEALED_COLUMNS.items())
+        con.execute(
+            f"create or replace view {name} as select {columns} from ("
+            f"select {typed} where false union all by name {_numbered(files, 'close_entry_no')})"
+        )
+
+
+def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.closed_rules from closes that recorded rules by scope, not by order."""
+    basis = {"setting": "configured", "evidence": "supported"}
+    rows = [
+        (entry.no, rule["part"], rule["scope"], rule["scope_value"], rule["rule"], basis.get(rule["source"]))
+        for entry in ledger_of(data_dir).entries(CLOSED)
+        for rule in entry.body["rules"]
+        if "part" in rule
+    ]
+    if rows:
+        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?)", rows)
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -126,7 +152,7 @@ def _numbered(files: list[tuple[Entry, Path]], column: str) -> str:
     paths = ", ".join(_text(str(path)) for _, path in files)
     return (
         f"select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as {column} "
-        f"from read_parquet([{paths}], filename = true)"
+        f"from read_parquet([{paths}], filename = true, union_by_name = true)"
     )
 
 

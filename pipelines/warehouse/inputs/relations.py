@@ -11,6 +11,8 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.formula_settings, formula_components | the rules and components that settings name, one row each |
+| raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
@@ -31,7 +33,7 @@ How documents are typed stands in `documents.py`. Knows nothing of files or of h
 from __future__ import annotations
 
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, TIMES, sql_type, structure
-from pipelines.warehouse.inputs.source_columns import SOURCES
+from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE, FORMULA_SETTINGS, SOURCES
 
 __all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
 
@@ -193,6 +195,8 @@ RAW: dict[str, dict[str, str]] = {
         "ask": "VARCHAR",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
+    **FORMULA_SETTINGS,
+    **FORMULA_EVIDENCE,
     **SOURCES,
     "raw.findings": {
         "check_name": "VARCHAR",
