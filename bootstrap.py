@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> NoReturn:
         if command == "run":
             become([str(set_up(".venv") / "ordermart"), "demo", *rest])
         if command == "test":
-            # Without --all the tests marked slow stay out: pyproject.toml says so.
+            # Without --all most tests marked slow are left out: see addopts in pyproject.toml and tests/conftest.py.
             everything = ["-m", ""] if "--all" in rest else []
             chosen = [argument for argument in rest if argument != "--all"]
             test(set_up(".venv"), [*everything, *chosen])

@@ -51,7 +51,7 @@ select
     date '2025-01-01' + cast(i // 20000 as integer) as business_date,
     if(hash(i, 1) % 20 = 0, 'excluded', 'counted') as sale_class,
     'delivered' as status, 'EUR' as currency, 'UTC' as timezone, 'setting' as timezone_source, false as is_deleted,
-    2 as lines, 3 as units, md5(cast(i as varchar)) || md5(cast(-i as varchar)) as _payload_sha256,
+    2 as line_count, 3 as unit_count, md5(cast(i as varchar)) || md5(cast(-i as varchar)) as _payload_sha256,
     cast(hash(i, 2) % 5000 as decimal(18, 4)) / 100 as subtotal_price, 2.5 as delivery_price,
     cast(hash(i, 3) % 500 as decimal(18, 4)) / 100 as tip, 0 as discount, null as loyalty_discount,
     subtotal_price + 2.5 + tip as total_price, subtotal_price as line_amount, 0 as unallocated_amount,

@@ -73,7 +73,7 @@ def main() -> None:
         def land() -> None:
             with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
                 for body in bodies:
-                    load.judge(body)
+                    load.validate(body)
                 counts = load.commit().counts
             assert sum(counts.values()) == len(bodies)
             assert counts["quarantined"] == 0

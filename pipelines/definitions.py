@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.hints import HINTS, SMALL, hint_sensor
 from pipelines.assets.lock import run_lock
 from pipelines.assets.maintenance_asset import chores
@@ -43,6 +44,9 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
                 job=nightly,
                 cron_schedule=settings.schedule.cron,
                 execution_timezone=settings.schedule.timezone,
+                default_status=(
+                    dg.DefaultScheduleStatus.RUNNING if settings.schedule.is_on else dg.DefaultScheduleStatus.STOPPED
+                ),
             )
         ],
         resources={
@@ -65,6 +69,8 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
     def held(context: dg.InitResourceContext) -> Iterator[Any]:
         run_id = context.run_id or "a run"
         with run_lock(settings.data_dir, f"Dagster run {run_id}"):
+            if context.instance is not None:
+                fail_dead_runs(context.instance, own_run_id=run_id)
             yield run_id
 
     return held

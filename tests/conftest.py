@@ -1,7 +1,7 @@
-"""How the whole suite runs: worlds are tiny and workers many, so each takes one thread and, where it can, no disk.
+"""How the whole suite runs: which slow tests run by default, and that each worker takes one thread and little disk.
 
-Temporary folders lie in memory where there is plenty of it: what tests build is synced hundreds of times, and a process
-that is killed leaves there what it leaves on a disk. TMPDIR or --basetemp chooses another place.
+Temporary folders are in memory if there is plenty of it: what tests build is synced hundreds of times, and a killed
+process leaves there what it leaves on a disk. TMPDIR or --basetemp chooses another place.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+
+import pytest
 
 MEMORY = Path("/dev/shm")
 PLENTY = 8 * 2**30  # bytes; all that the tests leave until they end is less than half of it
@@ -26,6 +28,19 @@ def _has_plenty() -> bool:
 
 # A query over a hundred rows costs more when its parts are handed to other threads.
 os.environ.setdefault("ORDERMART_WAREHOUSE__THREADS", "1")
+# Nights verify only where a test asks for it: it takes as long as a build.
+os.environ.setdefault("ORDERMART_VERIFY__SECONDS", "0")
 if "TMPDIR" not in os.environ and _has_plenty():
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # asked for before this file was read
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark one test, the first, of each file that has only slow tests, so that no file is left out by default."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    for tests in files.values():
+        if all(test.get_closest_marker("slow") for test in tests):
+            tests[0].add_marker("sample")

@@ -3,11 +3,13 @@
 A run already under way, of either kind, takes the hints that waited when it began; the sensor lets it.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.lock import holder
+from pipelines.assets.dead_runs import any_alive, fail_dead_runs
+from pipelines.assets.lock import RunLockedError, holder, run_lock
 from pipelines.inbox.deliveries import last_delivery
 from pipelines.inbox.entries import KINDS, Kind
 from pipelines.inbox.worklist import WorkList
@@ -32,8 +34,10 @@ def hint_sensor(settings: Settings, job: Any) -> dg.SensorDefinition:
         job=job,
         minimum_interval_seconds=_EVERY_SECONDS,
         description="Starts a small run when webhooks named something, or a 404 is due again.",
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.is_on else dg.DefaultSensorStatus.STOPPED,
     )
-    def hints_waiting(_context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    def hints_waiting(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        _fail_dead_runs(settings, context.instance)
         path = settings.data_dir / "inbox" / "worklist.sqlite"
         if not path.exists():
             return dg.SkipReason("nothing was ever received")
@@ -51,3 +55,11 @@ def hint_sensor(settings: Settings, job: Any) -> dg.SensorDefinition:
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=key, run_config=SMALL)], cursor=str(delivery))
 
     return hints_waiting
+
+
+def _fail_dead_runs(settings: Settings, instance: dg.DagsterInstance) -> None:
+    """Let a killed run block the queue for no longer than a minute."""
+    if not any_alive(instance) or holder(settings.data_dir):
+        return
+    with suppress(RunLockedError), run_lock(settings.data_dir, "a look for dead runs"):
+        fail_dead_runs(instance)

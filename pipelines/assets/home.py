@@ -1,4 +1,4 @@
-"""Keep Dagster's own records below the data folder, with telemetry off.
+"""Keep Dagster's own records below the data folder, with telemetry off, and run its pages and daemon on them.
 
 Refuses to know assets or jobs.
 """
@@ -6,22 +6,26 @@ Refuses to know assets or jobs.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.settings import ROOT
+import dagster as dg
+
+from pipelines.assets.dead_runs import fail_dead_runs
+from pipelines.assets.dev import Processes, check_port, only_one, run_together
+from pipelines.assets.lock import RunLockedError, run_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from pipelines.settings import Settings
 
 _INSTANCE = """\
 # Written by ordermart. Dagster keeps its runs, events and schedules in this folder.
 telemetry:
+  enabled: false
+# No dialog about newsletters over the pages.
+nux:
   enabled: false
 # One run at a time: the lock of the data folder would refuse a second one.
 concurrency:
@@ -41,28 +45,32 @@ def dagster_home(data_dir: Path) -> Path:
     return home
 
 
-def dagster_dev(settings: Settings, *, webhooks: bool = False) -> int:
-    """Run Dagster's own pages and daemon on this instance until stopped; return their exit code.
+def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = False) -> int:
+    """Run Dagster's pages and daemon on this instance until SIGTERM or SIGINT; return the exit code.
 
-    `webhooks` starts the receiver beside them, in a process of its own that ends with them.
+    `webhooks` starts the receiver too. Raise DevError when the port is taken or another one runs on the same folder.
     """
-    environ = {
-        **os.environ,
-        "DAGSTER_HOME": str(dagster_home(settings.data_dir)),
-        "ORDERMART_CONFIG": str(settings.file),
-    }
-    command = [str(Path(sys.executable).with_name("dg")), "dev", "-w", str(ROOT / "workspace.yaml")]
-    with running_receiver(environ) if webhooks else nullcontext():
-        return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603 -- our own command
+    python, home = sys.executable, dagster_home(settings.data_dir)
+    environ = {**os.environ, "DAGSTER_HOME": str(home)}
+    if settings.file.exists():
+        environ["ORDERMART_CONFIG"] = str(settings.file)
+    with only_one(settings.data_dir):
+        check_port(host, port)
+        _fail_dead_runs(settings.data_dir)
+        processes = Processes()
+        allowed = settings.dagster.allowed_hosts
+        processes.start("Dagster's pages", [python, "-m", "pipelines.assets.pages", host, str(port), *allowed], environ)
+        daemon = [python, "-m", "dagster._daemon", "run", "-m", "pipelines.definitions"]
+        processes.start("Dagster's daemon", daemon, environ)
+        if webhooks:
+            processes.start("the webhook receiver", [python, "-m", "pipelines.cli", "webhooks", "serve"], environ)
+        sys.stderr.write(f"Dagster's pages: http://{host}:{port} (Ctrl-C stops everything)\n")
+        return run_together(processes)
 
 
-@contextmanager
-def running_receiver(environ: dict[str, str]) -> Iterator[None]:
-    """Run the webhook receiver while the block runs; one that cannot start says why on standard error."""
-    command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve"]
-    receiver = subprocess.Popen(command, cwd=ROOT, env=environ)  # noqa: S603 -- our own command
+def _fail_dead_runs(data_dir: Path) -> None:
     try:
-        yield
-    finally:
-        receiver.terminate()
-        receiver.wait()
+        with run_lock(data_dir, "a look for dead runs"), dg.DagsterInstance.get() as instance:
+            fail_dead_runs(instance)
+    except RunLockedError:
+        return  # a run of the command line is alive

@@ -10,13 +10,14 @@ import fcntl
 import json
 import os
 import socket
+import subprocess
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # Folders that this process has locked, each with since when the killed run was at work that it goes on with: the
 # command holds the lock for the job that it executes.
@@ -44,10 +45,13 @@ def run_lock(data_dir: Path, what: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunLockedError(_holder(os.pread(descriptor, 4096, 0))) from None
-        killed = _killed(os.pread(descriptor, 4096, 0)) if what.startswith((RUN, JOB)) else None
+        left = os.pread(descriptor, 4096, 0)
+        is_run = what.startswith((RUN, JOB))
+        killed = _killed(left) if is_run else None
         note = {
             "what": what,
             "pid": os.getpid(),
+            "started": _start_of(os.getpid()),
             "host": socket.gethostname(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
             "goes_on": killed.isoformat() if killed else None,
@@ -60,22 +64,43 @@ def run_lock(data_dir: Path, what: str) -> Iterator[None]:
         finally:
             del _held[data_dir]
             os.ftruncate(descriptor, 0)
+            if not is_run and _killed(left):  # only a run resumes a killed one
+                os.pwrite(descriptor, left, 0)
     finally:
         os.close(descriptor)
 
 
 def holder(data_dir: Path) -> str | None:
-    """Return who holds the lock, in a sentence; None when nobody does."""
+    """Return who holds the lock, in a sentence; None when nobody does. Neither locks nor writes.
+
+    The note tells: its process lives, and is the one that wrote it. Of another machine nobody here can say so.
+    """
     try:
-        with run_lock(data_dir, "a look at the lock"):
+        note = (data_dir / "run.lock").read_bytes()
+        who = json.loads(note)
+        is_here = who["host"] == socket.gethostname()
+        if is_here and (_start_of(who["pid"]) is None or _start_of(who["pid"]) != who.get("started")):
             return None
-    except RunLockedError as error:
-        return str(error)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return _holder(note)
 
 
 def resumed_since(data_dir: Path) -> datetime | None:
     """Return when the killed run began that the run under way goes on with; None when it goes on with none."""
     return _held.get(data_dir)
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process started, as the kernel or `ps` says it; None when there is no such process."""
+    try:
+        # The 22nd field; the second one, a name in parentheses, may hold blanks.
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return shown.stdout.strip() or None
 
 
 def _killed(note: bytes) -> datetime | None:

@@ -6,19 +6,24 @@ Knows nothing of Dagster. A chore that fails is said, and costs neither the nigh
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.inbox.deliveries import forget_deliveries
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days
-from pipelines.landing.raw_files import KINDS
+from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
+from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipelines.settings import Settings
+
+
+FRACTION = Fraction(1, 64)  # of the orders and days is verified a night
 
 
 class Chore(NamedTuple):
@@ -64,9 +69,23 @@ def _merge(settings: Settings, now: datetime) -> int:
     return sum(merge_days(settings.data_dir, kind, now.date()) for kind in KINDS)
 
 
+def _verify(settings: Settings, _now: datetime) -> int:
+    """Verify the next part of the warehouse; return how many orders it proved, raise VerifyError where rows differ."""
+    if not settings.verify.seconds:
+        return 0
+    verified = verify_next(settings, FRACTION, settings.verify.seconds)
+    if verified.differences:
+        raise VerifyError(
+            f"{verified.differences[0].sentence()}; {len(verified.differences) - 1} more differences. "
+            "Run `ordermart build --full` and report it"
+        )
+    return verified.orders
+
+
 _CHORES: dict[str, Callable[[Settings, datetime], int]] = {
     "finished entries of the work list forgotten": _prune,
     "old deliveries forgotten": _forget,
     "bodies of refused documents forgotten": _purge,
+    "orders rebuilt from raw and compared": _verify,
     "loads of past days merged": _merge,
 }

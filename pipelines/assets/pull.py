@@ -191,7 +191,7 @@ class _Pull:
         if strange:
             with open_load(self.settings, self.vault, "stores") as load:
                 for record in strange:
-                    load.judge(record, observed_at=datetime.now(UTC))
+                    load.validate(record, observed_at=datetime.now(UTC))
                 self._count(load.commit())
 
     def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
@@ -203,7 +203,7 @@ class _Pull:
         elif status == 404:
             load.missing(answer.id, at, status, cost)
         else:
-            load.judge(answer.body, answer.id, at, status, cost=cost)
+            load.validate(answer.body, answer.id, at, status, cost=cost)
 
     def _note(self, answer: Answer, outcome: _Outcome) -> None:
         outcome.add(answer)

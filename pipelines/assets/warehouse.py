@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.raw import SAID
 from pipelines.finance.restating import build_and_record
 from pipelines.warehouse import BuildBlocked, CheckResult, Table, publish, tables
 
@@ -38,10 +39,11 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
             yield from (_evaluation(check) for check in blocked.checks)
             raise dg.Failure(description=str(blocked), allow_retries=False) from None
         context.log.info("build: %s", result.why)
+        notes = {SAID: "\n".join(result.notes)} if result.notes else {}
         for table in catalogue:
-            yield dg.MaterializeResult(
-                asset_key=_key(table), metadata={"dagster/row_count": result.rows.get(table.name, 0)}
-            )
+            rows = {"dagster/row_count": result.rows.get(table.name, 0)}
+            yield dg.MaterializeResult(asset_key=_key(table), metadata={**rows, **notes})
+            notes = {}  # with the first table alone
         yield from (_evaluation(check) for check in result.checks)
 
     @dg.asset(

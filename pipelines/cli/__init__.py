@@ -1,22 +1,36 @@
-"""The command `ordermart`: each command calls one function of another room.
+"""The command `ordermart`: each command calls one function of another package.
 
-Decides nothing but how a result is printed and which exit code an error has. Rooms are imported when a command
-needs them, so that `--help` answers at once. One module a group of commands.
+Decides nothing but how a result is printed and which exit code an error has. One module per group of commands.
+Other packages are imported when a command needs them, so that `--help` imports only typer.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from pipelines.cli import close, explain, land, ledger, questions, reconcile, runs, sandbox, totals, vault, webhooks
-from pipelines.cli.options import end
-from pipelines.settings import SettingsError
+from pipelines.cli import (
+    close,
+    explain,
+    land,
+    ledger,
+    questions,
+    reconcile,
+    runs,
+    sandbox,
+    totals,
+    vault,
+    verify,
+    webhooks,
+)
+from pipelines.cli.options import end, exit_code
 
 app = typer.Typer(
     name="ordermart",
-    help="Pull orders and menus of a partner ordering service into a warehouse that adds up.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app)
@@ -30,21 +44,34 @@ app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
+app.add_typer(verify.app)
 app.add_typer(vault.app, name="vault")
 app.add_typer(webhooks.app, name="webhooks")
 
 
-def main() -> None:
-    """Run the command line; an expected error is one sentence on standard error, and an exit code."""
-    from pipelines.assets.lock import RunLockedError
+def _print_version(value: bool) -> None:
+    if value:
+        import importlib.metadata
 
+        typer.echo(f"ordermart {importlib.metadata.version('ordermart')}")
+        raise typer.Exit
+
+
+@app.callback()
+def ordermart(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Ingest orders and menus from a partner ordering service into a warehouse that adds up."""
+
+
+def main() -> None:
+    """Run the command line; an expected error is one sentence on standard error and an exit code."""
     try:
         app()
-    except SettingsError as error:
-        end(error, 2)
-    except RunLockedError as error:
-        end(error, 4)
     except Exception as error:
         if not type(error).__module__.startswith("pipelines."):
             raise
-        end(error, 1)
+        end(error, exit_code(error))

@@ -1,4 +1,4 @@
-"""`ordermart close` and `ordermart restatements`: days that are sealed, and what changed in them since."""
+"""`ordermart close`, `ordermart audit-pack` and `ordermart restatements`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli.options import Config
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, usage_error
 
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
 
 
 class _DayFirst(TyperGroup):
-    """A group in which what is no command of its own, a day above all, is given to the command `day`."""
+    """A group that passes anything but a subcommand, such as a day, to the command `day`."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Put `day` before arguments that do not start with a command."""
+        """Put `day` before arguments that do not start with a subcommand."""
         if args and args[0] not in self.commands and args[0] not in {"-h", "--help"}:
             args = ["day", *args]
         return super().parse_args(ctx, args)
@@ -27,10 +26,10 @@ class _DayFirst(TyperGroup):
 app = typer.Typer(
     cls=_DayFirst,
     no_args_is_help=True,
-    help="Seal business days into the ledger: `ordermart close 2026-10-31`, `ordermart close --period 2026-10`; "
+    help="Close business days: `ordermart close 2026-10-31`, `ordermart close --period 2026-10`; "
     "`ordermart close day --help` lists the options.",
 )
-restatements_app = typer.Typer(help="What changed in sealed days since they were sealed.", no_args_is_help=True)
+restatements_app = typer.Typer(help="List and post changes to closed days.", no_args_is_help=True)
 
 
 @app.command("day")
@@ -38,36 +37,37 @@ def close_day(
     day: Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")] = "",
     *,
     period: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of a day: a month, 2026-10, or one of [closing] periods_file.")
+        str,
+        typer.Option(metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."),
     ] = "",
     store: Store = None,
-    check: Annotated[bool, typer.Option("--check", help="Only list what stands in the way.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only list the blockers.")] = False,
     with_exceptions: Annotated[
         str,
-        typer.Option(metavar="REASON", help="Seal it all the same; the reason is sealed, and what was in the way."),
+        typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
     ] = "",
     config: Config = None,
 ) -> None:
-    """Seal a business day, or a period, of the current release: `ordermart close 2026-10-31`.
+    """Close a business day, or a period, of the current release: `ordermart close 2026-10-31`.
 
-    Exit codes: 0 sealed, or nothing stands in the way; 1 it cannot be sealed, such as a day that is sealed; 2 wrong
-    usage; 3 refused, and each thing that stands in the way is a line; 4 a run holds the lock.
+    Exit codes: 0 closed, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2 wrong usage; 3
+    not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day, period_of
-    from pipelines.report.closing import closed, in_the_way
+    from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
     if with_exceptions and not with_exceptions.strip():
-        raise SettingsError("--with-exceptions must say why")
+        raise usage_error("--with-exceptions: the reason is empty")
     if bool(day) == bool(period):
-        raise SettingsError("give either a day, such as 2026-10-31, or --period 2026-10")
+        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
     days = one_day(day) if day else period_of(settings, period)
     if check:
-        found = closing.check(settings, days, store)
-        typer.echo(in_the_way(days, found))
-        raise typer.Exit(3 if found else 0)
+        blockers = closing.check(settings, days, store)
+        typer.echo(format_blockers(days, blockers))
+        raise typer.Exit(3 if blockers else 0)
     with run_lock(settings.data_dir, "ordermart close"):
         done = closing.close(settings, days, store, exceptions=with_exceptions.strip())
     typer.echo(closed(days, done))
@@ -78,11 +78,11 @@ def close_day(
 def close_reopen(
     day: Annotated[str, typer.Argument(help="The business day, such as 2026-10-31.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why; it is recorded.")],
+    reason: Annotated[str, typer.Option(help="Why the day is reopened; recorded in the ledger.")],
     store: Store = None,
     config: Config = None,
 ) -> None:
-    """Take back the seal of a day, with a reason; the day can be sealed anew."""
+    """Reopen a closed day; it can be closed again later."""
     from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day
@@ -90,7 +90,7 @@ def close_reopen(
 
     settings = load_settings(config)
     if not reason.strip():
-        raise SettingsError("--reason must say something")
+        raise usage_error("--reason: the reason is empty")
     with run_lock(settings.data_dir, "ordermart close reopen"):
         entry = closing.reopen(settings, one_day(day).first_day, store, reason.strip())
     typer.echo(reopened(entry))
@@ -103,16 +103,16 @@ audit_pack_app = typer.Typer()
 def audit_pack(
     *,
     period: Annotated[
-        str, typer.Option(metavar="NAME", help="A month, 2026-10, a day, or one of [closing] periods_file.")
+        str, typer.Option(metavar="NAME", help="A month such as 2026-10, a day, or a period of closing.periods_file.")
     ],
-    out: Annotated[Path, typer.Option(help="A folder that is not there yet.")],
-    sample: Annotated[int, typer.Option(min=0, help="How many orders get a receipt.")] = 25,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same orders.")] = 1,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    sample: Annotated[int, typer.Option(min=0, help="Number of orders to write receipts for.")] = 25,
+    seed: Annotated[int, typer.Option(help="Seed of the random sample.")] = 1,
     config: Config = None,
 ) -> None:
-    """Write a pack for auditors: seals, restatements, evidence, control totals, receipts, and a verifier.
+    """Write an audit pack: closes, restatements, formula evidence, control totals, receipts and a verifier.
 
-    The pack holds no personal data and no secret. `python3 -I verify.py` in it checks every hash and the chain.
+    The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
     """
     from pipelines.finance.periods import period_or_day
     from pipelines.report.closing import packed
@@ -127,11 +127,11 @@ def audit_pack(
 def restatements_list(
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also those that were posted, or whose day was reopened.")
+        bool, typer.Option("--all", help="Include posted restatements, and those of reopened days.")
     ] = False,
     config: Config = None,
 ) -> None:
-    """List the open restatements, as recorded in the ledger."""
+    """List the unposted restatements."""
     from pipelines.finance import restating
     from pipelines.report.closing import restatements
 
@@ -141,12 +141,12 @@ def restatements_list(
 @restatements_app.command("post")
 def restatements_post(
     *,
-    period: Annotated[str, typer.Option(metavar="NAME", help="The period that they are posted to, such as 2026-11.")],
+    period: Annotated[str, typer.Option(metavar="NAME", help="The period to post to, such as 2026-11.")],
     config: Config = None,
 ) -> None:
-    """Freeze the open restatements by posting them to a period.
+    """Post the unposted restatements to a period.
 
-    Exit codes: 0 posted, or none was open; 2 no such period; 4 a run holds the lock.
+    Exit codes: 0 posted, or nothing to post; 2 no such period; 4 another process holds the run lock.
     """
     from pipelines.assets.lock import run_lock
     from pipelines.finance import restating

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings, say
 
 app = typer.Typer(help="Tell one thing of the release with all that it rests on.", no_args_is_help=True)
 

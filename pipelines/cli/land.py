@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, usage_error
 
 if TYPE_CHECKING:
     from pipelines.landing import Asked, LoadSummary
@@ -111,7 +110,7 @@ def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> No
     from pipelines.vault import open_vault
 
     if asked.observed_at and asked.observed_at_pointer:
-        raise SettingsError("--observed-at and --observed-at-pointer say the same thing twice: give one of them")
+        raise usage_error("--observed-at and --observed-at-pointer say the same thing twice: give one of them")
     settings = load_settings(config)
     with (
         run_lock(settings.data_dir, f"ordermart land {kind}"),

@@ -6,28 +6,27 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings
 
 app = typer.Typer(help="Check the hash-chained ledger.", no_args_is_help=True)
 
 
 @app.callback()
 def ledger() -> None:
-    """Keep `verify` a word of its own."""
+    """Keep `verify` a subcommand: typer merges a single command into its group."""
 
 
 @app.command("verify")
 def ledger_verify(
     *,
     expect_head: Annotated[
-        str, typer.Option(metavar="HASH", help="A head kept elsewhere that must be in the chain.")
+        str, typer.Option(metavar="HASH", help="Fail unless an entry has this hash: a head kept elsewhere.")
     ] = "",
     config: Config = None,
 ) -> None:
-    """Verify every entry and file of the ledger, and print its head; keep the head elsewhere.
+    """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
 
-    Exit codes: 0 the chain is intact; 1 it is not, or it does not contain HASH.
+    Exit codes: 0 the ledger is intact; 1 it is not, or no entry has HASH.
     """
     from pipelines.ledger import ledger_of, verify
     from pipelines.report.closing import verified

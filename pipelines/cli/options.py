@@ -1,4 +1,7 @@
-"""Options that several commands take, and how a command ends with an expected error."""
+"""Share what several commands need: options, settings, output, and errors with their exit codes.
+
+Imports nothing but typer until a command runs, so that `--help` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,47 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pipelines.settings import Settings
+
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout."),
+    typer.Option(
+        "--config", help="Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout or this folder."
+    ),
 ]
 
 
+def load_settings(config: Path | None) -> Settings:
+    """Load the settings of a command; see `pipelines.settings.load_settings`."""
+    from pipelines.settings import load_settings as load
+
+    return load(config)
+
+
+def usage_error(message: str) -> Exception:
+    """Return the error for arguments that are invalid together; its exit code is 2."""
+    from pipelines.settings import SettingsError
+
+    return SettingsError(message)
+
+
 def say(lines: Iterable[str]) -> None:
-    """Print lines; a sign that the terminal's encoding lacks becomes a question mark."""
+    """Print lines; a character that the terminal's encoding lacks becomes a question mark."""
     stream = cast("TextIO", sys.stdout)
     encoding = stream.encoding or "utf-8"
     for line in lines:
         typer.echo(line.encode(encoding, "replace").decode(encoding))
 
 
+def exit_code(error: Exception) -> int:
+    """Return the exit code of an expected error: 2 for settings and usage, 4 for a held run lock, else 1."""
+    from pipelines.assets.lock import RunLockedError
+    from pipelines.settings import SettingsError
+
+    return 2 if isinstance(error, SettingsError) else 4 if isinstance(error, RunLockedError) else 1
+
+
 def end(error: Exception, code: int) -> NoReturn:
-    """Say the error in one sentence on standard error, and end with this code."""
+    """Print the error on standard error and exit with this code."""
     typer.echo(f"ordermart: {error}", err=True)
     sys.exit(code)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -33,14 +32,14 @@ def reconcile(
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released
-    from pipelines.finance.workbook import write_workbook
     from pipelines.report.progress import terminal_progress
     from pipelines.report.reconciliation import reconciliation_lines
     from pipelines.report.reconciliation_page import write_page
+    from pipelines.report.workbook import write_workbook
 
     selection = Selection.between(since, until, store)
     if all_orders and xlsx is None:
-        raise SettingsError("--all-orders is about the workbook: name it by --xlsx FILE")
+        raise usage_error("--all-orders is about the workbook: name it by --xlsx FILE")
     with released(load_settings(config)) as release:
         reconciled = reconciliation(release, selection)
         say(reconciliation_lines(reconciled))

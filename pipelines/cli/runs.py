@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, usage_error
 
 app = typer.Typer()
 
@@ -111,7 +110,7 @@ def retry(
 
     one = next((each for each in KINDS if each == kind), None)
     if kind and one is None:
-        raise SettingsError(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
+        raise usage_error(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
     with WorkList(inbox_path(load_settings(config).data_dir)) as work:
         typer.echo(taken_up(work.retry(one)))
 
@@ -119,10 +118,17 @@ def retry(
 @app.command()
 def dev(
     *,
-    webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver beside it.")] = False,
+    host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.")] = 0,
+    webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver too.")] = False,
     config: Config = None,
 ) -> None:
-    """Open Dagster's own pages on this instance, with the nightly schedule (Ctrl-C stops it)."""
+    """Serve Dagster's own pages on this instance and run the nightly schedule, until Ctrl-C or SIGTERM.
+
+    Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this folder.
+    """
     from pipelines.assets.home import dagster_dev
 
-    raise typer.Exit(dagster_dev(load_settings(config), webhooks=webhooks))
+    settings = load_settings(config)
+    host, port = host or settings.dagster.host, port or settings.dagster.port
+    raise typer.Exit(dagster_dev(settings, host=host, port=port, webhooks=webhooks))

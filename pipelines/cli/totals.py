@@ -1,4 +1,4 @@
-"""`ordermart totals`: what somebody else says a store's day came to."""
+"""`ordermart totals`: control totals of store-days from another source."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ import typer
 from pipelines.cli.options import Config
 from pipelines.settings import load_settings
 
-app = typer.Typer(help="Control totals: what somebody else says a store's day came to.", no_args_is_help=True)
+app = typer.Typer(help="Import control totals.", no_args_is_help=True)
 
 
 @app.callback()
 def totals() -> None:
-    """Keep `import` a word of its own: a lone command would take the group's name."""
+    """Keep `import` a subcommand: typer merges a single command into its group."""
 
 
 @app.command("import")
 def totals_import(
-    file: Annotated[Path, typer.Argument(help="CSV: day,store_id,orders,amount,amount_field,sale_classes.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")
+    ],
     *,
     config: Config = None,
 ) -> None:
-    """Import control totals from a CSV file into the ledger; the next build compares ours with them.
+    """Import control totals from a CSV file; the next build compares them with the actual totals.
 
-    Columns: day (2026-10-31, a business day), store_id, orders and amount (either may be empty), amount_field
-    (total_price, subtotal_price, …) and sale_classes: which orders it counts, all, or some of counted, excluded,
-    unmapped, gone joined by +. A later import of the same day, store, part and classes stands for the earlier one.
+    Columns: business_date (2026-10-31), store_id, order_count and amount (either may be empty), amount_field
+    (total_price, subtotal_price, …) and sale_classes (all, or some of counted, excluded, unmapped, deleted joined by
+    +). A later total for the same date, store, amount_field and sale_classes replaces the earlier one.
     """
     from pipelines.ledger import Ledger, import_totals
 
     done = import_totals(Ledger(load_settings(config).data_dir / "ledger"), file)
-    replaced = f", {done.replaced:,} of them in place of earlier ones" if done.replaced else ""
+    replaced = f", replacing {done.replaced:,} earlier ones" if done.replaced else ""
     typer.echo(
-        f"{done.totals:,} control totals are in the ledger, act {done.entry_no}{replaced}. "
-        "The next `ordermart run` or `ordermart build` compares: see audit.control_totals."
+        f"Imported {done.totals:,} control totals as ledger entry {done.entry_no}{replaced}. "
+        "The next `ordermart run` or `ordermart build` compares them: see audit.control_totals."
     )

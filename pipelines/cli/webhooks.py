@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings
 
 app = typer.Typer(help="Receive webhooks, and look after those that nobody could read.", no_args_is_help=True)
 

@@ -1,4 +1,4 @@
-"""Finance: reconcile, seal business days, record what changes in them afterwards, and hand auditors the evidence.
+"""Finance: reconcile, close business days, record restatements of closed days.
 
-Knows nothing of how documents are fetched or tables are made: it reads releases and writes acts into the ledger.
+Knows nothing of how documents are fetched or tables are built: it reads releases and appends to the ledger.
 """

@@ -1,6 +1,6 @@
-"""What stands in the way of sealing a day: each thing one sentence, found in the release and in the work list.
+"""Find blockers: what must be fixed, or accepted with a reason, before a day is closed.
 
-Knows nothing of what becomes of it: closing refuses, or seals it with the day.
+Each blocker is one sentence, from the release or the work list. Knows nothing of how a day is closed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from pipelines.finance.released import Released
     from pipelines.settings import Settings
 
-_SHOWN = 5  # ids in a sentence
+_SHOWN = 5  # ids in a message
 
 
-def obstacles(
+def find_blockers(
     settings: Settings, released: Released, period: Period, store_id: int | None, now: dt.datetime
 ) -> list[str]:
-    """Return what stands in the way of sealing these days, of all stores or of one; nothing: []."""
+    """Return the blockers for closing these days, of all stores or of one."""
     con = released.con
     ends = _ends(settings, released, period, store_id)
     con.register("day_ends", ends)
     con.execute(
         f"""
-        create or replace temp view to_be_sealed as
+        create or replace temp view orders_to_close as
         select orders.*, day_ends.close_at
         from mart.orders as orders
         left join day_ends
@@ -43,20 +43,20 @@ def obstacles(
         """
     )
     found = [
-        *_day_not_over(ends, now, f"{settings.closing.close_after_hours:g}"),
+        *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_checked_too_early(released),
-        *_work(settings, released, period, now),
-        *_refused(released, period),
+        *_unfinished_work(settings, released, period, now),
+        *_quarantined(released, period),
         *_unmapped(released),
-        *_undecided(released),
+        *_missing_rules(released),
     ]
-    con.execute("drop view to_be_sealed")
+    con.execute("drop view orders_to_close")
     con.unregister("day_ends")
     return found
 
 
 def _ends(settings: Settings, released: Released, period: Period, store_id: int | None) -> pa.Table:
-    """Return when each day may be sealed, for every timezone in use: its end by that clock plus the hours to wait."""
+    """Return when each day can be closed, for every time zone in use: its end there plus close_after_hours."""
     only = "" if store_id is None else f"where store_id = {store_id}"
     rows = released.con.execute(
         f"select distinct timezone from (select timezone from mart.orders {only} "
@@ -73,9 +73,9 @@ def _ends(settings: Settings, released: Released, period: Period, store_id: int 
     ]
     return pa.table(
         {
-            "business_date": pa.array([each[0] for each in ends], pa.date32()),
-            "timezone": pa.array([each[1] for each in ends], pa.string()),
-            "close_at": pa.array([each[2] for each in ends], pa.timestamp("us", tz="UTC")),
+            "business_date": pa.array([day for day, _, _ in ends], pa.date32()),
+            "timezone": pa.array([zone for _, zone, _ in ends], pa.string()),
+            "close_at": pa.array([close_at for _, _, close_at in ends], pa.timestamp("us", tz="UTC")),
         }
     )
 
@@ -85,11 +85,11 @@ def _moment(day: dt.date, hour: int, minute: int, zone: str) -> dt.datetime:
     return local.astimezone(dt.UTC)
 
 
-def _day_not_over(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str]:
-    last: dict[str, Any] = max(ends.to_pylist(), key=lambda each: each["close_at"])
+def _day_not_ended(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str]:
+    last: dict[str, Any] = max(ends.to_pylist(), key=lambda end: end["close_at"])
     if last["close_at"] > now:
         yield (
-            f"day not over: {last['business_date']} in {last['timezone']} may be sealed from "
+            f"day not ended: {last['business_date']} in {last['timezone']} can be closed from "
             f"{last['close_at']:%Y-%m-%d %H:%M} UTC ([closing] close_after_hours = {hours})"
         )
 
@@ -97,14 +97,14 @@ def _day_not_over(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str]
 def _checked_too_early(released: Released) -> Iterator[str]:
     ids = _ids(
         released,
-        "select order_id from to_be_sealed where close_at is null or last_checked_at is null "
+        "select order_id from orders_to_close where close_at is null or last_checked_at is null "
         "or last_checked_at < close_at order by order_id",
     )
     if ids:
-        yield f"orders last checked before their day could be sealed: {_listed(ids)}; ask for them again"
+        yield f"orders last checked before their day could be closed: {_listed(ids)}; fetch them again"
 
 
-def _work(settings: Settings, released: Released, period: Period, now: dt.datetime) -> Iterator[str]:
+def _unfinished_work(settings: Settings, released: Released, period: Period, now: dt.datetime) -> Iterator[str]:
     path = inbox_path(settings.data_dir)
     if not path.exists():
         return
@@ -113,38 +113,38 @@ def _work(settings: Settings, released: Released, period: Period, now: dt.dateti
         due = work.due_counts(now).get("orders", 0)
         first = work.due("orders", now, _SHOWN)
         given_up = [
-            each
-            for each in work.ids_in("orders", "given_up", since=_earliest(period))
-            if (entry := work.entry("orders", each)) and entry.why != {GAP_PROBE}
+            order_id
+            for order_id in work.ids_in("orders", "given_up", since=_earliest(period))
+            if (entry := work.entry("orders", order_id)) and entry.why != {GAP_PROBE}
         ]
     if letters:
-        yield f"failed, as dead letters: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
+        yield f"in the dead-letter queue: {_listed(letters)}; `ordermart retry`, then `ordermart run`"
     if due:
         yield f"due and not fetched yet: {_listed(first, due)}; `ordermart run`"
-    missing = _ids(
+    not_found = _ids(
         released,
         "select id from (select unnest(?::bigint[]) as id) as given where "
         "id not in (select order_id from mart.orders) "
-        "or id in (select order_id from to_be_sealed where not is_deleted) order by id",
+        "or id in (select order_id from orders_to_close where not is_deleted) order by id",
         given_up,
     )
-    if missing:
-        yield f"missing, asked for and not found: {_listed(missing)}"
+    if not_found:
+        yield f"not found (404): {_listed(not_found)}"
 
 
 def _earliest(period: Period) -> dt.datetime:
-    """Return when the first day began anywhere: what was refused or missed before is no order of these days."""
+    """Return when the first day began anywhere: what failed before is not an order of these days."""
     return dt.datetime.combine(period.first_day, dt.time(), dt.UTC) - dt.timedelta(hours=14)
 
 
-def _refused(released: Released, period: Period) -> Iterator[str]:
-    # What no table holds may be of any day that had begun when it was last refused.
+def _quarantined(released: Released, period: Period) -> Iterator[str]:
+    # An order in no table may be of any day that had begun when it was last quarantined.
     ids = _ids(
         released,
         """
         select entity_id from audit.quarantine
         where kind = 'orders' and is_unresolved and (
-            entity_id in (select order_id from to_be_sealed)
+            entity_id in (select order_id from orders_to_close)
             or (
                 (entity_id is null or entity_id not in (select order_id from mart.orders))
                 and (last_seen_at is null or last_seen_at >= ?)
@@ -155,23 +155,23 @@ def _refused(released: Released, period: Period) -> Iterator[str]:
         _earliest(period),
     )
     if ids:
-        yield f"quarantined or failed, of these days or of unknown ones: {_listed(ids)}; see audit.quarantine"
+        yield f"quarantined or failed, on these days or an unknown day: {_listed(ids)}; see audit.quarantine"
 
 
 def _unmapped(released: Released) -> Iterator[str]:
     rows = released.con.execute(
-        "select currency, count(*), sum(total_price) from to_be_sealed where sale_class = 'unmapped' "
+        "select currency, count(*), sum(total_price) from orders_to_close where sale_class = 'unmapped' "
         "group by currency order by currency"
     ).fetchall()
-    for currency, number, money in rows:
-        amount = f"{money or 0:,.4f} {currency or 'of no stated currency'}".replace("00 ", " ", 1)
-        yield f"unmapped, their status in neither list of [sales]: orders {number:,}, total_price {amount}"
+    for currency, count, money in rows:
+        amount = f"{money or 0:,.4f} {currency or '(no currency)'}".replace("00 ", " ", 1)
+        yield f"unmapped, status in neither list of [sales]: orders {count:,}, total_price {amount}"
 
 
-def _undecided(released: Released) -> Iterator[str]:
+def _missing_rules(released: Released) -> Iterator[str]:
     for target in ("subtotal", "total"):
         row = released.con.execute(
-            f"select count(*), count({target}_basis) from to_be_sealed inner join audit.order_rules using (order_id)"
+            f"select count(*), count({target}_basis) from orders_to_close inner join audit.order_rules using (order_id)"
         ).fetchone()
         if row and row[0] and not row[1]:
             yield (
@@ -190,7 +190,7 @@ def _ids(released: Released, select: str, *values: Any) -> list[int | None]:
     return [row[0] for row in released.con.execute(select, list(values)).fetchall()]
 
 
-def _listed(ids: Sequence[int | None], number: int | None = None) -> str:
-    total = len(ids) if number is None else number
-    shown = ", ".join("without an id" if each is None else str(each) for each in ids[:_SHOWN])
+def _listed(ids: Sequence[int | None], count: int | None = None) -> str:
+    total = len(ids) if count is None else count
+    shown = ", ".join("no id" if id_ is None else str(id_) for id_ in ids[:_SHOWN])
     return f"{total:,} ({shown}{', …' if total > _SHOWN else ''})"

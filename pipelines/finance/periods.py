@@ -1,7 +1,4 @@
-"""Which days a period has: a calendar month, or a fiscal period of [closing] periods_file.
-
-Knows nothing of what is done with them.
-"""
+"""Business days of a period: a calendar month, or a fiscal period of [closing] periods_file."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _COLUMNS = ("period", "first_day", "last_day")
 
 @dataclass(frozen=True)
 class Period:
-    """A span of business days, both ends included; `name` is null where it is but a day."""
+    """A span of business days, both ends included; `name` is None for a single day."""
 
     first_day: dt.date
     last_day: dt.date
@@ -39,36 +36,36 @@ class Period:
 
 
 def one_day(text: str) -> Period:
-    """Return the period of one day written 2026-10-31; raise SettingsError when it is none."""
-    day = _day(text, f"{text!r} is no day: write it as 2026-10-31")
+    """Return the period of one day written as 2026-10-31; raise SettingsError if it is not a date."""
+    day = _day(text, f"{text!r} is not a valid day: use 2026-10-31")
     return Period(day, day)
 
 
 def period_or_day(settings: Settings, name: str) -> Period:
-    """Return the period of that name, or the day where the file lists no such name and it is written as one."""
+    """Return the period of that name, or the day if it is written as one and the file does not list it."""
     if _WRITTEN_DAY.fullmatch(name) and name not in fiscal_periods(settings):
         return one_day(name)
     return period_of(settings, name)
 
 
 def period_of(settings: Settings, name: str) -> Period:
-    """Return the period of that name: of the file where it lists it, else a calendar month.
+    """Return the period of that name: from the file if listed there, else a calendar month.
 
-    Raise SettingsError when it is neither, or when the file cannot be read.
+    Raise SettingsError if it is neither, or if the file cannot be read.
     """
     listed = fiscal_periods(settings)
     if name in listed:
         return listed[name]
     if not _MONTH.fullmatch(name):
         where = f"in {settings.closing.periods_file}" if listed else "in [closing] periods_file, which is not set"
-        raise SettingsError(f"{name!r} is no period: neither a month such as 2026-10 nor one listed {where}")
+        raise SettingsError(f"{name!r} is not a valid period: use a month such as 2026-10, or a name listed {where}")
     first = dt.date.fromisoformat(f"{name}-01")
     following = (first + dt.timedelta(days=31)).replace(day=1)
     return Period(first, following - dt.timedelta(days=1), name)
 
 
 def fiscal_periods(settings: Settings) -> dict[str, Period]:
-    """Return the periods of [closing] periods_file by name; none where it is not set."""
+    """Return the periods of [closing] periods_file by name; empty if it is not set."""
     if not settings.closing.periods_file:
         return {}
     path = settings.file.parent / settings.closing.periods_file
@@ -85,21 +82,21 @@ def fiscal_periods(settings: Settings) -> dict[str, Period]:
 def _period(path: Path, line: int, row: dict[str, str | None]) -> Period:
     where = f"[closing] periods_file: {path.name}, line {line}"
     name = (row["period"] or "").strip()
-    first = _day(row["first_day"] or "", f"{where}: first_day is no day such as 2026-10-01")
-    last = _day(row["last_day"] or "", f"{where}: last_day is no day such as 2026-10-31")
+    first = _day(row["first_day"] or "", f"{where}: first_day must be a date such as 2026-10-01")
+    last = _day(row["last_day"] or "", f"{where}: last_day must be a date such as 2026-10-31")
     if not name or last < first:
-        raise SettingsError(f"{where}: give a name, and a last day that is not before the first")
+        raise SettingsError(f"{where}: period must have a name, and last_day must not be before first_day")
     return Period(first, last, name)
 
 
 def _without_overlap(path: Path, periods: list[Period]) -> dict[str, Period]:
-    by_day = sorted(periods, key=lambda each: each.first_day)
+    by_day = sorted(periods, key=lambda period: period.first_day)
     for before, after in itertools.pairwise(by_day):
         if after.first_day <= before.last_day:
             raise SettingsError(f"[closing] periods_file: {path.name}: {before.name} and {after.name} overlap")
-    named = {each.name or "": each for each in periods}
+    named = {period.name or "": period for period in periods}
     if len(named) != len(periods):
-        raise SettingsError(f"[closing] periods_file: {path.name}: a name stands in it twice")
+        raise SettingsError(f"[closing] periods_file: {path.name}: a period is listed twice")
     return named
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 COUNTS = (
-    "orders",
+    "order_count",
     "balanced_count",
     "total_break_count",
     "subtotal_break_count",
     "both_break_count",
     "indeterminate_count",
-    "breaks",
+    "break_count",
 )
 AMOUNTS = (
     "subtotal_price",
@@ -136,7 +136,7 @@ class Reconciliation:
         )
         open_ones = self._open_by_day()
         for each in found:
-            each["open"] = open_ones.get((each["currency"], each["sale_class"], each["business_date"]), 0)
+            each["unposted_count"] = open_ones.get((each["currency"], each["sale_class"], each["business_date"]), 0)
         return found
 
     def open_restatements(self) -> list[Record]:
@@ -145,14 +145,14 @@ class Reconciliation:
             return []
         return records(
             self.db,
-            f"select {RESTATED_LINE} as line, currency, part, count(*) as restatements, "
-            "cast(sum(difference) as decimal(38, 4)) as difference from mart.restatements as rows "
-            f"where {OPEN} and {self.selection.where('closed_business_date')} group by currency, part order by line",
+            f"select {RESTATED_LINE} as line, currency, measure, count(*) as restatements, "
+            "cast(sum(restatement_amount) as decimal(38, 4)) as restatement_amount from mart.restatements as rows "
+            f"where {OPEN} and {self.selection.where('closed_business_date')} group by currency, measure order by line",
         )
 
     def different_totals(self) -> int:
         """Return how many control totals state other than the orders come to."""
-        return self._count("audit.control_totals", "comparison = 'different'")
+        return self._count("audit.control_totals", "tie_out_status = 'variance'")
 
     def possible_duplicates(self) -> int:
         """Return how many orders may repeat another one: a suspicion, no variance."""
@@ -187,7 +187,7 @@ class Reconciliation:
     def variances(self) -> dict[str, int]:
         """Return what stands in the way of calling the selection balanced: each kind and how many there are."""
         return {
-            "breaks": sum(line["breaks"] for line in self.lines()),
+            "breaks": sum(line["break_count"] for line in self.lines()),
             "open restatements": sum(each["restatements"] for each in self.open_restatements()),
             "control totals that differ": self.different_totals(),
         }
@@ -231,8 +231,8 @@ class Reconciliation:
 # Lines of the summary are numbered, and rows name their line by its number: a currency's label comes from outside, and
 # a spreadsheet would read one such as ">0" or "*" as a condition.
 LINE = "dense_rank() over (order by currency nulls last, sale_class)"
-RESTATED_LINE = "dense_rank() over (order by currency nulls last, part)"
-OPEN = "rows.posted_period is null and rows.is_close_active and rows.difference <> 0"
+RESTATED_LINE = "dense_rank() over (order by currency nulls last, measure)"
+OPEN = "rows.posted_period is null and rows.is_close_active and rows.restatement_amount <> 0"
 
 
 def reconciliation(release: Released, selection: Selection) -> Reconciliation:

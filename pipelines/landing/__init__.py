@@ -1,4 +1,4 @@
-"""The gate: bytes of a store, a menu or an order in, a verdict and raw files without personal data out.
+"""Landing: validate the bytes of stores, menus and orders, and write raw files without personal data.
 
 Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault and nowhere else.
 """

@@ -1,6 +1,6 @@
-"""The shape of an order that is plainly clean, and what its bytes and values say at a glance.
+"""An order that is plainly clean: its types, built from the shape, and what its bytes and values show at a glance.
 
-Whoever is not sure here says so, and the walk decides. Knows nothing of what is personal.
+When in doubt a function returns None, and the walk decides. Knows nothing of which fields there are.
 """
 
 from __future__ import annotations
@@ -8,127 +8,139 @@ from __future__ import annotations
 import operator
 import re
 from decimal import Decimal, Inexact
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipelines.landing.leaves import MONEY_LIMIT
+from pipelines.landing.shape import ORDER, SUMS, ArrayField, Field, Shape
 
-_Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
-_Text = str | None
-_Money = Decimal | None
 if TYPE_CHECKING:
-    _Hidden = Any
-else:
-    _Hidden = UnsetType  # ours, set once the order was read: nothing in a body is of this type
-_Sealed = str | None | UnsetType
+    from collections.abc import Callable, Iterable
+
+_INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_TYPES: dict[str, Any] = {"integer": _INT64, "text": str, "time": str, "money": Decimal}
+_DECIMALS = 4
+_ZERO = Decimal(0)
+# A blank between key and colon would hide a key from being counted; Decimal would take an amount in a string.
+# (Several searches that each begin with a literal are several times faster than one that begins with a choice.)
+_MONEY_ENDS = sorted({f.name.rpartition("_")[2] for _, f in ORDER.walk() if isinstance(f, Field) and f.leaf == "money"})
+_ODD = [
+    re.compile(pattern).search
+    for pattern in (rb'"[ \t\n\r]+:', *(rb'%s":[ \t\n\r]*"' % each.encode() for each in _MONEY_ENDS))
+]
+# A key whose letters are escaped would hide from the above.
+_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 
 
 class Clean(Struct, forbid_unknown_fields=True, gc=False):
     """All documented fields are required; `has_…` is ours, and a body that brings it has a key too many."""
 
 
-class CleanModifier(Clean, kw_only=True):
-    """An entry of a line's modifiers."""
+class Level(NamedTuple):
+    """The objects at one path of an order: those of one documented array, or the order itself."""
 
-    id: _Integer
-    name: _Text
-    price: _Money
-    action: _Text
-    quantity: _Integer
-
-
-class CleanItem(Clean, kw_only=True):
-    """A line."""
-
-    id: _Integer
-    product_id: _Integer
-    quantity: _Integer
-    name: _Text
-    has_instructions: _Hidden = UNSET
-    instructions: _Sealed
-    price: _Money
-    modifiers: list[CleanModifier]
+    path: str
+    parent: int  # place of the level that holds the array; -1 for the order
+    array: str  # the array's name there
+    keys: int
+    hidden: tuple[tuple[str, str, bool], ...]  # name, has_<name>, is it a number
+    times: tuple[str, ...]
+    money: dict[str, tuple[str, ...]]  # sum → fields
+    numbers: tuple[str, ...]  # kept as their own bytes
+    null_paths: tuple[str, ...]  # of the other fields that may be null
+    values_of: Callable[[Any], tuple[Any, ...]]  # of the same fields
 
 
-class CleanDelivery(Clean, kw_only=True):
-    """A delivery."""
-
-    id: _Integer
-    type: _Text
-    has_confirmation_code: _Hidden = UNSET
-    confirmation_code: _Sealed
-    status: _Text
-    has_tracking_url: _Hidden = UNSET
-    tracking_url: _Sealed
-
-
-class CleanOrder(Clean, kw_only=True):
-    """An order."""
-
-    id: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-    has_user_phone: _Hidden = UNSET
-    user_phone: _Sealed
-    has_user_email: _Hidden = UNSET
-    user_email: _Sealed
-    has_user_address: _Hidden = UNSET
-    user_address: _Sealed
-    has_user_name: _Hidden = UNSET
-    user_name: _Sealed
-    has_apartment_details: _Hidden = UNSET
-    apartment_details: _Sealed
-    has_user_latitude: _Hidden = UNSET
-    user_latitude: Raw | UnsetType
-    has_user_longitude: _Hidden = UNSET
-    user_longitude: Raw | UnsetType
-    has_dispatch_note: _Hidden = UNSET
-    dispatch_note: _Sealed
-    dispatch_method: _Text
-    store_id: _Integer
-    status: _Text
-    platform: _Text
-    requested_time: _Text
-    promised_delivery_time: _Text
-    promised_pick_up_time: _Text
-    created_at: _Text
-    subtotal_price: _Money
-    delivery_price: _Money
-    tip: _Money
-    discount: _Money
-    loyalty_discount: _Money
-    total_price: _Money
-    items: list[CleanItem]
-    deliveries: list[CleanDelivery]
+def _struct(name: str, shape: Shape) -> type[Clean]:
+    """Return the type of a clean object; what is hidden is replaced after decoding, so it may be unset."""
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for field in shape.fields:
+        if isinstance(field, ArrayField):
+            fields.append((field.name, list[_struct(f"{name}_{field.name}", field.of)]))  # type: ignore[misc]
+        elif not isinstance(field, Field):
+            raise TypeError(f"an order has no {type(field).__name__}: {field.name}")
+        elif field.is_hidden:
+            fields.append((f"has_{field.name}", UnsetType, UNSET))  # set after decoding: no body has this type
+            fields.append((field.name, Raw | UnsetType if field.leaf == "number" else str | None | UnsetType))
+        else:
+            fields.append((field.name, _TYPES[field.leaf] if field.required else _TYPES[field.leaf] | None))
+    return msgspec.defstruct(name, fields, bases=(Clean,), kw_only=True, gc=False)  # type: ignore[return-value]
 
 
-_ORDER_KEYS, _ITEM_KEYS, _MODIFIER_KEYS, _DELIVERY_KEYS = 25, 7, 5, 5
-_DECIMALS = 4
-_ZERO = Decimal(0)
-# A blank between key and colon would hide a key from being counted; Decimal would take an amount in a string.
-# (Four searches that each begin with a literal are several times faster than one that begins with a choice.)
-_ODD = [
-    re.compile(pattern).search
-    for pattern in (
-        rb'"[ \t\n\r]+:',
-        rb'price":[ \t\n\r]*"',
-        rb'tip":[ \t\n\r]*"',
-        rb'discount":[ \t\n\r]*"',
+def _levels(shape: Shape, path: str = "", parent: int = -1, array: str = "", at: int = 0) -> list[Level]:
+    money: dict[str, tuple[str, ...]] = {}
+    for field in shape.leaves:
+        if field.leaf == "money":
+            money[field.adds_to] = (*money.get(field.adds_to, ()), field.name)
+    numbers = tuple(field.name for field in shape.leaves if field.leaf == "number")
+    nullable = tuple(sorted(f.name for f in shape.leaves if not f.required and f.name not in numbers))
+    own = Level(
+        path=path,
+        parent=parent,
+        array=array,
+        keys=len(shape.fields),
+        hidden=tuple((f.name, f"has_{f.name}", f.leaf == "number") for f in shape.leaves if f.is_hidden),
+        times=tuple(field.name for field in shape.leaves if field.leaf == "time"),
+        money=money,
+        numbers=numbers,
+        null_paths=tuple(f"{path}{name}=null" for name in nullable),
+        values_of=_getter(nullable),
     )
+    found = [own]
+    for each in shape.fields:
+        if isinstance(each, ArrayField):
+            found += _levels(each.of, f"{path}{each.name}/*/", at, each.name, at + len(found))
+    return found
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gives the values of these fields, always as a tuple."""
+    if not names:
+        return lambda _: ()
+    get = operator.attrgetter(*names)
+    return get if len(names) > 1 else lambda held: (get(held),)
+
+
+CleanOrder = _struct("CleanOrder", ORDER)
+LEVELS = _levels(ORDER)
+_BELOW = [(level.parent, operator.attrgetter(level.array)) for level in LEVELS[1:]]
+_POINTERS = [[f"/{level.array}/{at}" for at in range(100)] for level in LEVELS]
+_ADDED = [  # sum → (level, its field, or all fields of the sum at this level)
+    [
+        (at, operator.attrgetter(*names), len(names) > 1)
+        for at, level in enumerate(LEVELS)
+        for names in (level.money.get(name),)
+        if names
+    ]
+    for name in SUMS["orders"]
 ]
-# A key whose letters are escaped would hide from the above.
-_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 
 
-def modifiers_of(order: CleanOrder) -> int:
-    """Return how many modifiers all lines have together."""
-    return sum([len(item.modifiers) for item in order.items])
+def objects_of(order: Any) -> list[list[Any]]:
+    """Return the objects of an order, by level."""
+    found = [[order]]
+    for parent, array_of in _BELOW:
+        found.append(array_of(order) if parent == 0 else list(chain.from_iterable(map(array_of, found[parent]))))
+    return found
 
 
-def keys_of(order: CleanOrder) -> int:
+def pointers_of(objects: list[list[Any]], level: int) -> Iterable[str]:
+    """Return the JSON pointers of the objects of a level, in their order."""
+    parent, array = LEVELS[level].parent, LEVELS[level].array
+    if parent < 0:
+        return ("",)
+    if parent == 0 and len(objects[level]) <= len(_POINTERS[level]):
+        return _POINTERS[level]
+    holders = zip(pointers_of(objects, parent), objects[parent])  # noqa: B905 -- pointers may go on
+    return (f"{pointer}/{array}/{at}" for pointer, held in holders for at in range(len(getattr(held, array))))
+
+
+def keys_of(objects: list[list[Any]]) -> int:
     """Return how many keys a clean order has."""
-    below = _ITEM_KEYS * len(order.items) + _DELIVERY_KEYS * len(order.deliveries)
-    return _ORDER_KEYS + below + _MODIFIER_KEYS * modifiers_of(order)
+    return sum([level.keys * len(held) for level, held in zip(LEVELS, objects, strict=True)])
 
 
 def is_plain(body: bytes) -> bool:
@@ -146,71 +158,48 @@ def is_plain(body: bytes) -> bool:
     return True
 
 
-def money_of(order: CleanOrder, nulls: int) -> tuple[Decimal, Decimal, Decimal] | None:
-    """Return the sums of order, line and modifier money; None if an amount needs a closer look."""
-    of_order = [
-        order.subtotal_price,
-        order.delivery_price,
-        order.tip,
-        order.discount,
-        order.loyalty_discount,
-        order.total_price,
-    ]
-    of_lines = [item.price for item in order.items]
-    of_modifiers = [modifier.price for item in order.items for modifier in item.modifiers]
-    if nulls:  # comparing a Decimal with None is slow, so none is looked for where the bytes say there is none
-        of_order = [each for each in of_order if each is not None]
-        of_lines = [each for each in of_lines if each is not None]
-        of_modifiers = [each for each in of_modifiers if each is not None]
-    amounts = cast("list[Decimal]", of_order + of_lines + of_modifiers)
+def sums_of(objects: list[list[Any]], nulls: int) -> tuple[Decimal, ...] | None:
+    """Return the sums of an order's money, as in shape.SUMS; None if an amount needs a closer look."""
+    groups: list[list[Any]] = []
+    amounts: list[Any] = []
+    for parts in _ADDED:
+        group: list[Any] = []
+        for at, get, is_several in parts:
+            held = objects[at]
+            if at == 0:
+                group += get(held[0]) if is_several else (get(held[0]),)
+            else:
+                group += [amount for each in held for amount in get(each)] if is_several else map(get, held)
+        if nulls:  # comparing a Decimal with None is slow: none is looked for where the bytes hold none
+            group = [amount for amount in group if amount is not None]
+        groups.append(group)
+        amounts += group
     if not amounts:
-        return _ZERO, _ZERO, _ZERO
+        return (_ZERO,) * len(groups)
     if max(amounts) >= MONEY_LIMIT or min(amounts) <= -MONEY_LIMIT:
         return None
     try:
-        total, lines, modifiers = (
-            sum(cast("list[Decimal]", each), _ZERO) for each in (of_order, of_lines, of_modifiers)
-        )
-        # The sum has the most decimals of any of them, and shows an exponent where all have one.
-        shown = str(total + lines + modifiers)
+        sums = tuple([sum(group, _ZERO) for group in groups])
+        # The sum has the most decimals of any of them, and shows an exponent if all have one.
+        text = str(sum(sums, _ZERO))
     except Inexact:
         return None
-    point = shown.rfind(".")
-    if "E" in shown or (point >= 0 and len(shown) - point - 1 > _DECIMALS):
+    point = text.rfind(".")
+    if "E" in text or (point >= 0 and len(text) - point - 1 > _DECIMALS):
         return None
-    return total, lines, modifiers
+    return sums
 
 
-def absences_of(order: CleanOrder, nulls: int) -> list[str]:
+def nulls_of(objects: list[list[Any]], nulls: int) -> list[str]:
     """Return the paths that are null; `nulls` is how often the bytes say null, so that a search can end early."""
-    found = [absence for absence, value in zip(_NULLABLE, _nullable(order), strict=True) if value is None]
-    if len(found) == nulls:
-        return found
-    found += [f"{name}=null" for name in _PLACE if bytes(getattr(order, name)) == b"null"]
-    if len(found) < nulls:
-        below = {
-            f"{path}/{name}=null"
-            for path, parts, names in (
-                ("items/*", order.items, _ITEM_NAMES),
-                ("items/*/modifiers/*", [each for item in order.items for each in item.modifiers], _MODIFIER_NAMES),
-                ("deliveries/*", order.deliveries, _DELIVERY_NAMES),
-            )
-            for part in parts
-            for name in names
-            if getattr(part, name) is None
-        }
-        found += below
-    found.sort()
-    return found
-
-
-_PLACE = ("user_latitude", "user_longitude")
-
-
-def _names(kind: type[Struct]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__struct_fields__ if not name.startswith("has_"))
-
-
-_nullable = operator.attrgetter(*sorted(set(_names(CleanOrder)) - set(_PLACE)))
-_NULLABLE = [f"{name}=null" for name in sorted(set(_names(CleanOrder)) - set(_PLACE))]
-_ITEM_NAMES, _MODIFIER_NAMES, _DELIVERY_NAMES = _names(CleanItem), _names(CleanModifier), _names(CleanDelivery)
+    found: list[str] = []
+    for level, held in zip(LEVELS, objects, strict=True):
+        paths, values_of = level.null_paths, level.values_of
+        for each in held:
+            found += [path for path, value in zip(paths, values_of(each)) if value is None]  # noqa: B905 -- hot
+            for name in level.numbers:
+                if bytes(getattr(each, name)) == b"null":
+                    found.append(f"{level.path}{name}=null")
+        if len(found) == nulls:
+            break
+    return sorted(set(found))

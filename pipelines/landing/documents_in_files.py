@@ -1,6 +1,6 @@
 """Cut files into documents: one a line, the elements of an array, or the whole file.
 
-What is no JSON is handed on as it stands, so that the gate can say so. Knows nothing of what documents hold.
+What is no JSON is handed on as it stands, so that validation rejects it. Knows nothing of what documents hold.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def documents(path: Path, *, whole: bool, max_bytes: int, pointer: str = "") -> 
     `pointer` leads to them inside a wrapper: an array of them, or one. The wrapper is the whole file, or each line is
     one. Raise LandingError where it leads nowhere.
 
-    A line beyond `max_bytes` is cut just there: enough for the gate to call it too large.
+    A line beyond `max_bytes` is cut just there: enough for validation to reject it as too large.
     """
     if pointer:
         yield from _wrapped(path, pointer)

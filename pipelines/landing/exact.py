@@ -21,7 +21,7 @@ class InvalidDocumentError(Exception):
         self.pointer = pointer
 
 
-class Whole(str):
+class IntegerText(str):
     """The text of a number that is written as an integer."""
 
     __slots__ = ()
@@ -54,13 +54,12 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         tree = dict(found)
         if len(tree) != len(found):
-            keys = [key for key, _ in found]
-            doubled.append((tree, next(key for key in keys if keys.count(key) > 1)))
+            doubled.append((tree, _repeated(found)))
         return tree
 
     try:
         tree = json.loads(
-            text, object_pairs_hook=pairs, parse_int=Whole, parse_float=Fraction, parse_constant=_not_finite
+            text, object_pairs_hook=pairs, parse_int=IntegerText, parse_float=Fraction, parse_constant=_not_finite
         )
     except RecursionError:
         raise InvalidDocumentError("too_deep", "") from None
@@ -76,7 +75,7 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
 
 def parsed(content: bytes) -> Any:
     """Return the tree of JSON that we wrote ourselves, numbers in their own text."""
-    return json.loads(content, parse_int=Whole, parse_float=Fraction)
+    return json.loads(content, parse_int=IntegerText, parse_float=Fraction)
 
 
 def type_name(value: Any) -> str:
@@ -85,7 +84,7 @@ def type_name(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, Whole | Fraction):
+    if isinstance(value, IntegerText | Fraction):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -104,11 +103,21 @@ def escaped(key: str) -> str:
 
 def plain(value: Any) -> Any:
     """Return a tree that encodes to JSON with every number in its own text."""
-    if isinstance(value, Whole | Fraction):
+    if isinstance(value, IntegerText | Fraction):
         return msgspec.Raw(value.encode())
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _repeated(found: list[tuple[str, Any]]) -> str:
+    """Return the first key that was there before, in one pass: a body may hold a million keys."""
+    seen = set[str]()
+    for key, _ in found:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
 
 
 def _not_finite(_: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Land documents from files that the partner handed over, through the same gate as fetched ones.
+"""Land documents from files that the partner handed over, validated as fetched ones are.
 
 Knows nothing of the service. A line or a document that cannot be taken costs only itself.
 """
@@ -86,7 +86,7 @@ def land_files(
                     path, whole=kind == "menus", max_bytes=settings.landing.max_bytes, pointer=asked.documents_pointer
                 ):
                     at = time_in(body, pointer) if pointer else asked.observed_at
-                    load.judge(body, observed_at=at, http_status=None)
+                    load.validate(body, observed_at=at, http_status=None)
                     done += 1
                     timed += at is not None
                     if progress is not None and done % _TELL_EVERY == 0:

@@ -20,7 +20,7 @@ from pipelines.landing.durable import LandingError
 from pipelines.landing.files import Asked, checked, time_in
 from pipelines.landing.load import open_load
 from pipelines.landing.raw_files import raw_files
-from pipelines.landing.unobserved_menus import MenusThen
+from pipelines.landing.unobserved_menus import ObservedMenus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def backfill(
     asked = checked(asked)
     tell = progress or (lambda *_: None)
     journal = _Journal(settings.data_dir / "raw" / f"backfill-{kind}.jsonl", settings, kind)
-    menus = MenusThen(settings.data_dir) if kind == "orders" else None
+    menus = ObservedMenus(settings.data_dir) if kind == "orders" else None
     done = 0
     loads: list[_Part] = []
     refusals: list[Refusal] = []
@@ -100,7 +100,7 @@ def backfill(
                 count = without = timed = 0
                 for body in bodies:
                     at = time_in(body, asked.observed_at_pointer) if asked.observed_at_pointer else asked.observed_at
-                    load.judge(body, observed_at=at, http_status=None)
+                    load.validate(body, observed_at=at, http_status=None)
                     count += 1
                     timed += at is not None
                     without += menus is not None and not menus.had(body)

@@ -1,4 +1,4 @@
-"""Judge single values: integers, texts, money, times, each from its own text.
+"""Validate single values: integers, texts, money, times, each from its own text.
 
 Knows nothing of where a value stands or what it means.
 """
@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from pipelines.landing.exact import Fraction, InvalidDocumentError, Whole
+from pipelines.landing.exact import Fraction, IntegerText, InvalidDocumentError
 
 INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 20
@@ -36,7 +36,7 @@ _WIDE = decimal.Context(
 
 def integer(value: Any, pointer: str) -> int:
     """Return a 64-bit integer that is written as one; raise InvalidDocumentError otherwise."""
-    if type(value) is not Whole:
+    if type(value) is not IntegerText:
         raise InvalidDocumentError("wrong_type", pointer)
     if len(value) > _INT64_DIGITS or (number := int(value)) not in INT64:
         raise InvalidDocumentError("integer_out_of_range", pointer)
@@ -52,7 +52,7 @@ def text(value: Any, pointer: str) -> str:
 
 def number(value: Any, pointer: str) -> Any:
     """Return a number's own text as it came; raise InvalidDocumentError for anything else."""
-    if type(value) is not Whole and type(value) is not Fraction:
+    if type(value) is not IntegerText and type(value) is not Fraction:
         raise InvalidDocumentError("wrong_type", pointer)
     return value
 
@@ -81,7 +81,7 @@ def money(value: Any, pointer: str, *, rounds: bool = False) -> tuple[str, Decim
     """Return an amount's text, its exact value, and whether it had to be rounded.
 
     The text is the number's own; only one with an exponent is written out, since DuckDB 1.5.6 reads some of
-    those wrongly (0.00…01e41 as 0). Judged by value: 1.50000 is fine, 1.00005 is not.
+    those wrongly (0.00…01e41 as 0). Validated by value: 1.50000 is fine, 1.00005 is not.
     """
     own = number(value, pointer)
     plain = _PLAIN_MONEY.fullmatch(own)

@@ -1,7 +1,7 @@
 """One load: bodies of one kind in, one pair of raw files out, whole or not at all.
 
 The order of writing is vault, documents, observations (the load counts from here on), index; what a kill leaves
-between any two of them is mended when the next load of the kind opens. Knows nothing of HTTP or of tables.
+between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
 from pipelines.landing.leaves import EXACT
-from pipelines.landing.raw_files import KINDS, pair, raw_files, sweep
+from pipelines.landing.raw_files import pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
-from pipelines.landing.validate import Gate
+from pipelines.landing.validate import Validator
 from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
+from pipelines.settings.kinds import KINDS
 from pipelines.vault import Sealing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.landing.validated import Judged
+    from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
     from pipelines.vault import Sealed, Vault
@@ -48,7 +49,7 @@ def open_load(
     Raise LandingError when another load of the kind is under way.
     """
     if kind not in KINDS:
-        raise LandingError(f"{kind!r} is no kind of document: it is one of {', '.join(KINDS)}")
+        raise LandingError(f"{kind!r} is not a kind of document: use one of {', '.join(KINDS)}")
     return Load(settings, vault, kind, source, is_backfill=is_backfill)
 
 
@@ -57,12 +58,13 @@ class Load:
 
     def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool) -> None:
         self.kind = kind
-        self.load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        self._started_at = dt.datetime.now(dt.UTC)
+        self.load_id = f"{self._started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         self._data_dir = settings.data_dir
         self._source = source
         self._is_backfill = is_backfill
         self._vault = vault
-        self._gate = Gate(settings, kind)
+        self._validator = Validator(settings, kind)
         self._waiting: list[Waiting] = []
         self._waiting_bytes = self._seq = 0
         self._counts = Counter(dict.fromkeys(VERDICTS, 0))
@@ -70,7 +72,7 @@ class Load:
         self._writers: tuple[TableWriter, TableWriter] | None = None
         self._lock = Lock(self._data_dir / "raw" / f"{kind}.lock", kind)
         try:
-            mend(self._data_dir, vault, kind)
+            recover_killed_loads(self._data_dir, vault, kind)
             self._index = Index(self._data_dir, kind)
         except BaseException:
             self._lock.release()
@@ -82,7 +84,7 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self.abort()
 
-    def judge(
+    def validate(
         self,
         body: bytes,
         asked: int | None = None,
@@ -103,10 +105,15 @@ class Load:
         self._take(body, asked, observed_at, source, http_status, cost)
 
     def again(
-        self, judged: Judged, size: int, observed_at: dt.datetime | None, source: Source, http_status: int | None
+        self,
+        validated: ValidatedDocument,
+        size: int,
+        observed_at: dt.datetime | None,
+        source: Source,
+        http_status: int | None,
     ) -> None:
-        """Take a document that was judged already and comes again, as today's settings make it."""
-        self._put(Waiting(self._seq, None, judged.id, observed_at, source, http_status, None, judged, size))
+        """Land an accepted document again, as today's settings make it."""
+        self._put(Waiting(self._seq, None, validated.id, observed_at, source, http_status, None, validated, size))
 
     def missing(
         self,
@@ -177,24 +184,24 @@ class Load:
 
     def _flush(self) -> None:
         with _no_collection():
-            self._judge_waiting()
+            self._validate_waiting()
 
-    def _judge_waiting(self) -> None:
+    def _validate_waiting(self) -> None:
         batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not batch:
             return
         if self._writers is None:
             self._writers = self._begin()
-        judged, refused = self._judge(batch)
+        validated, refused = self._validate(batch)
         sealings = [
-            Sealing(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in judged.items()
+            Sealing(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
         sealed = self._vault.seal(self.kind, self.load_id, sealings)
         now = dt.datetime.now(dt.UTC)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
         refs = self._vault.refused.seal(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(
-            batch, judged, dict(zip(judged, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
+            batch, validated, dict(zip(validated, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
         )
 
     def _begin(self) -> tuple[TableWriter, TableWriter]:
@@ -205,39 +212,39 @@ class Load:
             TableWriter(observations, OBSERVATIONS),
         )
 
-    def _judge(self, batch: list[Waiting]) -> tuple[dict[int, Judged], dict[int, Refusal]]:
-        judged: dict[int, Judged] = {}
+    def _validate(self, batch: list[Waiting]) -> tuple[dict[int, ValidatedDocument], dict[int, Refusal]]:
+        validated: dict[int, ValidatedDocument] = {}
         refused: dict[int, Refusal] = {}
-        judge = self._gate.judge
+        validate = self._validator.validate
         with localcontext(EXACT):
             for at, item in enumerate(batch):
                 if item.ready is not None:
-                    judged[at] = item.ready
+                    validated[at] = item.ready
                 if item.body is None:
                     continue
                 try:
-                    judged[at] = judge(item.body, item.asked)
+                    validated[at] = validate(item.body, item.asked)
                 except InvalidDocumentError as error:
-                    id_ = self._gate.own_id(item.body) if item.asked is None else item.asked
+                    id_ = self._validator.own_id(item.body) if item.asked is None else item.asked
                     refused[at] = Refusal(id_, error.reason, error.pointer)
-        return judged, refused
+        return validated, refused
 
     def _write(
         self,
         batch: list[Waiting],
-        judged: dict[int, Judged],
+        validated: dict[int, ValidatedDocument],
         sealed: dict[int, Sealed],
         refused: dict[int, Refusal],
         refs: dict[int, str],
     ) -> None:
         assert self._writers is not None  # noqa: S101 -- the batch began it
-        known = self._index.latest(each.id for each in judged.values())
+        known = self._index.latest(each.id for each in validated.values())
         documents = DocumentRows(self.load_id)
-        observations = ObservationRows(self.kind, self.load_id, is_backfill=self._is_backfill)
+        observations = ObservationRows(self.kind, self.load_id, self._started_at, is_backfill=self._is_backfill)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
         for at, item in enumerate(batch):
-            if (document := judged.get(at)) is not None:
+            if (document := validated.get(at)) is not None:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
                 if is_new:
@@ -274,8 +281,8 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def mend(data_dir: Path, vault: Vault, kind: str) -> None:
-    """Take back what a killed load of a kind left, in the vault and among the raw files. Needs the kind's lock."""
+def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
+    """Undo or finish what killed loads of a kind left in the vault and the raw files. Needs the kind's lock."""
     open_loads = vault.open_loads(kind)
     if open_loads:
         committed = set(raw_files(data_dir, kind).load_ids)

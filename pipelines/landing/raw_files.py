@@ -16,7 +16,6 @@ from pipelines.landing.tables import LOAD_IDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-KINDS = ("stores", "menus", "orders")
 _SUFFIX = ".parquet"
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from pipelines.landing.exact import parsed, plain, shown
 from pipelines.landing.pattern import Sorted, attributes, pointer_order, trie, within
-from pipelines.landing.shape import MENU, ORDER, Field, Shape
+from pipelines.landing.shape import SHAPES, Field, ObjectField, Shape
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Rekeeper:
 
     def __init__(self, settings: Settings, kind: str) -> None:
         stores = kind == "stores"
-        self._shape = None if stores else ORDER if kind == "orders" else MENU
+        self._shape = SHAPES.get(kind)
         self._patterns = settings.partner.store.allowed_pointers if stores else settings.landing.allowed_pointers
         self._trie = trie(self._patterns)
         self._member = "attributes" if stores else "_kept"
@@ -78,7 +78,7 @@ class Rekeeper:
                 tokens.append(shown(token))
                 if isinstance(field, Field):
                     return None
-                at = field and (field.of if type(field).__name__ == "One" else [field.of])
+                at = field and (field.of if isinstance(field, ObjectField) else [field.of])
             elif isinstance(at, list):
                 tokens.append("*")
                 at = at[0]

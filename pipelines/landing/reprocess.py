@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 from pipelines.landing.exact import InvalidDocumentError, parsed
 from pipelines.landing.index import rank
 from pipelines.landing.load import open_load
-from pipelines.landing.raw_files import KINDS, raw_files
+from pipelines.landing.raw_files import raw_files
 from pipelines.landing.rekeep import Rekeeper
 from pipelines.landing.shape import COUNTS, SUMS
-from pipelines.landing.validate import Gate
-from pipelines.landing.validated import Judged, digest
+from pipelines.landing.validate import Validator
+from pipelines.landing.validated import ValidatedDocument, digest
+from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:
             refused = vault.refused.open(ref)
             if refused is not None:
                 at, status = observed.observed_at, observed.http_status
-                load.judge(refused.body, refused.asked, at, status, source=observed.source)
-        for judged, size, observed in kept:
-            load.again(judged, size, observed.observed_at, observed.source, observed.http_status)
+                load.validate(refused.body, refused.asked, at, status, source=observed.source)
+        for validated, size, observed in kept:
+            load.again(validated, size, observed.observed_at, observed.source, observed.http_status)
         summary = load.commit()
     vault.refused.forget(ref for ref, _ in taken)
     return summary
@@ -85,20 +86,20 @@ def _refused(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[str,
     refs = set(vault.refused.refs(kind))
     if not refs:
         return
-    gate = Gate(settings, kind)
+    validator = Validator(settings, kind)
     for observed in _observations(settings.data_dir, kind, "refused_ref"):
         if observed.refused_ref not in refs:
             continue
         body = vault.refused.open(observed.refused_ref or "")
         if body is not None:
             try:
-                gate.judge(body.body, body.asked)
+                validator.validate(body.body, body.asked)
             except InvalidDocumentError:
                 continue
             yield observed.refused_ref or "", observed
 
 
-def _kept(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[Judged, int, _Observed]]:
+def _kept(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[ValidatedDocument, int, _Observed]]:
     """Yield documents as they are with the fields kept from now on, once for each run of equal ones, at its end."""
     rekeeper = Rekeeper(settings, kind)
     wanted = _documents(settings.data_dir, kind, rekeeper)
@@ -116,12 +117,14 @@ def _kept(settings: Settings, vault: Vault, kind: str) -> Iterator[tuple[Judged,
             row = wanted.get((id_, observed.sha256 or ""))
             if row is None or (after is not None and after.sha256 == observed.sha256):
                 continue
-            judged = _as_today(rekeeper, vault, kind, row, observed)
-            if judged is not None and (after is None or after.sha256 != judged.sha256.hex()):
-                yield judged, row["bytes"], observed
+            validated = _as_today(rekeeper, vault, kind, row, observed)
+            if validated is not None and (after is None or after.sha256 != validated.sha256.hex()):
+                yield validated, row["bytes"], observed
 
 
-def _as_today(rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], observed: _Observed) -> Judged | None:
+def _as_today(
+    rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], observed: _Observed
+) -> ValidatedDocument | None:
     try:
         content = vault.open_content(kind, row["id"], at=(observed.load_id, observed.seq))
     except VaultError:  # erased since
@@ -131,15 +134,15 @@ def _as_today(rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], 
         return None
     document, rest = found
     sealed = parsed(rest) if kind == "orders" else {}
-    return Judged(
+    return ValidatedDocument(
         id=row["id"],
         document=document,
         sha256=digest(document),
         content=rest,
         phone=sealed.get("/user_phone"),
         email=sealed.get("/user_email"),
-        absences=row["absences"],
-        rounded=row["rounded"],
+        missing_fields=row["absences"],
+        rounded_count=row["rounded"],
         counts=tuple(row[name] for name in COUNTS[kind]),
         sums=tuple(row[name] for name in SUMS[kind]),
     )

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.landing.validated import Judged
+    import datetime as dt
+
+    from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
     from pipelines.vault import Sealed
 
@@ -25,20 +27,20 @@ class DocumentRows:
         self._rows: list[tuple[Any, ...]] = []
         self._width = 0
 
-    def add(self, judged: Judged, size: int) -> None:
+    def add(self, validated: ValidatedDocument, size: int) -> None:
         """Add a document that is not stored yet; `size` is its bytes as received."""
         self._rows.append(
             (
-                judged.id,
-                judged.sha256.hex(),
-                judged.document,
+                validated.id,
+                validated.sha256.hex(),
+                validated.document,
                 self._load_id,
                 size,
-                judged.absences,
-                judged.rounded,
-                b'"_unknown":' in judged.document,
-                *judged.counts,
-                *judged.sums,
+                validated.missing_fields,
+                validated.rounded_count,
+                b'"_unknown":' in validated.document,
+                *validated.counts,
+                *validated.sums,
             )
         )
 
@@ -50,23 +52,23 @@ class DocumentRows:
 class ObservationRows:
     """Rows of raw/observations."""
 
-    def __init__(self, kind: str, load_id: str, *, is_backfill: bool = False) -> None:
+    def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool = False) -> None:
         self._kind = kind
-        self._is_backfill = is_backfill
+        self._of_load = (is_backfill, load_started_at)
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, judged: Judged, verdict: str, sealed: Sealed) -> None:
+    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, sealed: Sealed) -> None:
         """Add a document that was accepted or unchanged."""
         self._rows.append(
             (
                 self._kind,
-                judged.id,
+                validated.id,
                 item.seq,
                 item.observed_at,
                 item.source,
                 verdict,
-                judged.sha256.hex(),
+                validated.sha256.hex(),
                 item.http_status,
                 self._load_id,
                 None,
@@ -75,7 +77,7 @@ class ObservationRows:
                 sealed.changed,
                 None,
                 *_took(item.cost),
-                self._is_backfill,
+                *self._of_load,
             )
         )
 
@@ -88,14 +90,14 @@ class ObservationRows:
         self._bad(item, item.asked, "missing", None, None, None)
 
     def failed(self, item: Waiting, refusal: Refusal) -> None:
-        """Add an id that was asked for without an answer that could be judged."""
+        """Add an id that was asked for without an answer that could be validated."""
         self._bad(item, refusal.id, "failed", refusal.reason, None, None)
 
     def _bad(
         self, item: Waiting, id_: int | None, verdict: str, reason: str | None, pointer: str | None, ref: str | None
     ) -> None:
         row = (self._kind, id_, item.seq, item.observed_at, item.source, verdict, None, item.http_status, self._load_id)
-        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), self._is_backfill))
+        self._rows.append((*row, reason, pointer, None, (), ref, *_took(item.cost), *self._of_load))
 
     def columns(self) -> list[Any] | None:
         """Return the rows as columns; None when there are none."""

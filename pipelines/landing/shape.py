@@ -1,12 +1,17 @@
-"""The documented shape of each kind (interface section 2), as data: what stands where, and what is personal.
+"""The documented shape of each kind of document (interface section 2): the only declaration of its fields.
 
-Knows nothing of how a document is read or judged.
+Validation, the typed documents of a build, the comparison of versions, the field profile and the OpenAPI document are
+derived from it. Knows nothing of how a document is read or validated.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENTITIES = {"stores": "store", "menus": "menu", "orders": "order"}
 Leaf = Literal["integer", "text", "time", "money", "number"]
 
 
@@ -14,14 +19,19 @@ class Field(NamedTuple):
     """A field that holds one value."""
 
     name: str
-    leaf: Leaf
-    personal: bool = False  # sealed, `has_<name>` in its place
+    leaf: Leaf  # number: of personal fields only
+    personal: bool = False  # encrypted in the vault, replaced by `has_<name>`
     free: bool = False  # personal unless settings name it in plaintext_fields
     required: bool = False  # neither null nor absent
     adds_to: str = ""  # the sum it is part of
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the canonical document says `has_<name>`, and has the value only if settings allow it."""
+        return self.personal or self.free
 
-class Many(NamedTuple):
+
+class ArrayField(NamedTuple):
     """A field that holds an array of objects."""
 
     name: str
@@ -29,7 +39,7 @@ class Many(NamedTuple):
     counted_as: str
 
 
-class Keyed(NamedTuple):
+class MapField(NamedTuple):
     """A field that holds an object whose keys are ids."""
 
     name: str
@@ -37,7 +47,7 @@ class Keyed(NamedTuple):
     counted_as: str
 
 
-class One(NamedTuple):
+class ObjectField(NamedTuple):
     """A field that holds an object."""
 
     name: str
@@ -48,12 +58,35 @@ class One(NamedTuple):
 class Shape(NamedTuple):
     """An object: its fields in the interface's order."""
 
-    fields: tuple[Field | Many | Keyed | One, ...]
+    fields: tuple[Field | ArrayField | MapField | ObjectField, ...]
 
     @property
     def names(self) -> frozenset[str]:
         """The names of all fields."""
         return frozenset(field.name for field in self.fields)
+
+    @property
+    def leaves(self) -> tuple[Field, ...]:
+        """The fields that hold one value."""
+        return tuple(field for field in self.fields if isinstance(field, Field))
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, Field | ArrayField | MapField | ObjectField]]:
+        """Yield every field with the path of its object, `*` for the elements of arrays and maps; parents first."""
+        for field in self.fields:
+            yield path, field
+            if isinstance(field, ObjectField):
+                yield from field.of.walk(f"{path}/{field.name}")
+            elif not isinstance(field, Field):
+                yield from field.of.walk(f"{path}/{field.name}/*")
+
+    def objects(self) -> dict[str, Shape]:
+        """Return every object of a document by its path, itself first."""
+        below = {
+            f"{path}/{field.name}" + ("" if isinstance(field, ObjectField) else "/*"): field.of
+            for path, field in self.walk()
+            if not isinstance(field, Field)
+        }
+        return {"": self, **below}
 
 
 _ORDER_MODIFIER = Shape(
@@ -73,7 +106,7 @@ _ITEM = Shape(
         Field("name", "text"),
         Field("instructions", "text", free=True),
         Field("price", "money", adds_to="line_money"),
-        Many("modifiers", _ORDER_MODIFIER, "modifiers"),
+        ArrayField("modifiers", _ORDER_MODIFIER, "modifiers"),
     )
 )
 _DELIVERY = Shape(
@@ -110,8 +143,8 @@ ORDER = Shape(
         Field("discount", "money", adds_to="order_money"),
         Field("loyalty_discount", "money", adds_to="order_money"),
         Field("total_price", "money", adds_to="order_money"),
-        Many("items", _ITEM, "lines"),
-        Many("deliveries", _DELIVERY, "deliveries"),
+        ArrayField("items", _ITEM, "lines"),
+        ArrayField("deliveries", _DELIVERY, "deliveries"),
     )
 )
 
@@ -130,7 +163,7 @@ _PRICE_GROUP = Shape(
         Field("id", "integer"),
         Field("name", "text"),
         Field("position", "integer"),
-        Many("prices", _PRICE, "prices"),
+        ArrayField("prices", _PRICE, "prices"),
     )
 )
 _REFERENCE = Shape(
@@ -145,48 +178,51 @@ _PRODUCT = Shape(
         Field("name", "text"),
         Field("description", "text"),
         Field("dispatch_method", "text"),
-        Many("modifiers", _REFERENCE, "product_references"),
+        ArrayField("modifiers", _REFERENCE, "product_references"),
     )
 )
 _MODIFIER = Shape(
     (
         Field("name", "text"),
         Field("description", "text"),
-        Many("children", _REFERENCE, "child_references"),
+        ArrayField("children", _REFERENCE, "child_references"),
     )
 )
 MENU = Shape(
     (
-        One(
+        ObjectField(
             "menu",
             Shape(
                 (
                     Field("id", "integer", required=True),
                     Field("name", "text"),
-                    Many("price_groups", _PRICE_GROUP, "price_groups"),
+                    ArrayField("price_groups", _PRICE_GROUP, "price_groups"),
                 )
             ),
             required=True,
         ),
-        Keyed("products", _PRODUCT, "products"),
-        Keyed("modifiers", _MODIFIER, "modifiers"),
+        MapField("products", _PRODUCT, "products"),
+        MapField("modifiers", _MODIFIER, "modifiers"),
     )
 )
 
-COUNTS: dict[str, tuple[str, ...]] = {
-    "orders": ("lines", "modifiers", "deliveries"),
-    "menus": (
-        "price_groups",
-        "prices",
-        "products",
-        "product_references",
-        "modifiers",
-        "child_references",
-    ),
-    "stores": ("menu_ids",),
+# Stores have no documented shape: settings say where in a record these fields are.
+SHAPES: dict[str, Shape] = {"menus": MENU, "orders": ORDER}
+
+
+def _counts(shape: Shape) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f.counted_as for _, f in shape.walk() if isinstance(f, ArrayField | MapField)))
+
+
+def _sums(shape: Shape) -> tuple[str, ...]:
+    money = [field for _, field in shape.walk() if isinstance(field, Field) and field.leaf == "money"]
+    if lone := [field.name for field in money if not field.adds_to]:
+        raise ValueError(f"{lone[0]}: every amount is part of a sum that a build checks; set adds_to")
+    return tuple(dict.fromkeys(field.adds_to for field in money))
+
+
+# What validation counts and adds up, so that a build can prove that it lost nothing.
+COUNTS: dict[str, tuple[str, ...]] = {kind: _counts(shape) for kind, shape in SHAPES.items()} | {
+    "stores": ("menu_ids",)
 }
-SUMS: dict[str, tuple[str, ...]] = {
-    "orders": ("order_money", "line_money", "modifier_money"),
-    "menus": ("price_money", "delivery_price_money", "reference_money"),
-    "stores": (),
-}
+SUMS: dict[str, tuple[str, ...]] = {kind: _sums(shape) for kind, shape in SHAPES.items()} | {"stores": ()}

@@ -48,8 +48,8 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
             _missing(name, pointer, walk, "null")
             canonical[name] = None
         else:
-            judged = leaves.integer if name == "id" else leaves.text
-            canonical[name] = judged(value, pointer)
+            validate = leaves.integer if name == "id" else leaves.text
+            canonical[name] = validate(value, pointer)
     canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
     walk.counts["menu_ids"] = len(canonical["menu_ids"])
     if held["attributes"]:
@@ -63,14 +63,14 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
 def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
     if name == "id":
         raise InvalidDocumentError("no_id", pointer)
-    walk.absences.add(f"{name}={how}")
+    walk.missing_fields.add(f"{name}={how}")
 
 
 def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Iterator[int]:
     if not held:
-        walk.absences.add("menu_ids=absent")
+        walk.missing_fields.add("menu_ids=absent")
     for _, pointer, value in held:
         if value is None:
-            walk.absences.add("menu_ids=null")
+            walk.missing_fields.add("menu_ids=null")
         else:
             yield leaves.integer(value, pointer)

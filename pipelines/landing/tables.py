@@ -49,12 +49,13 @@ OBSERVATIONS = pa.schema(
         pa.field("customer_key", pa.string()),
         pa.field("changed_personal", _TEXTS),
         pa.field("refused_ref", pa.string()),
-        # what asking took; null where nobody was asked: archives, and what is judged again
+        # the cost of fetching; null for archives and reprocessed bodies, which were not fetched
         pa.field("ms", pa.int64()),
         pa.field("bytes", pa.int64()),
         pa.field("tries", pa.int32()),
         pa.field("earlier_tries", pa.list_(pa.field("element", _TRY))),
         pa.field("is_backfill", pa.bool_()),
+        pa.field("load_started_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 

@@ -31,7 +31,7 @@ _ORDER = msgspec.json.Decoder(_Order)
 _STORE = msgspec.json.Decoder(_Store)
 
 
-class MenusThen:
+class ObservedMenus:
     """When each store's first menu was observed, by what is landed now."""
 
     def __init__(self, data_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""A body → what is to be landed of it, or InvalidDocumentError: the gate's own judgement, one body at a time.
+"""Validate one body at a time: the document to land, or InvalidDocumentError.
 
 Knows nothing of files, of the index or of the vault.
 """
@@ -14,17 +14,17 @@ from pipelines.landing import leaves
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
-from pipelines.landing.shape import COUNTS, MENU, ORDER, SUMS
+from pipelines.landing.shape import COUNTS, SHAPES, SUMS
 from pipelines.landing.stores import store_document
-from pipelines.landing.validated import EMPTY, Judged, digest
+from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
-class Gate:
-    """The gate of one kind under given settings."""
+class Validator:
+    """Validates documents of one kind under given settings."""
 
     def __init__(self, settings: Settings, kind: str) -> None:
         self._settings = settings
@@ -35,13 +35,13 @@ class Gate:
         if kind == "orders" and settings.landing.max_depth >= DEPTH:
             self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
 
-    def judge(self, body: bytes, asked: int | None = None) -> Judged:
+    def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return what is to be landed of `body`; raise InvalidDocumentError with reason and place."""
-        quickly = self._fast.judge(body, asked) if self._fast is not None else None
-        return quickly if quickly is not None else self.judge_exactly(body, asked)
+        quickly = self._fast.validate(body, asked) if self._fast is not None else None
+        return quickly if quickly is not None else self.validate_by_walk(body, asked)
 
-    def judge_exactly(self, body: bytes, asked: int | None = None) -> Judged:
-        """Judge by the walk that defines what is accepted."""
+    def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
+        """Validate by the walk, which defines what is accepted."""
         limits = self._settings.landing
         tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
         if not isinstance(tree, dict):
@@ -51,26 +51,26 @@ class Gate:
         except RecursionError:  # max_depth was set higher than we can follow
             raise InvalidDocumentError("too_deep", "") from None
 
-    def _walked(self, tree: dict[str, Any], asked: int | None) -> Judged:
+    def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
         walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds)
         if self._kind == "stores":
             id_, canonical = store_document(tree, self._settings.partner.store, walk)
         else:
-            canonical = walk.document(tree, ORDER if self._kind == "orders" else MENU)
+            canonical = walk.document(tree, SHAPES[self._kind])
             id_ = canonical["id"] if self._kind == "orders" else canonical["menu"]["id"]
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         document = msgspec.json.encode(canonical)
         sealed = walk.sealed
-        return Judged(
+        return ValidatedDocument(
             id=id_,
             document=document,
             sha256=digest(document),
             content=msgspec.json.encode(plain(sealed)) if sealed else EMPTY,
             phone=sealed.get("/user_phone") if self._kind == "orders" else None,
             email=sealed.get("/user_email") if self._kind == "orders" else None,
-            absences=sorted(walk.absences),
-            rounded=walk.rounded,
+            missing_fields=sorted(walk.missing_fields),
+            rounded_count=walk.rounded,
             counts=tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind]),
             sums=tuple(walk.sums.get(name, Decimal(0)) for name in SUMS[self._kind]),
         )

@@ -1,6 +1,6 @@
-"""What the gate says of a body that it takes.
+"""An accepted document.
 
-Knows nothing of how it came to say so.
+Knows nothing of how it was validated.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def digest(document: bytes) -> bytes:
     return hashlib.sha256(document).digest()
 
 
-class Judged(msgspec.Struct, gc=False):
-    """An accepted document: canonical bytes without personal data, what is to be sealed, what the gate counted."""
+class ValidatedDocument(msgspec.Struct, gc=False):
+    """An accepted document: canonical bytes without personal data, values to encrypt, and counts and sums."""
 
     id: int
     document: bytes
@@ -30,7 +30,7 @@ class Judged(msgspec.Struct, gc=False):
     content: bytes  # a JSON object, pointer → value, for the vault
     phone: str | None
     email: str | None
-    absences: list[str]
-    rounded: int
+    missing_fields: list[str]
+    rounded_count: int
     counts: tuple[int, ...]
     sums: tuple[Decimal, ...]

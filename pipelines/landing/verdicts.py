@@ -1,4 +1,4 @@
-"""What a load takes, what it says of each, and where an observation stands among those of its id.
+"""What a load accepts, its verdict on each body, and the order of the observations of an id.
 
 Knows nothing of files or of the vault.
 """
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     import datetime as dt
 
     from pipelines.landing.index import Seen
-    from pipelines.landing.validated import Judged
+    from pipelines.landing.validated import ValidatedDocument
 
 Source = Literal["live", "archive"]
 VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered
-FAILED = "failed"  # no answer that could be judged
+FAILED = "failed"  # no usable answer
 
 
 class Refusal(NamedTuple):
-    """A refused body: whose it was, why, and where in it; never a value."""
+    """A rejected body: its id, the reason, and where in it; never a value."""
 
     id: int | None
     reason: str
@@ -29,9 +29,9 @@ class Refusal(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What asking for an id took: milliseconds of the last try, bytes of its body, requests sent in all.
+    """The cost of fetching an id: milliseconds of the last attempt, bytes of its body, requests sent in all.
 
-    `earlier` has every try but the last: HTTP status, code, milliseconds, bytes.
+    `earlier` has every attempt but the last: HTTP status, code, milliseconds, bytes.
     """
 
     ms: int
@@ -41,7 +41,7 @@ class Cost(NamedTuple):
 
 
 class LoadSummary(NamedTuple):
-    """What became of one load; the counts of verdicts add up to the bodies that came."""
+    """The outcome of one load; the counts of verdicts add up to the bodies received."""
 
     load_id: str
     kind: str
@@ -50,7 +50,7 @@ class LoadSummary(NamedTuple):
 
 
 class Waiting(msgspec.Struct, gc=False):
-    """What came and has no verdict yet."""
+    """A body, or a missing one, without a verdict yet."""
 
     seq: int
     body: bytes | None  # None: the service has no such document
@@ -59,9 +59,9 @@ class Waiting(msgspec.Struct, gc=False):
     source: str
     http_status: int | None
     failure: str | None = None
-    ready: Judged | None = None  # what was judged already, and only comes again
+    ready: ValidatedDocument | None = None  # validated already: a document that is landed again
     size: int = 0  # of the body, in bytes
-    cost: Cost | None = None  # None: nobody was asked for it just now
+    cost: Cost | None = None  # None: it was not fetched
 
 
 def place(known: dict[int, list[Seen]], id_: int, own: Seen) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Walk a document by its documented shape: judge every value, split off what is personal, count and add up.
+"""Walk a document by its documented shape: validate every value, split off what is personal, count and add up.
 
 This is the definition of what is accepted; a faster path must give the same. Knows nothing of files or of the vault.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.landing import leaves
 from pipelines.landing.exact import InvalidDocumentError, escaped, shown
 from pipelines.landing.pattern import Sorted, Trie, within
-from pipelines.landing.shape import Field, Keyed, Many, One, Shape
+from pipelines.landing.shape import ArrayField, Field, MapField, ObjectField, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Walk:
         self._keep = keep
         self._open = frozenset(plaintext_fields)
         self._rounds = rounds
-        self.absences: set[str] = set()
+        self.missing_fields: set[str] = set()
         self.counts: dict[str, int] = {}
         self.sums: dict[str, Decimal] = {}
         self.rounded = 0
@@ -56,10 +56,10 @@ class Walk:
                 self._missing(field, canonical, place, path, absent=own is _ABSENT)
             elif isinstance(field, Field):
                 self._leaf(field, own, canonical, place)
-            elif isinstance(field, One):
+            elif isinstance(field, ObjectField):
                 below = within(keep, field.name)
                 canonical[field.name] = self._object(own, field.of, place, path, below)
-            elif isinstance(field, Many):
+            elif isinstance(field, ArrayField):
                 canonical[field.name] = self._many(field, own, place, path, within(keep, field.name, "*"))
             else:
                 canonical[field.name] = self._keyed(field, own, place, path, within(keep, field.name, "*"))
@@ -71,18 +71,18 @@ class Walk:
 
     def _missing(
         self,
-        field: Field | One | Many | Keyed,
+        field: Field | ObjectField | ArrayField | MapField,
         canonical: dict[str, Any],
         place: str,
         path: str,
         *,
         absent: bool,
     ) -> None:
-        if isinstance(field, Field | One) and field.required:
+        if isinstance(field, Field | ObjectField) and field.required:
             raise InvalidDocumentError("no_id", place)
-        self.absences.add(f"{path[1:]}={'absent' if absent else 'null'}")
+        self.missing_fields.add(f"{path[1:]}={'absent' if absent else 'null'}")
         if not absent:
-            hidden = isinstance(field, Field) and (field.personal or field.free)
+            hidden = isinstance(field, Field) and field.is_hidden
             canonical[f"has_{field.name}" if hidden else field.name] = None
 
     def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
@@ -93,23 +93,23 @@ class Walk:
             total = self.sums.get(field.adds_to, Decimal(0))
             self.sums[field.adds_to] = leaves.EXACT.add(total, amount)
             return
-        judged = getattr(leaves, field.leaf)(own, place)
-        if not (field.personal or field.free):
-            canonical[field.name] = judged
+        valid = getattr(leaves, field.leaf)(own, place)
+        if not field.is_hidden:
+            canonical[field.name] = valid
             return
-        canonical[f"has_{field.name}"] = judged != ""
+        canonical[f"has_{field.name}"] = valid != ""
         if field.name in self._open:
-            canonical[field.name] = judged
+            canonical[field.name] = valid
         else:
-            self.sealed[place] = judged
+            self.sealed[place] = valid
 
-    def _many(self, field: Many, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
+    def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
         if not isinstance(own, list):
             raise InvalidDocumentError("wrong_type", at)
         self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
-    def _keyed(self, field: Keyed, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
+    def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
         if not isinstance(own, dict):
             raise InvalidDocumentError("wrong_type", at)
         for key in own:
@@ -122,6 +122,6 @@ class Walk:
 
     def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
         if own is None:
-            self.absences.add(f"{pattern[1:]}=null")
+            self.missing_fields.add(f"{pattern[1:]}=null")
             return None
         return self._object(own, shape, at, pattern, keep)

@@ -1,25 +1,24 @@
-"""What people decided: an append-only chain of acts, each with the hash of the one before it.
+"""An append-only, hash-chained ledger of closes, reopenings, restatements, postings and control totals.
 
-Knows nothing of tables, of finance's rules or of who may decide. Upstream of the warehouse: a rebuild reads it and
-never writes it.
+Knows nothing of tables or of finance's rules. Upstream of the warehouse: a build reads it and never writes it.
 """
 
 from pathlib import Path
 
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
-from pipelines.ledger.closing import Seals
-from pipelines.ledger.totals import TotalsError, import_totals, totals_in_force
+from pipelines.ledger.closing import Closes
+from pipelines.ledger.totals import TotalsError, effective_totals, import_totals
 
 __all__ = [
+    "Closes",
     "Entry",
     "Ledger",
     "LedgerError",
-    "Seals",
     "TotalsError",
     "Verified",
+    "effective_totals",
     "import_totals",
     "ledger_of",
-    "totals_in_force",
     "verify",
 ]
 

@@ -1,8 +1,9 @@
-"""The chain itself: one line of JSON an act, and a Parquet file beside it where an act seals many rows.
+"""The hash chain: one JSON line per entry, and a Parquet file for the rows of an entry that has them.
 
-An entry's `sha256` covers everything in its line but itself, the hash of the entry before it and that of its file
-included: whoever keeps the head elsewhere can show that nothing below it was changed. A line is written after its file,
-synced, and is the act; what a kill leaves before that is no act. Knows nothing of what an act means.
+An entry's `sha256` covers its whole line but itself, including the hashes of the previous entry and of its row file:
+a head kept elsewhere proves that no earlier entry was changed. The line is written and synced after the file, and is
+the entry: what a kill leaves before that does not count. Bodies and rows are given under current names, whatever they
+are called on disk. Knows nothing of what an entry means.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import hashlib
 import json
 import os
 import pwd
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+
+from pipelines.ledger.old_names import current_body, current_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,12 +33,12 @@ _BLOCK = 1 << 20
 
 
 class LedgerError(Exception):
-    """The ledger is not what was written; the message names the entry."""
+    """The ledger is damaged or incomplete; the message names the entry."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One act. `body` is plain JSON; `file` names the rows that it seals, relative to the ledger's folder."""
+    """One entry. `body` is plain JSON, under current names; `file` is its row file in the ledger's folder."""
 
     no: int
     at: str
@@ -49,27 +52,27 @@ class Entry:
 
     @property
     def moment(self) -> dt.datetime:
-        """When it was written, UTC."""
+        """When it was written, in UTC."""
         return dt.datetime.fromisoformat(self.at)
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A chain that holds: how many acts, and the hash of the last one, to be kept elsewhere."""
+    """An intact chain: how many entries, and the hash of the last one."""
 
     entries: int
     head: str
 
 
 class Ledger:
-    """The ledger in a folder, `data/ledger`; nothing is written before the first act."""
+    """The ledger in a folder, `data/ledger`; nothing is written before the first entry."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines = folder / "ledger.jsonl"
 
     def entries(self, act: str | None = None) -> Iterator[Entry]:
-        """Yield the acts in order, all or those of one name; raise LedgerError at one that does not follow."""
+        """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain."""
         previous = _GENESIS
         for no, line in enumerate(self._whole_lines(), 1):
             entry = _entry(line, no, previous)
@@ -78,14 +81,14 @@ class Ledger:
                 yield entry
 
     def head(self) -> str:
-        """Return the hash of the last act; zeros before the first."""
+        """Return the hash of the last entry; zeros before the first."""
         head = _GENESIS
         for entry in self.entries():
             head = entry.sha256
         return head
 
     def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
-        """Write one act and return it, synced to the disk. One writer at a time; a second one waits."""
+        """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "ledger.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -117,18 +120,18 @@ class Ledger:
             return Entry(**fields)
 
     def rows(self, entry: Entry) -> pa.Table:
-        """Return the rows that an act sealed; raise LedgerError when they are not those that were sealed."""
-        return pq.read_table(self.file(entry))
+        """Return the rows of an entry, under current names; raise LedgerError if its row file was changed."""
+        return current_rows(entry.act, pq.read_table(self.file(entry)))
 
     def file(self, entry: Entry) -> Path:
-        """Return the file of the rows that an act sealed; raise LedgerError when it is not the one that was sealed."""
+        """Return the row file of an entry; raise LedgerError if it is missing or was changed."""
         if entry.file is None:
-            raise LedgerError(f"entry {entry.no} ({entry.act}) sealed no rows")
+            raise LedgerError(f"entry {entry.no} ({entry.act}) has no rows")
         path = self.folder / entry.file
         if not path.exists():
-            raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is gone; bring it back from a copy")
+            raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is missing; restore it from a copy")
         if _file_hash(path) != entry.file_sha256:
-            raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is not what was sealed")
+            raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} was changed; restore it from a copy")
         return path
 
     def _write_rows(self, name: str, rows: pa.Table) -> str:
@@ -148,7 +151,7 @@ class Ledger:
                     yield line[:-1]
 
     def _cut_half_line(self) -> None:
-        """Take away what a kill left of a line that was never whole, so that it was never an act."""
+        """Remove the incomplete last line that a kill left; it never was an entry."""
         if not self._lines.exists():
             return
         with self._lines.open("r+b") as lines:
@@ -159,18 +162,18 @@ class Ledger:
                 os.fsync(lines.fileno())
 
 
-def verify(ledger: Ledger, kept: str = "") -> Verified:
-    """Walk the whole chain, the sealed files included; raise LedgerError naming the first entry that does not hold.
+def verify(ledger: Ledger, expected_head: str = "") -> Verified:
+    """Verify every entry and row file of the chain; raise LedgerError naming the first that was changed.
 
-    `kept` is a head that was kept elsewhere: one that is in no place of the chain is an error too.
+    `expected_head` is a head kept elsewhere: it is an error if no entry has that hash.
     """
-    count, head, found = 0, _GENESIS, kept in {"", _GENESIS}
+    count, head, found = 0, _GENESIS, expected_head in {"", _GENESIS}
     for entry in ledger.entries():
         if entry.file is not None:
             ledger.file(entry)
-        count, head, found = entry.no, entry.sha256, found or entry.sha256 == kept
+        count, head, found = entry.no, entry.sha256, found or entry.sha256 == expected_head
     if not found:
-        raise LedgerError(f"no entry of {ledger.folder} has the hash {kept}: this is not the chain it was taken from")
+        raise LedgerError(f"no entry of {ledger.folder} has the hash {expected_head}: removed, or of another ledger")
     return Verified(count, head)
 
 
@@ -179,13 +182,13 @@ def _entry(line: bytes, no: int, previous: str) -> Entry:
         fields = json.loads(line)
         entry = Entry(**fields)
     except (ValueError, TypeError):
-        raise LedgerError(f"entry {no} cannot be read: bring ledger.jsonl back from a copy") from None
+        raise LedgerError(f"entry {no} cannot be read; restore ledger.jsonl from a copy") from None
     del fields["sha256"]
     if entry.no != no or entry.previous != previous:
-        raise LedgerError(f"entry {no} does not follow the one before it: an act was taken out, added or moved")
+        raise LedgerError(f"entry {no} does not follow the one before it: an entry was removed, added or moved")
     if entry.sha256 != _hash(fields):
         raise LedgerError(f"entry {no} ({entry.act}) was changed after it was written")
-    return entry
+    return replace(entry, body=current_body(entry.act, entry.body))
 
 
 def _canonical(fields: dict[str, Any]) -> bytes:
@@ -213,7 +216,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _who() -> str:
-    """Return the user of the process, whatever the environment calls itself."""
+    """Return the user of the process, not what the environment claims."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,14 +1,14 @@
-"""The acts of closing, as they stand in the ledger, and what all of them together amount to.
+"""Entries about closed days, and which closes are active.
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, release, settings, rules, code, exceptions | SEALED, one an order |
+| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code | CLOSED_ORDERS |
 | reopened | day, store_id (null: all), reason | |
-| restated | settings, rules, code | RESTATED, one an order, place and part |
-| posted | period | POSTED, one a restatement |
+| restated | release (null), settings, rules, code | RESTATEMENTS |
+| posted | period, restatement_count | POSTINGS |
 
-`stores` null stands for every store without a seal of its own. A day's seal is in force from `closed` until
-`reopened`. Knows no warehouse: how orders are chosen and differences found is not its business.
+`stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. Knows
+nothing of the warehouse: which orders are closed and how changes are found is not its business.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from pipelines.ledger.chain import Entry
 
-CLOSED, REOPENED, RESTATED_ACT, POSTED_ACT = "closed", "reopened", "restated", "posted"
+CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
 PRICES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _MONEY, _SUM = pa.decimal128(18, 4), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
-SEALED = pa.schema(
+CLOSED_ORDERS = pa.schema(
     [
         ("order_id", pa.int64()),
         ("store_id", pa.int64()),
@@ -40,7 +40,7 @@ SEALED = pa.schema(
         ("payload_sha256", pa.string()),
         ("fetched_at", _INSTANT),
         ("last_checked_at", _INSTANT),
-        *((part, _MONEY) for part in PRICES),
+        *((price, _MONEY) for price in PRICES),
         ("line_amount", _SUM),
         # what it was valued by: until the day is reopened these rules hold for it
         ("line_rule", pa.string()),
@@ -50,35 +50,35 @@ SEALED = pa.schema(
         ("total_basis", pa.string()),
     ]
 )
-RESTATED = pa.schema(
+RESTATEMENTS = pa.schema(
     [
-        ("number", pa.int64()),
+        ("restatement_no", pa.int64()),
         ("close_entry_no", pa.int64()),
         ("order_id", pa.int64()),
         ("store_id", pa.int64()),
         ("business_date", pa.date32()),
         ("sale_class", pa.string()),
-        ("part", pa.string()),
+        ("measure", pa.string()),
         ("currency", pa.string()),
-        ("sealed", _SUM),
+        ("closed_amount", _SUM),
         ("prior_restated_amount", _SUM),
-        ("now", _SUM),
-        ("difference", _SUM),
+        ("current_amount", _SUM),
+        ("restatement_amount", _SUM),
         ("cause", pa.string()),
         ("detected_at", _INSTANT),
         ("current_business_date", pa.date32()),
         ("current_sale_class", pa.string()),
-        ("now_timezone", pa.string()),
-        ("now_payload_sha256", pa.string()),
-        ("now_fetched_at", _INSTANT),
+        ("current_timezone", pa.string()),
+        ("current_payload_sha256", pa.string()),
+        ("current_fetched_at", _INSTANT),
     ]
 )
-POSTED = pa.schema([("number", pa.int64())])
+POSTINGS = pa.schema([("restatement_no", pa.int64())])
 
 
 @dataclass(frozen=True)
-class DaySeal:
-    """Which seal counts for a day: of one store, or of every store that has no row of its own; None: reopened."""
+class DayClose:
+    """The active close of a day, for one store or for every store without a row of its own; None: reopened."""
 
     day: dt.date
     store_id: int | None
@@ -86,7 +86,7 @@ class DaySeal:
 
     @property
     def is_every_store(self) -> bool:
-        """Whether it is about every store that has no row of its own."""
+        """Whether it covers every store without a row of its own."""
         return self.store_id is None
 
 
@@ -96,8 +96,8 @@ class _Day:
     own: dict[int, int | None] = field(default_factory=dict)
 
 
-class Seals:
-    """What the acts of a ledger amount to: which seal is in force for which day and store."""
+class Closes:
+    """Which close is active for which day and store, from all entries of a ledger."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._days: dict[dt.date, _Day] = {}
@@ -105,41 +105,41 @@ class Seals:
         for entry in entries:
             if entry.act == CLOSED:
                 self.closed[entry.no] = entry
-                for each in entry.body["days"]:
-                    self._close(entry.no, dt.date.fromisoformat(each["day"]), each["stores"])
+                for closed in entry.body["days"]:
+                    self._close(entry.no, dt.date.fromisoformat(closed["day"]), closed["stores"])
             elif entry.act == REOPENED:
                 self._reopen(dt.date.fromisoformat(entry.body["day"]), entry.body["store_id"])
 
     def of(self, day: dt.date, store_id: int | None) -> int | None:
-        """Return the number of the seal in force for a store's day; store None: for stores without one of their own."""
+        """Return the entry number of a store-day's active close; store None: of stores without a close of their own."""
         found = self._days.get(day, _Day())
         return found.every if store_id is None else found.own.get(store_id, found.every)
 
     def unclosed_stores(self, day: dt.date, store_id: int | None) -> list[int] | None:
-        """Return the stores that closing this day would seal: None for every one without a seal, [] for none."""
+        """Return the stores that closing this day would close: None for every one without a close, [] for none."""
         if store_id is not None:
             return [] if self.of(day, store_id) else [store_id]
         found = self._days.get(day, _Day())
         return None if found.every is None else sorted(store for store, no in found.own.items() if no is None)
 
     def separately_closed_stores(self, day: dt.date) -> list[int]:
-        """Return the stores whose day has a seal of their own, which closing the day leaves as it is."""
+        """Return the stores with an active close of their own, which closing the day leaves as it is."""
         return sorted(store for store, no in self._days.get(day, _Day()).own.items() if no is not None)
 
     def is_any(self, day: dt.date, store_id: int | None) -> bool:
-        """Whether a seal in force says anything of that day: of that store where one is given."""
+        """Whether any close of that day is active: of that store if one is given."""
         if store_id is not None:
             return self.of(day, store_id) is not None
         found = self._days.get(day, _Day())
         return found.every is not None or any(no is not None for no in found.own.values())
 
-    def rows(self) -> Iterator[DaySeal]:
-        """Yield what is in force, by day: own seals of stores, then the one of every other store."""
+    def rows(self) -> Iterator[DayClose]:
+        """Yield the closes by day: those of single stores, then the one of every other store."""
         for day, found in sorted(self._days.items()):
             for store_id, no in sorted(found.own.items()):
-                yield DaySeal(day, store_id, no)
+                yield DayClose(day, store_id, no)
             if found.every is not None:
-                yield DaySeal(day, None, found.every)
+                yield DayClose(day, None, found.every)
 
     def _close(self, no: int, day: dt.date, stores: list[int] | None) -> None:
         found = self._days.setdefault(day, _Day())

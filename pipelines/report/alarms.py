@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 10  # of each in a terminal
 _NEW = """
-    select kind, path, what, value, example_ids from audit.schema_drift
-    where load_id > ? order by kind desc, path, what, value
+    select kind, path, change_type, value, example_ids from audit.schema_drift
+    where load_id > ? order by kind desc, path, change_type, value
 """
 _SILENT = """
-    select silences.store_id, stores.name, inactive_from_date, days, expected_order_count
+    select silences.store_id, stores.name, inactive_from_date, day_count, expected_order_count
     from audit.inactive_periods as silences left join core.stores as stores using (store_id)
     where is_ongoing order by expected_order_count desc, store_id
 """

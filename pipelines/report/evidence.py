@@ -1,7 +1,7 @@
-"""A pack of evidence about a period, for auditors: what was sealed, what changed since, by which rules, and the proof.
+"""Write an audit pack for a period: closed orders, restatements, effective rules, tables, receipts and a verifier.
 
-Everything in it is out of the current release and the ledger, neither of which holds personal data. It is written
-beside its place and put there in one rename. Knows nothing of how any of it came to be.
+Everything in it comes from the current release and the ledger, neither of which contains personal data. It is written
+under another name and renamed when complete.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from pipelines.finance.released import FinanceError, released
-from pipelines.ledger import Ledger, Seals, ledger_of, verify
-from pipelines.ledger.closing import CLOSED, POSTED_ACT, REOPENED, RESTATED_ACT, SEALED
+from pipelines.finance.released import FinanceError, query, released
+from pipelines.ledger import Closes, Ledger, ledger_of, verify
+from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
+from pipelines.ledger.old_names import select_rows
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
+from pipelines.warehouse.inputs.closes import day_closes
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,37 +37,37 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 VERIFIER = Path(__file__).with_name("verify_evidence.py")
-# Table → what it shows an auditor; those with a business date only for the period's days.
+# Table → its purpose in the pack; tables with a business date only for the period's days.
 TABLES = {
-    "mart.closed_days": "what was sealed, posted, is open and is there now",
-    "mart.restatements": "what changed in sealed days, and why",
-    "mart.daily_reconciliations": "how far each day's prices explain each other",
-    "mart.order_reconciliation": "each order's parts and residuals",
-    "audit.formula_populations": "which formula holds for which orders, and how well it is supported",
-    "audit.formula_evidence": "how well each formula fits",
-    "audit.status_evidence": "what the status values look like",
-    "audit.control_totals": "what somebody else says a day came to",
-    "audit.coverage": "what was announced, held and missing",
-    "audit.quarantine": "what was refused, and why",
-    "audit.loads": "what was loaded when",
-    "audit.findings": "which claims the source's data break",
+    "mart.closed_days": "closed, posted, unposted and current amounts",
+    "mart.restatements": "changes to closed days, with their causes",
+    "mart.daily_reconciliations": "price residuals and breaks by day",
+    "mart.order_reconciliation": "prices and residuals of each order",
+    "audit.formula_evidence": "how well each formula fits the orders",
+    "audit.formula_populations": "which formula holds for which orders, and its support",
+    "audit.status_evidence": "what is known of each status value",
+    "audit.control_totals": "stated and actual totals",
+    "audit.coverage": "ids announced, held and not found",
+    "audit.quarantine": "quarantined documents, with reasons",
+    "audit.loads": "loads",
+    "audit.findings": "violations of warning checks",
 }
 _DAYS = ("business_date", "closed_business_date")
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
-_READ_ME = """Evidence for {period}: {first} to {last}
+_READ_ME = """Audit pack for {period}: {first} to {last}
 made {made} from release {release}, published {published}
 
-Acts that are younger than the release are in ledger/ and seals.csv, and not in tables/ yet.
+Ledger entries newer than the release are in ledger/ and closes.csv, but not in tables/.
 
-ledger/          every act of the ledger, and the sealed rows (Parquet) of the acts about this period
-seals.csv        the orders of the period as they were sealed, under the seals in force
-tables/          tables of the release, by name; of those with a business day, the days of the period
-receipts/        {receipts} orders, drawn at random (seed {seed}) from {population}, with their arithmetic
-settings.json    the settings in force, without secrets
-versions.json    the release, its files' hashes, and the versions of what made it
-head.txt         the head of the ledger's chain: compare it with one that was kept elsewhere
-SHA256SUMS       the hash of every file here
-verify.py        checks all of this with Python's standard library: python3 -I verify.py
+ledger/          every entry of the ledger, and the rows (Parquet) of the entries about this period
+closes.csv       the orders of the period as they were at close, under the active closes
+tables/          tables of the release, by name; tables with a business date only for the period
+receipts/        {receipts} orders, sampled at random (seed {seed}) from {population}, with their arithmetic
+settings.json    the settings, without secrets
+versions.json    the release, the hashes of its files, and the versions of the software
+head.txt         the head of the ledger: compare it with a copy kept elsewhere
+SHA256SUMS       the hash of every file in the pack
+verify.py        verifies the pack with Python's standard library: python3 -I verify.py
 
 {absent}
 """
@@ -73,7 +75,7 @@ verify.py        checks all of this with Python's standard library: python3 -I v
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack that was written: where, how many orders were drawn, which tables the release lacks, hashes to keep."""
+    """A written pack: its path, file and receipt counts, tables that the release lacks, and the hashes to keep."""
 
     path: Path
     files: int
@@ -84,29 +86,29 @@ class Pack:
 
 
 def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25, seed: int = 1) -> Pack:
-    """Write the pack into a new folder `out` and return what it holds.
+    """Write the pack into a new folder `out` and return what it contains.
 
-    Raise FinanceError where `out` is there already or there is no release, LedgerError where the chain does not hold.
+    Raise FinanceError if `out` exists or there is no release, LedgerError if the ledger was changed.
     """
     if out.exists():
-        raise FinanceError(f"{out} is there already: name a folder that is not")
+        raise FinanceError(f"--out: {out} already exists; name a new folder")
     ledger = ledger_of(settings.data_dir)
-    held = verify(ledger)
-    entries = list(islice(ledger.entries(), held.entries))  # not those that come meanwhile
+    verified = verify(ledger)
+    entries = list(islice(ledger.entries(), verified.entries))  # not those written meanwhile
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     try:
         for folder in ("ledger", "tables", "receipts"):
             (draft / folder).mkdir(parents=True)
-        sealed = _ledger(ledger, entries, period, draft)
+        closed = _ledger(ledger, entries, period, draft)
         with released(settings) as release:
             absent = _tables(release, period, draft)
-            population = _seals(release, period, Seals(entries), sealed, draft)
+            population = _closes(release, period, Closes(entries), closed, draft)
             drawn = _receipts(release, population, sample, seed, draft)
             _versions(release, draft)
             _read_me(release, period, draft, drawn, seed, len(population), absent)
         _write(draft / "settings.json", _json(_shown(settings)))
-        _write(draft / "head.txt", held.head + "\n")
+        _write(draft / "head.txt", verified.head + "\n")
         shutil.copyfile(VERIFIER, draft / "verify.py")
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         sums = "".join(f"{_sha256(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
@@ -115,15 +117,15 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return Pack(out, len(files) + 1, drawn, tuple(absent), held.head, hashlib.sha256(sums.encode()).hexdigest())
+    return Pack(out, len(files) + 1, drawn, tuple(absent), verified.head, hashlib.sha256(sums.encode()).hexdigest())
 
 
 def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -> list[Path]:
-    """Copy the chain and the sealed files of acts about the period; return those of closings."""
+    """Copy the chain and the row files of entries about the period; return those of closes."""
     chain = draft / "ledger" / "ledger.jsonl"
     chain.touch()
     if entries:
-        with (ledger.folder / chain.name).open("rb") as lines:  # what a kill left of a line is no act
+        with (ledger.folder / chain.name).open("rb") as lines:  # without an incomplete last line
             chain.write_bytes(b"".join(islice(lines, len(entries))))
     copied = []
     for entry in entries:
@@ -137,20 +139,20 @@ def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -
 
 def _is_about(entry: Entry, period: Period) -> bool:
     if entry.act == CLOSED:
-        days = [dt.date.fromisoformat(each["day"]) for each in entry.body["days"]]
+        days = [dt.date.fromisoformat(closed["day"]) for closed in entry.body["days"]]
         return any(period.first_day <= day <= period.last_day for day in days)
-    return entry.act in {REOPENED, RESTATED_ACT, POSTED_ACT, "totals"}
+    return entry.act in {REOPENED, RESTATED, POSTED, "totals"}
 
 
 def _tables(release: Released, period: Period, draft: Path) -> list[str]:
-    """Write each table that the release holds, and return the names of those it does not."""
+    """Write the tables that the release has, and return the names of those it lacks."""
     absent = []
     for name in TABLES:
         if not release.has(name):
             absent.append(name)
             continue
         columns = [row[0] for row in release.con.execute(f"describe {name}").fetchall()]
-        day = next((each for each in _DAYS if each in columns), None)
+        day = next((name for name in _DAYS if name in columns), None)
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
         if name == "mart.restatements" and period.name:
             where += f" or posted_period = {_text(period.name)}"
@@ -158,42 +160,23 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
     return absent
 
 
-def _seals(release: Released, period: Period, seals: Seals, sealed: list[Path], draft: Path) -> list[int]:
-    """Write the sealed orders of the period, and return their ids; without a seal in force, those of the release."""
-    days = f"business_date between date '{period.first_day}' and date '{period.last_day}'"
-    current = release.con.execute(f"select order_id from mart.orders where {days} order by order_id").fetchall()
-    if not sealed:
-        _write(draft / "seals.csv", ",".join([*SEALED.names, "close_entry_no"]) + "\n")
-        return [row[0] for row in current]
-    paths = ", ".join(_text(str(path)) for path in sealed)
-    in_force = list(seals.rows())
-    counting = pa.table(
-        {
-            "day": pa.array([each.day for each in in_force], pa.date32()),
-            "store_id": pa.array([each.store_id for each in in_force], pa.int64()),
-            "is_every_store": pa.array([each.is_every_store for each in in_force], pa.bool_()),
-            "close_entry_no": pa.array([each.close_entry_no for each in in_force], pa.int64()),
-        }
-    )
-    release.con.register("day_closes", counting)
-    # By the ledger, not by the release: a day may have been sealed since the last build.
-    release.con.execute(
-        f"""
-        create temp table seals as
-        select sealed.* exclude (filename)
-        from (
-            select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as close_entry_no
-            from read_parquet([{paths}], filename = true) where {days}
-        ) as sealed
-        left join day_closes as own
-            on sealed.business_date = own.day and sealed.store_id = own.store_id and not own.is_every_store
-        left join day_closes as every_store on sealed.business_date = every_store.day and every_store.is_every_store
-        where sealed.close_entry_no = if(own.day is null, every_store.close_entry_no, own.close_entry_no)
-        """
-    )
-    _copy(release.con, "from seals order by business_date, order_id, close_entry_no", draft / "seals.csv")
-    found = release.con.execute("select distinct order_id from seals order by order_id").fetchall()
-    return [row[0] for row in found or current]
+def _closes(release: Released, period: Period, closes: Closes, files: list[Path], draft: Path) -> list[int]:
+    """Write the period's closed orders, and return their ids; if no close is active, those of the release."""
+    days = {"first_day": period.first_day, "last_day": period.last_day}
+    con = release.con
+    if files:
+        # By the ledger, not by the release: a day may have been closed since the last build.
+        con.register("day_closes", day_closes(closes))
+        con.execute(f"create temp view closed_orders as {select_rows(CLOSED, files, CLOSED_ORDERS.names)}")
+        closed = con.execute(query("active_closed_orders"), days).to_arrow_table()
+    else:
+        closed = CLOSED_ORDERS.append(pa.field("close_entry_no", pa.int64())).empty_table()
+    con.register("period_closes", closed)
+    _copy(con, "from period_closes", draft / "closes.csv")
+    orders = "select distinct order_id from period_closes order by order_id"
+    current = "select order_id from mart.orders where business_date between $first_day and $last_day order by order_id"
+    found = con.execute(orders).fetchall() or con.execute(current, days).fetchall()
+    return [row[0] for row in found]
 
 
 def _receipts(release: Released, population: list[int], sample: int, seed: int, draft: Path) -> int:
@@ -216,7 +199,7 @@ def _versions(release: Released, draft: Path) -> None:
 def _read_me(
     release: Released, period: Period, draft: Path, drawn: int, seed: int, population: int, absent: list[str]
 ) -> None:
-    missing = f"Not in this release: {', '.join(absent)}." if absent else "Every table that a pack can hold is here."
+    missing = f"Not in this release: {', '.join(absent)}." if absent else ""
     text = _READ_ME.format(
         period=period.name or period.first_day,
         first=period.first_day,
@@ -233,7 +216,7 @@ def _read_me(
 
 
 def _shown(settings: Settings) -> dict[str, Any]:
-    """Return the settings without secrets, nor the values of the body that may hold credentials."""
+    """Return the settings without secrets and without the request body that may contain credentials."""
     shown = without_secrets(settings)
     body = shown["partner"]["authenticate"]["body"]
     shown["partner"]["authenticate"]["body"] = dict.fromkeys(sorted(body), "(not shown)")

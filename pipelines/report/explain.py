@@ -172,7 +172,7 @@ def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | Non
     if rule is None or amount["line_amount"] is None:
         why = {
             "no_rule": "no subtotal rule is in force",
-            "not_stated": "a price or a quantity that it needs is not stated, or out of bounds",
+            "missing_input": "a price or a quantity that it needs is not stated, or out of bounds",
             "action_unknown": "what a modifier of this action does to the price is not known",
         }.get(amount["missing_amount_reason"] or "no_rule", amount["missing_amount_reason"])
         yield from wrapped(f"no line amount: {why}", 7)
@@ -219,7 +219,7 @@ def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -
     if not refusals:
         yield "audit.quarantine does not name it."
     for each in refusals:
-        times = counted(each["times"], "time", "times")
+        times = counted(each["occurrence_count"], "time", "times")
         still = "still so" if each["is_unresolved"] else "not so any more"
         yield (
             f"audit.quarantine: {_refusal(each)}, {times}, last {moment(each['last_seen_at'])} "

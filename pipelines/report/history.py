@@ -1,6 +1,6 @@
-"""What became of an order over time: its versions, the seals of closed days that hold it, restatements since.
+"""History of an order: its versions, the close of its day, and its restatements.
 
-Tells of each only where the release has its table. Shows names of personal fields, never values.
+Each section needs its table in the release. Shows names of personal fields, never values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AMOUNTS = {"subtotal_price", "delivery_price", "tip", "discount", "loyalty_disc
 
 
 def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str, Any]) -> Iterator[str]:
-    """Give the lines about an order's past; `order` is its row of mart.orders."""
+    """Yield the lines about an order's history; `order` is its row of mart.orders."""
     if "core.order_versions" in tables:
         yield from _versions(db, order["order_id"])
     if {"mart.closed_days", "mart.restatements"} <= tables:
@@ -29,8 +29,8 @@ def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str,
 
 def _versions(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
     changes: dict[int, list[Mapping[str, Any]]] = {}
-    for each in records(db, "from core.order_changes where order_id = ? order by version_no, field", [order_id]):
-        changes.setdefault(each["version_no"], []).append(each)
+    for change in records(db, "from core.order_changes where order_id = ? order by version_no, field", [order_id]):
+        changes.setdefault(change["version_no"], []).append(change)
     yield ""
     yield "Versions"
     for version in records(db, "from core.order_versions where order_id = ? order by version_no", [order_id]):
@@ -40,41 +40,42 @@ def _versions(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
             f"{plain(version['status'] or 'no status')}, total {money(version['total_price'])}"
         )
         yield f"     sha256 {version['_payload_sha256']}"
-        for change in changes.get(number, []):
-            yield from wrapped(f"{plain(change['field'])}{_change(change)}", 5)
+        for changed in changes.get(number, []):
+            yield from wrapped(f"{plain(changed['field'])}{_change(changed)}", 5)
 
 
 def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "Closing"
-    seals = records(
+    closes = records(
         db,
         "select distinct close_entry_no, closed_at from mart.closed_days "
         "where business_date = ? and store_id is not distinct from ? order by close_entry_no",
         [order["business_date"], order["store_id"]],
     )
-    for seal in seals:
+    for close in closes:
         yield from wrapped(
-            f"business day {order['business_date']} of this store is sealed: act {seal['close_entry_no']} of the ledger, "
-            f"{moment(seal['closed_at'])}"
+            f"business day {order['business_date']} of this store is closed: ledger entry {close['close_entry_no']}, "
+            f"{moment(close['closed_at'])}"
         )
-    if not seals:
-        yield "  its business day is not sealed"
-    for each in records(db, "from mart.restatements where order_id = ? order by number", [order["order_id"]]):
-        before = f", restated before by {money(each['prior_restated_amount'])}" if each["prior_restated_amount"] else ""
-        state = f"posted to {plain(each['posted_period'])}" if each["posted_period"] else "open"
+    if not closes:
+        yield "  its business day is not closed"
+    for row in records(db, "from mart.restatements where order_id = ? order by restatement_no", [order["order_id"]]):
+        prior = f", restated before by {money(row['prior_restated_amount'])}" if row["prior_restated_amount"] else ""
+        state = f"posted to {plain(row['posted_period'])}" if row["posted_period"] else "unposted"
         yield from wrapped(
-            f"restatement {each['number']}: {each['part']} of {each['closed_business_date']} ({each['sale_class']}), "
-            f"sealed {money(each['sealed'])}{before}, now {money(each['now'])}, "
-            f"difference {money(each['difference'])}; {each['cause']}, found {moment(each['detected_at'])}, "
-            + (state if each["is_close_active"] else "its seal was reopened")
+            f"restatement {row['restatement_no']}: {row['measure']} of {row['closed_business_date']} "
+            f"({row['sale_class']}), at close {money(row['closed_amount'])}{prior}, "
+            f"now {money(row['current_amount'])}, restated by {money(row['restatement_amount'])}; "
+            f"{row['cause']}, detected {moment(row['detected_at'])}, "
+            + (state if row["is_close_active"] else "day reopened")
         )
 
 
 def _change(change: Mapping[str, Any]) -> str:
-    if change["old"] is None and change["new"] is None:
+    if change["old_value"] is None and change["new_value"] is None:
         return " changed"
-    old, new = (_value(change["field"], value) for value in (change["old"], change["new"]))
+    old, new = (_value(change["field"], value) for value in (change["old_value"], change["new_value"]))
     return f": {old} → {new}"
 
 

@@ -46,7 +46,7 @@ def _said(row: Mapping[str, Any]) -> str:
         return "is on no menu known then, and not all were known"
     if row["menu_match"] == "none":
         return "stands on no menu of the store"
-    places = "one place" if row["places"] == 1 else f"{row['places']:,} places"
+    places = "one place" if row["menu_entry_count"] == 1 else f"{row['menu_entry_count']:,} places"
     known = [
         f"{name} {money(row[column])}" + (f", off by {money(row[drift])}" if row[drift] else "")
         for name, column, drift in (

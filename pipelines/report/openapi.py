@@ -12,7 +12,7 @@ import msgspec
 
 from pipelines.finance.records import records
 from pipelines.finance.released import released
-from pipelines.landing.shape import MENU, ORDER, Field, Keyed, Many, One, Shape
+from pipelines.landing.shape import MENU, ORDER, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.report.operations import operations, security, topics
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _LEAVES: dict[str, dict[str, str]] = {
 }
 _OBSERVED_SET = "Values observed so far; the interface does not show the complete set."
 _FIGURES = (
-    *("documents", "places", "present", "null_document_count", "absent_document_count"),
-    *("decimals", "shortest", "longest"),
+    *("document_count", "parent_count", "present_count", "null_document_count", "absent_document_count"),
+    *("max_decimals", "min_length", "max_length"),
 )
 _PERSONAL = "Personal data."
 _FREE = "Free text or link that may hold personal data."
@@ -42,7 +42,7 @@ class Observed:
         self.fields = {(row["kind"], row["path"]): row for row in profile}
         self.values: dict[tuple[str, str], dict[str, int]] = {}
         for row in vocabulary:
-            self.values.setdefault((row["kind"], row["path"]), {})[row["value"]] = row["documents"]
+            self.values.setdefault((row["kind"], row["path"]), {})[row["value"]] = row["document_count"]
 
     def unknown(self, kind: str, parent: str) -> list[dict[str, Any]]:
         """Return the undocumented fields of the object at `parent`."""
@@ -61,7 +61,9 @@ def openapi(settings: Settings) -> str:
             records(release.con, "from audit.vocabulary order by value"),
         )
         behaviour = records(release.con, "from audit.service_behaviour order by all")
-        totals = records(release.con, "select kind, max(documents) as documents from audit.field_profile group by kind")
+        totals = records(
+            release.con, "select kind, max(document_count) as document_count from audit.field_profile group by kind"
+        )
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -69,7 +71,7 @@ def openapi(settings: Settings) -> str:
             "version": "1",
             "description": "As documented, and as observed: what is marked x-observed was seen in documents and "
             "answers, with counts; the interface states nothing of it. Counts are of documents as last seen.",
-            "x-observed": {row["kind"]: row["documents"] for row in totals},
+            "x-observed": {row["kind"]: row["document_count"] for row in totals},
         },
         "servers": [{"url": "/" if "@" in settings.partner.base_url else settings.partner.base_url}],
         "security": [{"token": []}],
@@ -94,12 +96,12 @@ def fields(settings: Settings) -> str:
     lines = ["kind    field: types; in how many places; documents in which it is null or absent"]
     for row in found:
         mark = "" if row["is_documented"] else " (not documented)"
-        places = "" if row["present"] is None else f"; {row['present']:,}"
-        if row["places"] is not None:
-            places += f" of {row['places']:,}"
+        places = "" if row["present_count"] is None else f"; {row['present_count']:,}"
+        if row["parent_count"] is not None:
+            places += f" of {row['parent_count']:,}"
         lines.append(
             f"{row['kind']:7} {row['path']}{mark}: {', '.join(row['types']) or 'never seen'}{places}; "
-            f"null {row['null_document_count']:,}, absent {row['absent_document_count']:,} of {row['documents']:,}"
+            f"null {row['null_document_count']:,}, absent {row['absent_document_count']:,} of {row['document_count']:,}"
         )
     return "\n".join(lines)
 
@@ -109,17 +111,17 @@ def _object(shape: Shape, kind: str, at: str, observed: Observed) -> _Schema:
     for row in observed.unknown(kind, at):
         properties[row["path"].rpartition("/")[2]] = _unknown(row)
     schema: _Schema = {"type": "object", "properties": properties}
-    if required := [each.name for each in shape.fields if isinstance(each, Field | One) and each.required]:
+    if required := [each.name for each in shape.fields if isinstance(each, Field | ObjectField) and each.required]:
         schema["required"] = required
     return schema
 
 
-def _member(field: Field | One | Many | Keyed, kind: str, path: str, observed: Observed) -> _Schema:
+def _member(field: Field | ObjectField | ArrayField | MapField, kind: str, path: str, observed: Observed) -> _Schema:
     if isinstance(field, Field):
         return _leaf(field, kind, path, observed)
-    if isinstance(field, One):
+    if isinstance(field, ObjectField):
         schema = _object(field.of, kind, path, observed)
-    elif isinstance(field, Many):
+    elif isinstance(field, ArrayField):
         schema = {"type": "array", "items": _object(field.of, kind, f"{path}/*", observed)}
     else:
         schema = {
@@ -143,20 +145,20 @@ def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schem
     if row is None:
         return schema
     figures = (
-        "documents",
-        "places",
-        "present",
+        "document_count",
+        "parent_count",
+        "present_count",
         "null_document_count",
         "absent_document_count",
-        "decimals",
-        "shortest",
-        "longest",
+        "max_decimals",
+        "min_length",
+        "max_length",
     )
     seen: _Schema = {name: row[name] for name in figures if row[name] is not None}
-    for name in ("least", "greatest"):
+    for name in ("min_value", "max_value"):
         if row[name] is not None:
             seen[name] = int(row[name]) if schema["type"] == "integer" else f"{row[name]:f}"
-    for name in ("earliest", "latest", "first_seen_at", "last_seen_at"):
+    for name in ("min_timestamp", "max_timestamp", "first_seen_at", "last_seen_at"):
         if row[name] is not None:
             seen[name] = row[name].isoformat()
     if row["null_document_count"]:
@@ -174,7 +176,7 @@ def _unknown(row: dict[str, Any]) -> _Schema:
     schema: _Schema = {"type": types[0] if len(types) == 1 else types} if types else {}
     return schema | {
         "description": "Not documented: observed.",
-        "x-observed": {"documents": row["documents"], "present": row["present"]},
+        "x-observed": {"document_count": row["document_count"], "present_count": row["present_count"]},
     }
 
 

@@ -53,7 +53,7 @@ def security(settings: Settings) -> dict[str, Any]:
 
 def topics(behaviour: _Rows) -> dict[str, Any]:
     """Return the webhook topics, with how many deliveries of each were received."""
-    met = {row["name"]: row["times"] for row in behaviour if row["aspect"] == "deliveries"}
+    met = {row["name"]: row["occurrence_count"] for row in behaviour if row["aspect"] == "deliveries"}
     return {
         topic: {
             "post": {
@@ -106,14 +106,14 @@ def _authenticate(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
 
 
 def _responses(operation: str, held: dict[str, Any], behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
-    met = {row["name"]: row["times"] for row in behaviour if _is(row, operation, "status")}
+    met = {row["name"]: row["occurrence_count"] for row in behaviour if _is(row, operation, "status")}
     responses: dict[str, Any] = {"200": {"description": "The document."} | held}
     responses |= {status: {"description": text} for status, text in failures.items()}
     for status, times in met.items():
         known = responses.setdefault(status, {"description": "Observed; not shown by the interface."})
         seen: dict[str, Any] = {"answers": times}
         bodies = {
-            row["name"].partition(" ")[2]: row["times"]
+            row["name"].partition(" ")[2]: row["occurrence_count"]
             for row in behaviour
             if _is(row, operation, "error_body") and row["name"].startswith(f"{status} ")
         }

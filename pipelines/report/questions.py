@@ -29,7 +29,7 @@ the data, so that a short answer is enough. Thank you for your help.
 _WORDS = {
     "contradicted": "the data do not all agree",
     "supported": "the data agree so far",
-    "seen": "this is what was met so far",
+    "observed": "this is what was met so far",
     "unknown": "the data cannot tell",
 }
 
@@ -44,7 +44,7 @@ def questions(settings: Settings, *, markdown: bool = False) -> str:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
     for row in found:
-        row["assumed"] = assumed.get(row["question"], row["assumed"])
+        row["assumption"] = assumed.get(row["question"], row["assumption"])
     total = orders[0] if orders else 0
     return "\n".join(_letter(found, total) if markdown else _lines(found, total))
 
@@ -53,10 +53,10 @@ def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     yield f"{len(found)} things are not shown by the interface; {total:,} orders are known."
     for row in found:
         yield f"{row['rank']:3}. {row['undocumented']} (section {row['section']}): {row['evidence_status']}"
-        yield f"     assumed: {row['assumed']}"
+        yield f"     assumed: {row['assumption']}"
         if row["evidence"]:
             yield f"     seen: {row['evidence']}"
-        if row["orders"]:
+        if row["affected_order_count"]:
             yield f"     depends on it: {_depends(row)}"
     yield "As a letter to the partner: ordermart questions --markdown"
 
@@ -67,9 +67,9 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     for number, row in enumerate(found, 1):
         yield f"\n## {number}. {_plain(row['ask'])}\n"
         yield f"- Section {row['section']} of the document does not show: {_plain(row['undocumented'])}."
-        yield f"- We assume meanwhile: {_plain(row['assumed'])}"
+        yield f"- We assume meanwhile: {_plain(row['assumption'])}"
         yield f"- We see ({_WORDS[row['evidence_status']]}): {_plain(row['evidence'] or 'nothing that could tell')}"
-        if row["orders"]:
+        if row["affected_order_count"]:
             yield f"- It matters for {_depends(row)}."
         if row["example_ids"]:
             yield f"- Examples by id: {', '.join(map(str, row['example_ids']))}."
@@ -77,8 +77,12 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
 
 
 def _depends(row: dict[str, Any]) -> str:
-    orders = f"{row['orders']:,} orders"
-    return orders if row["money"] is None else f"{orders}, {row['money']:,.2f} {row['currency']} in total"
+    orders = f"{row['affected_order_count']:,} orders"
+    return (
+        orders
+        if row["affected_amount"] is None
+        else f"{orders}, {row['affected_amount']:,.2f} {row['currency']} in total"
+    )
 
 
 def _plain(text: str) -> str:

@@ -46,14 +46,15 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
 
 def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     currency = plain(line["currency"]) if line["currency"] else "no stated currency"
-    yield f"{line['sale_class'].capitalize()}, {currency}: {counted(line['orders'], 'order', 'orders')}"
+    yield f"{line['sale_class'].capitalize()}, {currency}: {counted(line['order_count'], 'order', 'orders')}"
     parts = ", ".join(f"{name} {_sum(line[part])}" for name, (part, _) in _PARTS.items())
     yield from wrapped(f"as sent: {parts}")
     yield from wrapped(
         f"lines amount to {_sum(line['line_amount'])}, not on any line {_sum(line['unallocated_amount'])}"
     )
     yield from wrapped(
-        f"{line['balanced_count']:,} balanced, {line['breaks']:,} off ({line['total_break_count']:,} in the total, "
+        f"{line['balanced_count']:,} balanced, "
+        f"{line['break_count']:,} off ({line['total_break_count']:,} in the total, "
         f"{line['subtotal_break_count']:,} in the lines, {line['both_break_count']:,} in both), "
         f"{line['indeterminate_count']:,} cannot be told"
     )
@@ -66,13 +67,13 @@ def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _day(day: Mapping[str, Any]) -> Iterator[str]:
-    date, counts = str(day["business_date"] or "no day"), f"{day['breaks']:>6,} {day['open']:>5,}"
+    date, counts = str(day["business_date"] or "no day"), f"{day['break_count']:>6,} {day['unposted_count']:>5,}"
     total, lines, rest = (_sum(day[name]) for name in ("total_price", "line_amount", "unallocated_amount"))
-    row = f"  {date:10} {day['orders']:>7,} {total:>15} {lines:>15} {rest:>12} {counts}"
+    row = f"  {date:10} {day['order_count']:>7,} {total:>15} {lines:>15} {rest:>12} {counts}"
     if len(row) <= COLUMNS:
         yield row
     else:
-        yield f"  {date:10} {day['orders']:>7,} {counts:>{len(counts) + 45}}"
+        yield f"  {date:10} {day['order_count']:>7,} {counts:>{len(counts) + 45}}"
         yield from wrapped(f"total {total}, lines {lines}, unallocated {rest}", 13)
     residuals = [
         f"{name} {_sum(residual)}" + (f" (each without its sign {_sum(size)})" if abs(residual) != size else "")

@@ -10,7 +10,7 @@ import html
 import os
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.listings import MEASURES, Column, listings
+from pipelines.report.listings import MEASURES, Column, listings
 from pipelines.report.text import money, plain
 
 if TYPE_CHECKING:

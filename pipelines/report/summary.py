@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 20  # refusals in a terminal; all are in audit.quarantine
 TRY = (
-    """select store_id, store_name, sale_class, currency, sum(orders) as orders, sum(total_price) as money
+    """select store_id, store_name, sale_class, currency, sum(order_count) as orders, sum(total_price) as money
     from mart.daily_store_sales group by all order by money desc limit 5""",
-    """select product_id, max(ordered_name) as name, sum(units) as units
+    """select product_id, max(ordered_name) as name, sum(unit_count) as units
     from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by units desc limit 5""",
     """select check_name, count(*) as violations, min(entity_id) as such_as
     from audit.findings group by all order by violations desc""",
@@ -170,7 +170,12 @@ def built(result: BuildResult, release: Release) -> str:
     """Return the lines that tell what a build made and where the release is."""
     rows = ", ".join(f"{table} {number:,}" for table, number in sorted(result.rows.items()))
     failing = [check for check in result.checks if check.violations]
-    lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn"]
+    lines = [
+        *result.notes,
+        result.why,
+        rows,
+        f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn",
+    ]
     lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]
     lines.append(f"Release: {release.path}")
     return "\n".join(lines)

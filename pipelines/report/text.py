@@ -45,10 +45,14 @@ def width(text: str) -> int:
 
 def fitted(text: str, columns: int) -> str:
     """Return a text that takes exactly so many columns: filled up, or cut and marked."""
-    if width(text) > columns:
-        while text and width(text) > columns - 1:
-            text = text[:-1]
-        text += "…"
+    taken, cut = 0, 0  # columns up to here, and the signs of which columns - 1 have room
+    for at, sign in enumerate(text, 1):
+        taken += width(sign)
+        if taken < columns:
+            cut = at
+        if taken > columns:
+            text = text[:cut] + "…"
+            break
     return text + " " * (columns - width(text))
 
 

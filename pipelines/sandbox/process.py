@@ -15,14 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
+
+from pipelines.resources import CHECKOUT
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-_ROOT = Path(__file__).resolve().parents[2]
 _READY = "ready on "
 
 
@@ -72,7 +72,8 @@ class Sandbox:
                 command += [f"{flag.removesuffix('s')}={each}" for each in value]
             elif value is not None:
                 command.append(f"{flag}={value}")
-        paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
+        # A checkout need not be installed; site-packages must not come before the standard library.
+        paths = [str(CHECKOUT or ""), os.environ.get("PYTHONPATH", "")]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
         self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
             command,

@@ -4,7 +4,7 @@ Knows nothing of what the settings are for. Everything that the partner's interf
 with its default in `ordermart.toml`; an error names the key.
 """
 
-from pipelines.settings.reading import DEFAULT_FILE, PREFIX, ROOT, load_settings, settings_hash, without_secrets
+from pipelines.settings.reading import DEFAULT_FILE, PREFIX, load_settings, settings_hash, without_secrets
 from pipelines.settings.tables import (
     PLAINTEXT_FIELDS,
     Authenticate,
@@ -16,6 +16,7 @@ from pipelines.settings.tables import (
     Landing,
     ListStores,
     Menus,
+    Notify,
     Partner,
     Planner,
     Privacy,
@@ -34,7 +35,6 @@ __all__ = [
     "DEFAULT_FILE",
     "PLAINTEXT_FIELDS",
     "PREFIX",
-    "ROOT",
     "Authenticate",
     "BusinessDay",
     "Closing",
@@ -44,6 +44,7 @@ __all__ = [
     "Landing",
     "ListStores",
     "Menus",
+    "Notify",
     "Partner",
     "Planner",
     "Privacy",

@@ -36,6 +36,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from webhooks(settings.webhooks)
     yield from planner(settings.planner)
     yield from _formula(settings)
+    yield from _notify(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):
@@ -45,7 +46,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
 def _sales(settings: Settings) -> Iterator[str]:
     both = sorted(set(settings.sales.counted_statuses) & set(settings.sales.excluded_statuses))
     if both:
-        yield f"[sales] counted_statuses and [sales] excluded_statuses both hold {both[0]!r}: a status is in one of them or in none"
+        yield f"[sales] counted_statuses and excluded_statuses: both contain {both[0]!r}; remove it from one of them"
 
 
 def _times(settings: Settings) -> Iterator[str]:
@@ -62,6 +63,14 @@ def _times(settings: Settings) -> Iterator[str]:
         yield f"[business_day] day_start: {start!r} is no local time like 04:00"
     if not _CRON.fullmatch(settings.schedule.cron):
         yield f"[schedule] cron: {settings.schedule.cron!r} is no line of five fields like 15 3 * * *"
+
+
+def _notify(settings: Settings) -> Iterator[str]:
+    notify = settings.notify
+    if notify.smtp_host and not (notify.mail_from and notify.mail_to):
+        yield "[notify] mail_from, mail_to: mail needs both; leave smtp_host empty to send none"
+    if notify.smtp_user and notify.smtp_security == "none":
+        yield "[notify] smtp_security: a password is sent over an encrypted connection only; use starttls"
 
 
 def _formula(settings: Settings) -> Iterator[str]:
@@ -127,7 +136,11 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner.list_stores] first_page": partner.list_stores.first_page,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
+        "[verify] seconds": settings.verify.seconds,
         "[closing] close_after_hours": settings.closing.close_after_hours,
+        "[notify] silence_hours": settings.notify.silence_hours,
+        "[notify] min_free_gb": settings.notify.min_free_gb,
+        "[notify] max_age_hours": settings.notify.max_age_hours,
     }
     for key, number in not_negative.items():
         if not (math.isfinite(number) and number >= 0):

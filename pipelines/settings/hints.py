@@ -91,7 +91,7 @@ def planner(settings: Planner) -> Iterator[str]:
         if not (math.isfinite(number) and number > 0):
             yield f"[planner] {name}: must be above zero"
     if not settings.hot_max_age_days <= settings.warm_max_age_days <= settings.cold_max_age_days:
-        yield "[planner] hot_max_age_days, warm_max_age_days and cold_max_age_days: each must reach as far as the one before it"
+        yield "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days: must not decrease"
     for name in ("request_budget", "sample_size", "gap_budget"):
         if getattr(settings, name) < 0:
             yield f"[planner] {name}: must be zero or above"

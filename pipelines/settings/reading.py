@@ -1,6 +1,6 @@
-"""Read the settings file, lay the environment over it, and make typed settings of both.
+"""Read the settings file, apply the environment, and convert both into typed settings.
 
-Knows nothing of single keys: what there is to set says `tables.py`, what cannot hold together `contradictions.py`.
+Knows no single key: `tables.py` declares keys and types, `contradictions.py` checks values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import msgspec
 
+from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions
 from pipelines.settings.tables import Secret, Settings, SettingsError, Table
 
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PREFIX = "ORDERMART_"
-ROOT = Path(__file__).resolve().parents[2]
-DEFAULT_FILE = ROOT / "ordermart.toml"
+DEFAULT_FILE = resource("ordermart.toml")  # every key with its default
 
 
 def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Read settings from the defaults, then `file`, then the environment.
 
-    A file may leave out any key: the default of `ordermart.toml` in the checkout holds.
-    Raise SettingsError, naming the key, for an unknown key, a wrong type or a value that cannot hold.
+    A file may leave out any key. Without a file and without ORDERMART_CONFIG, a checkout uses its own ordermart.toml;
+    an installed wheel uses the one in the current folder if there is one, and writes below the current folder.
+    Raise SettingsError, naming the key, for an unknown key, a wrong type or an invalid value.
     """
     environ = os.environ if environ is None else environ
-    named = file or environ.get(PREFIX + "CONFIG") or DEFAULT_FILE
-    path = Path(named).expanduser().resolve()
+    named = file or environ.get(PREFIX + "CONFIG")
+    path = Path(named or (CHECKOUT or Path.cwd()) / DEFAULT_FILE.name).expanduser().resolve()
     tree = _read(DEFAULT_FILE)
-    if path != DEFAULT_FILE:
+    if path != DEFAULT_FILE and (named or path.exists()):
         _merge(tree, _read(path))
     if "file" in tree:  # a field of Settings, but no setting
         raise SettingsError(f"file: no such setting (in {path.name})")

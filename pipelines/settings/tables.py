@@ -218,11 +218,44 @@ class Warehouse(Table, frozen=True):
     keep_releases: int
 
 
+class Verify(Table, frozen=True):
+    """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
+
+    seconds: float
+
+
 class Schedule(Table, frozen=True):
-    """When the nightly job runs."""
+    """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
 
     cron: str
     timezone: str
+    is_on: bool
+
+
+class DagsterPages(Table, frozen=True):
+    """Where `ordermart dev` serves Dagster's pages, and by which other names they may be reached."""
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
+
+
+class Notify(Table, frozen=True):
+    """Whom to tell when somebody is needed, and when that is."""
+
+    webhook_format: Literal["json", "slack"]
+    smtp_host: str
+    smtp_port: int
+    smtp_security: Literal["starttls", "none"]
+    smtp_user: str
+    mail_from: str
+    mail_to: tuple[str, ...]
+    silence_hours: float
+    min_free_gb: float
+    max_age_hours: float
+    webhook_url: Secret = Secret("")
+    smtp_password: Secret = Secret("")
+    heartbeat_url: Secret = Secret("")
 
 
 class Webhooks(Table, frozen=True):
@@ -284,7 +317,10 @@ class Settings(Table, frozen=True):
     closing: Closing
     data: Data
     warehouse: Warehouse
+    verify: Verify
     schedule: Schedule
+    dagster: DagsterPages
+    notify: Notify
     webhooks: Webhooks
     planner: Planner
     file: Path

@@ -1,4 +1,4 @@
--- One row per store, sealed business day and sale class: what the seal in force holds, added up.
+-- One row per store, closed business day and sale class: totals of the active close.
 with
 
 every_store as (
@@ -9,7 +9,7 @@ own as (
     select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
 ),
 
-sealed as not materialized (
+closed as not materialized (
     select orders.*
     from raw.closed_orders as orders
     left join own
@@ -26,8 +26,8 @@ select
     store_id,
     business_date,
     sale_class,
-    -- its orders, and their fingerprint as in audit.daily_fingerprints
-    count(*) as orders,
+    -- orders, with the same fingerprint as in audit.daily_fingerprints
+    count(*) as order_count,
     cast(
         bit_xor(
             hash(
@@ -53,5 +53,5 @@ select
     sum(loyalty_discount) as loyalty_discount,
     sum(total_price) as total_price,
     sum(line_amount) as line_amount,
-from sealed
+from closed
 group by store_id, business_date, sale_class

@@ -1,4 +1,4 @@
--- One row per control total that stands: what was stated of a store's day, and what our orders come to.
+-- One row per effective control total: the stated and actual totals of a store-day.
 with
 
 totals as (
@@ -7,7 +7,7 @@ totals as (
         imported_at,
         business_date,
         store_id,
-        orders,
+        order_count,
         amount,
         amount_field,
         sale_classes,
@@ -33,14 +33,14 @@ stores as (
     select store_id from core.stores
 ),
 
-held as (
+controlled_orders as (
     select
         totals.business_date,
         totals.store_id,
         totals.amount_field,
         totals.sale_classes,
-        -- an order counts where the total counts its class
-        list_contains(totals.classes, orders.sale_class) as counts,
+        -- the total includes the order's sale class
+        list_contains(totals.classes, orders.sale_class) as is_included,
         orders.sale_class,
         case totals.amount_field
             when 'subtotal_price' then orders.subtotal_price
@@ -49,7 +49,7 @@ held as (
             when 'discount' then orders.discount
             when 'loyalty_discount' then orders.loyalty_discount
             when 'total_price' then orders.total_price
-        end as part,
+        end as order_amount,
     from totals
     inner join orders
         on totals.store_id = orders.store_id
@@ -62,11 +62,13 @@ sums as (
         store_id,
         amount_field,
         sale_classes,
-        count(*) filter (where counts) as orders,
-        count(*) filter (where counts and part is null) as missing_amount_order_count,
-        count(*) filter (where not counts and sale_class = 'unmapped') as unmapped_order_count,
-        sum(part) filter (where counts) as amount,
-    from held
+        count(*) filter (where is_included) as order_count,
+        count(*) filter (where is_included and order_amount is null)
+            as missing_amount_order_count,
+        count(*) filter (where not is_included and sale_class = 'unmapped')
+            as unmapped_order_count,
+        sum(order_amount) filter (where is_included) as amount,
+    from controlled_orders
     group by business_date, store_id, amount_field, sale_classes
 ),
 
@@ -76,17 +78,19 @@ compared as (
         totals.store_id,
         totals.amount_field,
         totals.sale_classes,
-        totals.orders as control_order_count,
+        totals.order_count as control_order_count,
         totals.amount as control_amount,
-        -- no order of that day and store: zero of them, and zero money
-        coalesce(sums.orders, 0) as actual_order_count,
-        if(coalesce(sums.orders, 0) = 0, cast(0 as decimal(38, 4)), sums.amount) as actual_amount,
+        -- a store-day without orders has zero orders and zero money
+        coalesce(sums.order_count, 0) as actual_order_count,
+        if(coalesce(sums.order_count, 0) = 0, cast(0 as decimal(38, 4)), sums.amount)
+            as actual_amount,
         coalesce(sums.missing_amount_order_count, 0) as missing_amount_order_count,
         coalesce(sums.unmapped_order_count, 0) as unmapped_order_count,
         case
             when sums.store_id is null and stores.store_id is null then 'store_unknown'
-            when sums.unmapped_order_count > 0 then 'unmapped_order_count'
-            when totals.amount is not null and sums.missing_amount_order_count > 0 then 'part_not_stated'
+            when sums.unmapped_order_count > 0 then 'unmapped_orders'
+            when totals.amount is not null and sums.missing_amount_order_count > 0
+                then 'missing_amount'
         end as unknown_reason,
         totals.entry_no,
         totals.imported_at,
@@ -105,12 +109,15 @@ select
     store_id,
     amount_field,
     sale_classes,
-    -- what came of comparing
+    -- tie-out
     case
         when unknown_reason is not null then 'unknown'
-        when coalesce(actual_order_count = control_order_count, true) and coalesce(actual_amount = control_amount, true) then 'equal'
-        else 'different'
-    end as comparison,
+        when
+            coalesce(actual_order_count = control_order_count, true)
+            and coalesce(actual_amount = control_amount, true)
+            then 'tied'
+        else 'variance'
+    end as tie_out_status,
     unknown_reason,
     -- orders
     control_order_count,

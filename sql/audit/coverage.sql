@@ -1,20 +1,20 @@
--- One row per store and business day: what was announced, what is held, and how the last asking for each id ended.
+-- One row per store and business day: order ids by notification and last outcome.
 --
--- Orders are counted by day before, in audit.daily_fetch_outcomes; here only what stands on no
--- order, and what webhooks named, is looked up by id.
+-- Known orders are already counted by day in audit.daily_fetch_outcomes; only ids
+-- without an order and notified ids are looked up one by one.
 with
 
-hints as (
+notifications as (
     select
         id as order_id,
-        max(received_at) as last_hinted_at,
+        max(received_at) as last_notified_at,
     from raw.hints
     where kind = 'orders'
     group by id
 ),
 
--- asked for, and nothing was ever accepted: no document says the store or the day
-strangers as (
+-- requested, but no document was ever accepted: store and day are unknown
+unaccepted as (
     select
         id as order_id,
         last_verdict,
@@ -23,73 +23,56 @@ strangers as (
     where kind = 'orders' and _payload_sha256 is null
 ),
 
-hinted as (
+notified as (
     select
         orders.store_id,
         orders.business_date,
-        orders.order_id is null and strangers.order_id is null as is_new,
-        hints.last_hinted_at,
-        coalesce(orders.last_checked_at, strangers.last_checked_at) as last_checked_at,
-    from hints
-    left join mart.orders as orders on hints.order_id = orders.order_id
-    left join strangers on hints.order_id = strangers.order_id
+        orders.order_id is null and unaccepted.order_id is null as is_new,
+        notifications.last_notified_at,
+        coalesce(orders.last_checked_at, unaccepted.last_checked_at) as last_checked_at,
+    from notifications
+    left join mart.orders as orders on notifications.order_id = orders.order_id
+    left join unaccepted on notifications.order_id = unaccepted.order_id
 ),
 
 counted as (
     select
         store_id,
         business_date,
-        known as ids,
-        0 as hinted,
-        known,
-        fetched,
-        unchanged,
+        known_count as id_count,
+        known_count,
+        fetched_count,
+        unchanged_count,
         archive_count,
-        missing,
-        failed,
-        quarantined,
-        0 as unrequested_count,
-        0 as stale,
+        not_found_count,
+        failed_count,
+        quarantined_count,
     from audit.daily_fetch_outcomes
 
-    union all
+    union all by name
 
     select
         null as store_id,
         null as business_date,
-        count(*) as ids,
-        0 as hinted,
-        0 as known,
-        0 as fetched,
-        0 as unchanged,
-        0 as archive_count,
-        count(*) filter (where last_verdict = 'missing') as missing,
-        count(*) filter (where last_verdict = 'failed') as failed,
-        count(*) filter (where last_verdict = 'quarantined') as quarantined,
-        0 as unrequested_count,
-        0 as stale,
-    from strangers
+        count(*) as id_count,
+        count(*) filter (where last_verdict = 'missing') as not_found_count,
+        count(*) filter (where last_verdict = 'failed') as failed_count,
+        count(*) filter (where last_verdict = 'quarantined') as quarantined_count,
+    from unaccepted
     having count(*) > 0
 
-    union all
+    union all by name
 
     select
         store_id,
         business_date,
-        count(*) filter (where is_new) as ids,
-        count(*) as hinted,
-        0 as known,
-        0 as fetched,
-        0 as unchanged,
-        0 as archive_count,
-        0 as missing,
-        0 as failed,
-        0 as quarantined,
+        count(*) filter (where is_new) as id_count,
+        count(*) as notified_count,
         count(*) filter (where is_new) as unrequested_count,
         count(*) filter (
-            where last_hinted_at > coalesce(last_checked_at, '-infinity'::timestamptz)
-        ) as stale,
-    from hinted
+            where last_notified_at > coalesce(last_checked_at, '-infinity'::timestamptz)
+        ) as stale_count,
+    from notified
     group by store_id, business_date
 ),
 
@@ -97,26 +80,16 @@ ids as (
     select
         store_id,
         business_date,
-        cast(sum(ids) as bigint) as ids,
-        cast(sum(hinted) as bigint) as hinted,
-        cast(sum(known) as bigint) as known,
-        cast(sum(fetched) as bigint) as fetched,
-        cast(sum(unchanged) as bigint) as unchanged,
-        cast(sum(archive_count) as bigint) as archive_count,
-        cast(sum(missing) as bigint) as missing,
-        cast(sum(failed) as bigint) as failed,
-        cast(sum(quarantined) as bigint) as quarantined,
-        cast(sum(unrequested_count) as bigint) as unrequested_count,
-        cast(sum(stale) as bigint) as stale,
+        sum(columns('_count$')),
     from counted
     group by store_id, business_date
 ),
 
--- the total that counts most sale classes says most about completeness
+-- the total that counts most sale classes covers most orders
 totals as (
     select store_id, business_date, control_order_count, actual_order_count,
     from audit.control_totals
-    where control_order_count is not null and comparison <> 'unknown'
+    where control_order_count is not null and tie_out_status <> 'unknown'
     qualify row_number() over (
         partition by store_id, business_date
         order by length(string_split(sale_classes, '+')) desc, sale_classes, amount_field
@@ -127,24 +100,25 @@ select
     -- keys
     coalesce(ids.store_id, totals.store_id) as store_id,
     coalesce(ids.business_date, totals.business_date) as business_date,
-    -- ids; none of that day is zero of each
-    coalesce(ids.ids, 0) as ids,
-    coalesce(ids.hinted, 0) as hinted,
-    coalesce(ids.known, 0) as known,
-    coalesce(ids.fetched, 0) as fetched,
-    coalesce(ids.unchanged, 0) as unchanged,
-    coalesce(ids.archive_count, 0) as archive_count,
-    coalesce(ids.missing, 0) as missing,
-    coalesce(ids.failed, 0) as failed,
-    coalesce(ids.quarantined, 0) as quarantined,
-    coalesce(ids.unrequested_count, 0) as unrequested_count,
-    coalesce(ids.stale, 0) as stale,
+    -- ids; a day without any has zero of each
+    cast(coalesce(ids.id_count, 0) as bigint) as id_count,
+    cast(coalesce(ids.notified_count, 0) as bigint) as notified_count,
+    cast(coalesce(ids.known_count, 0) as bigint) as known_count,
+    cast(coalesce(ids.fetched_count, 0) as bigint) as fetched_count,
+    cast(coalesce(ids.unchanged_count, 0) as bigint) as unchanged_count,
+    cast(coalesce(ids.archive_count, 0) as bigint) as archive_count,
+    cast(coalesce(ids.not_found_count, 0) as bigint) as not_found_count,
+    cast(coalesce(ids.failed_count, 0) as bigint) as failed_count,
+    cast(coalesce(ids.quarantined_count, 0) as bigint) as quarantined_count,
+    cast(coalesce(ids.unrequested_count, 0) as bigint) as unrequested_count,
+    cast(coalesce(ids.stale_count, 0) as bigint) as stale_count,
     -- completeness
     if(totals.store_id is null, 'unknown', 'control_total') as completeness_basis,
     totals.control_order_count,
     totals.actual_order_count,
     case
-        when totals.control_order_count > 0 then totals.actual_order_count / totals.control_order_count
+        when totals.control_order_count > 0
+            then totals.actual_order_count / totals.control_order_count
         when totals.actual_order_count = 0 then 1.0
     end as completeness,
 from ids

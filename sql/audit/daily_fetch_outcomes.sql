@@ -1,4 +1,4 @@
--- One row per store and business day: how the last asking for each of its orders ended.
+-- One row per store and business day: orders by the outcome of their last fetch.
 with
 
 checks as (
@@ -15,16 +15,17 @@ select
     orders.store_id,
     orders.business_date,
     -- orders
-    count(*) as known,
-    count(*) filter (where checks.is_good and checks.last_source = 'live') as fetched,
+    count(*) as known_count,
+    count(*) filter (where checks.is_good and checks.last_source = 'live')
+        as fetched_count,
     count(*) filter (
         where checks.last_verdict = 'unchanged' and checks.last_source = 'live'
-    ) as unchanged,
+    ) as unchanged_count,
     count(*) filter (where checks.is_good and checks.last_source = 'archive')
         as archive_count,
-    count(*) filter (where checks.last_verdict = 'missing') as missing,
-    count(*) filter (where checks.last_verdict = 'failed') as failed,
-    count(*) filter (where checks.last_verdict = 'quarantined') as quarantined,
+    count(*) filter (where checks.last_verdict = 'missing') as not_found_count,
+    count(*) filter (where checks.last_verdict = 'failed') as failed_count,
+    count(*) filter (where checks.last_verdict = 'quarantined') as quarantined_count,
 from mart.orders as orders
 inner join checks on orders.order_id = checks.order_id
 group by orders.store_id, orders.business_date

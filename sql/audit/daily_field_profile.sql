@@ -6,7 +6,7 @@ noted as (
         orders.business_date,
         notes.order_id,
         notes._fetched_at,
-        unnest(notes.absences || notes.unknown_fields) as note,
+        unnest(notes.missing_fields || notes.unknown_fields) as note,
     from audit.order_field_issues as notes
     inner join mart.orders as orders on notes.order_id = orders.order_id
 )
@@ -16,7 +16,7 @@ select
     business_date,
     note,
     -- how often
-    count(*) as documents,
+    count(*) as document_count,
     min(_fetched_at) as first_seen_at,
     max(_fetched_at) as last_seen_at,
     min(order_id) as example_id,

@@ -1,14 +1,14 @@
--- One row per store, business day and sale class: how many orders it has, and their fingerprint.
+-- One row per store, business day and sale class: its order count and a fingerprint.
 --
--- A hash of several columns keeps what they share apart from what differs, so that equal
--- changes of two orders would cancel in an xor: it is hashed once more.
+-- The hash is hashed again because DuckDB combines column hashes with xor: equal changes
+-- to two orders would otherwise cancel out.
 select
     -- keys
     store_id,
     business_date,
     sale_class,
-    -- its orders
-    count(*) as orders,
+    -- orders
+    count(*) as order_count,
     cast(
         bit_xor(
             hash(

@@ -34,7 +34,7 @@ judged as (
 alike as (
     select
         * exclude (order_id, total_price),
-        count(*) as orders,
+        count(*) as order_count,
         sum(total_price) as total_price,
         min(order_id, 3) as example_ids,
     from judged
@@ -45,7 +45,7 @@ answers as (
     select
         business_date,
         currency,
-        orders,
+        order_count,
         total_price,
         example_ids,
         unnest([
@@ -69,7 +69,7 @@ select
     against as is_against,
     currency,
     -- how much
-    cast(sum(orders) as bigint) as orders,
+    cast(sum(order_count) as bigint) as order_count,
     sum(total_price) as total_price,
     list_sort(flatten(list(example_ids)))[:3] as example_ids,
 from answers

@@ -1,4 +1,4 @@
--- One row per business day, kind of status, and change of it that was observed.
+-- One row per business day, entity type and observed status change.
 with
 
 changes as (
@@ -30,7 +30,7 @@ select
     changes.previous_status,
     changes.status,
     -- how often
-    count(*) as times,
+    count(*) as occurrence_count,
     min(changes.first_seen_at) as first_seen_at,
     max(changes.first_seen_at) as last_seen_at,
     min(changes.order_id) as example_id,

@@ -1,7 +1,7 @@
--- One row per business day, order status and currency: what orders with it look like.
+-- One row per business day, order status and currency: figures of its orders.
 with
 
--- times without a zone, in UTC: DuckDB reckons with them a hundred times as fast
+-- timestamps without a zone, in UTC: DuckDB computes with them a hundred times as fast
 times as (
     select
         *,
@@ -15,10 +15,10 @@ orders as (
         business_date,
         status,
         currency,
-        -- whole hours, so that the middle one is one that was measured
+        -- whole hours, so that the median is an observed age
         date_diff('hour', created_utc, checked_utc) as age_hours,
-        any_value(nullif(sale_class, 'gone')) as sale_class, -- a status has one
-        count(*) as orders,
+        any_value(nullif(sale_class, 'deleted')) as sale_class, -- a status has one
+        count(*) as order_count,
         count(*) filter (where is_deleted) as deleted_count,
         count(*) filter (where total_price = 0) as zero_total_count,
         count(*) filter (where total_price is null) as missing_total_count,
@@ -37,10 +37,10 @@ select
     business_date,
     status,
     currency,
-    -- how [sales] takes it
+    -- its class in [sales]
     any_value(sale_class) as sale_class,
     -- orders
-    cast(sum(orders) as bigint) as orders,
+    cast(sum(order_count) as bigint) as order_count,
     cast(sum(deleted_count) as bigint) as deleted_count,
     cast(sum(zero_total_count) as bigint) as zero_total_count,
     cast(sum(missing_total_count) as bigint) as missing_total_count,
@@ -52,8 +52,9 @@ select
     max(last_created_at) as last_created_at,
     coalesce(list(age_hours order by age_hours) filter (where age_hours is not null), [])
         as ages,
-    coalesce(list(orders order by age_hours) filter (where age_hours is not null), [])
-        as orders_by_age,
+    coalesce(
+        list(order_count order by age_hours) filter (where age_hours is not null), []
+    ) as order_counts_by_age,
     cast(sum(week_old_count) as bigint) as week_old_count,
 from orders
 group by business_date, status, currency

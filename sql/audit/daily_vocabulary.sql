@@ -17,8 +17,8 @@ changes as (
         changes.order_id,
         '/' || changes.field as path,
         changes.version_no,
-        changes.old,
-        changes.new,
+        changes.old_value,
+        changes.new_value,
         versions.first_seen_at,
     from core.order_changes as changes
     inner join core.order_versions as versions
@@ -32,7 +32,7 @@ came as (
         order_id,
         path,
         version_no,
-        new as value,
+        new_value as value,
         first_seen_at,
     from changes
 
@@ -43,7 +43,7 @@ came as (
         changes.order_id,
         changes.path,
         1 as version_no,
-        changes.old as value,
+        changes.old_value as value,
         grown.first_seen_at,
     from changes
     inner join grown on changes.order_id = grown.order_id
@@ -183,7 +183,7 @@ actions as (
     select
         order_id,
         action as value,
-        count(*) as times,
+        count(*) as occurrence_count,
     from core.order_line_modifiers
     where action is not null
     group by order_id, action
@@ -193,7 +193,7 @@ types as (
     select
         order_id,
         type as value,
-        count(*) as times,
+        count(*) as occurrence_count,
     from core.order_deliveries
     where type is not null
     group by order_id, type
@@ -203,7 +203,7 @@ statuses as (
     select
         order_id,
         status as value,
-        count(*) as times,
+        count(*) as occurrence_count,
     from core.order_deliveries
     where status is not null
     group by order_id, status
@@ -215,7 +215,7 @@ used as (
         order_id,
         '/status' as path,
         status as value,
-        1 as times,
+        1 as occurrence_count,
         true as is_now,
         _fetched_at as seen_at,
     from orders
@@ -227,7 +227,7 @@ used as (
         orders.order_id,
         '/platform' as path,
         orders.platform as value,
-        1 as times,
+        1 as occurrence_count,
         true as is_now,
         if(came.order_id is null, orders.first_fetched_at, came.first_seen_at)
             as seen_at,
@@ -243,7 +243,7 @@ used as (
         orders.order_id,
         '/dispatch_method' as path,
         orders.dispatch_method as value,
-        1 as times,
+        1 as occurrence_count,
         true as is_now,
         if(came.order_id is null, orders.first_fetched_at, came.first_seen_at)
             as seen_at,
@@ -259,7 +259,7 @@ used as (
         orders.order_id,
         '/items/*/modifiers/*/action' as path,
         actions.value,
-        actions.times,
+        actions.occurrence_count,
         true as is_now,
         if(came.order_id is null, orders.first_fetched_at, came.first_seen_at)
             as seen_at,
@@ -276,7 +276,7 @@ used as (
         orders.order_id,
         '/deliveries/*/type' as path,
         types.value,
-        types.times,
+        types.occurrence_count,
         true as is_now,
         if(came.order_id is null, orders.first_fetched_at, came.first_seen_at)
             as seen_at,
@@ -293,7 +293,7 @@ used as (
         orders.order_id,
         '/deliveries/*/status' as path,
         statuses.value,
-        statuses.times,
+        statuses.occurrence_count,
         true as is_now,
         orders._fetched_at as seen_at,
     from statuses
@@ -306,7 +306,7 @@ used as (
         passed.order_id,
         passed.path,
         passed.value,
-        0 as times,
+        0 as occurrence_count,
         false as is_now,
         passed.first_seen_at as seen_at,
     from passed
@@ -319,8 +319,8 @@ select
     path,
     value,
     -- how often
-    count(*) filter (where is_now) as documents,
-    cast(sum(times) as bigint) as times,
+    count(*) filter (where is_now) as document_count,
+    cast(sum(occurrence_count) as bigint) as occurrence_count,
     min(seen_at) as first_seen_at,
     max(seen_at) as last_seen_at,
     bool_or(seen_at is null) as is_of_unknown_time,

@@ -1,7 +1,7 @@
--- One row per day and topic: how many deliveries of webhooks named an id, and how many of these were ever answered.
+-- One row per day and topic: webhook notifications, and how many ids were fetched since.
 with
 
-hints as (
+notifications as (
     select
         cast(received_at at time zone 'UTC' as date) as received_date,
         topic,
@@ -21,17 +21,19 @@ states as (
 
 select
     -- keys
-    hints.received_date,
-    hints.topic,
+    notifications.received_date,
+    notifications.topic,
     -- what it is about
-    any_value(hints.kind) as kind, -- a topic is of one kind
+    any_value(notifications.kind) as kind, -- a topic is of one kind
     -- counts
-    count(*) as deliveries,
-    count(distinct hints.id) as ids,
-    count(distinct hints.id) filter (where states.last_checked_at >= hints.received_at) as fetched_id_count,
+    count(*) as webhook_count,
+    count(distinct notifications.id) as id_count,
+    count(distinct notifications.id) filter (
+        where states.last_checked_at >= notifications.received_at
+    ) as fetched_id_count,
     -- times
-    min(hints.received_at) as first_received_at,
-    max(hints.received_at) as last_received_at,
-from hints
-left join states on hints.kind = states.kind and hints.id = states.id
-group by hints.received_date, hints.topic
+    min(notifications.received_at) as first_received_at,
+    max(notifications.received_at) as last_received_at,
+from notifications
+left join states on notifications.kind = states.kind and notifications.id = states.id
+group by notifications.received_date, notifications.topic

@@ -1,22 +1,22 @@
--- One row per request that was sent for an id in a load, and what came of it.
+-- One row per request sent for an id in a load, with its outcome.
 with
 
-asked as (
+requested as (
     select
         load_id,
         seq,
         kind,
-        id,
-        verdict,
+        id as entity_id,
+        if(verdict = 'missing', 'not_found', verdict) as outcome,
         reason,
         http_status,
-        ms,
-        bytes,
-        tries,
+        ms as duration_ms,
+        bytes as response_bytes,
+        tries as attempt_count,
         earlier_tries,
-        observed_at,
+        observed_at as fetched_at,
     from raw.observations
-    where source = 'live' and tries is not null -- what is judged again was not asked for
+    where source = 'live' and tries is not null -- reprocessed ones have none
 ),
 
 earlier as (
@@ -24,47 +24,47 @@ earlier as (
         load_id,
         seq,
         kind,
-        id,
-        tries,
-        observed_at,
+        entity_id,
+        attempt_count,
+        fetched_at,
         generate_subscripts(earlier_tries, 1) as attempt_no,
-        unnest(earlier_tries) as try,
-    from asked
+        unnest(earlier_tries) as attempt,
+    from requested
 )
 
 select
     -- keys
     load_id,
     seq,
-    tries as attempt_no,
-    -- what was asked for
+    attempt_count as attempt_no,
+    -- what was requested
     kind,
-    id as entity_id,
-    -- what came
-    verdict as outcome,
+    entity_id,
+    -- the response
+    outcome,
     reason,
     http_status,
-    -- what it took
-    ms,
-    bytes,
-    tries,
+    -- cost
+    duration_ms,
+    response_bytes,
+    attempt_count,
     true as is_final_attempt,
     -- times
-    observed_at as fetched_at,
-from asked
+    fetched_at,
+from requested
 union all by name
 select
     load_id,
     seq,
     attempt_no,
     kind,
-    id as entity_id,
+    entity_id,
     'retried' as outcome,
-    try.reason as reason,
-    try.http_status as http_status,
-    try.ms as ms,
-    try.bytes as bytes,
-    tries,
+    attempt.reason as reason,
+    attempt.http_status as http_status,
+    attempt.ms as duration_ms,
+    attempt.bytes as response_bytes,
+    attempt_count,
     false as is_final_attempt,
-    observed_at as fetched_at,
+    fetched_at,
 from earlier

@@ -3,7 +3,7 @@ select
     check_name,
     table_name,
     entity_id,
-    place,
+    location,
     residual,
     detail,
 from raw.findings

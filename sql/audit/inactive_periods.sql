@@ -14,7 +14,7 @@ placed as (
     select
         store_id,
         business_date,
-        sum(orders) as orders,
+        sum(order_count) as orders,
     from mart.daily_store_sales
     where store_id is not null and business_date is not null
     group by store_id, business_date
@@ -73,7 +73,7 @@ runs as (
         usual.last_order_date,
         min(usual.business_date) as inactive_from_date,
         max(usual.business_date) as inactive_to_date,
-        count(*) as days,
+        count(*) as day_count,
         sum(usual.expected) as expected_order_count,
         max(usual.business_date) = any_value(watched.until) as is_ongoing,
     from usual
@@ -88,7 +88,7 @@ select
     runs.inactive_from_date,
     -- how long
     runs.inactive_to_date,
-    runs.days,
+    runs.day_count,
     runs.is_ongoing,
     runs.last_order_date,
     -- what is missed

@@ -4,7 +4,7 @@ with
 notes as (
     select
         menu_id,
-        coalesce(absences, []) as absences,
+        coalesce(absences, []) as missing_fields,
         coalesce(
             list_transform(
                 map_entries(document._unknown),
@@ -12,7 +12,7 @@ notes as (
             ),
             []
         ) as unknown_fields,
-        coalesce(rounded, 0) as rounded,
+        coalesce(rounded, 0) as rounded_count,
         _fetched_at,
         _load_id,
     from raw.latest_menus
@@ -22,11 +22,11 @@ select
     -- keys
     menu_id,
     -- what the gate noted
-    absences,
+    missing_fields,
     unknown_fields,
-    rounded,
+    rounded_count,
     -- lineage
     _fetched_at,
     _load_id,
 from notes
-where len(absences) > 0 or len(unknown_fields) > 0 or rounded > 0
+where len(missing_fields) > 0 or len(unknown_fields) > 0 or rounded_count > 0

@@ -13,7 +13,7 @@ edges as (
         edges.observed_from,
         edges.change_seen_at,
         edges.is_current,
-        paths.places,
+        paths.menu_entry_count,
     from core.modifier_price_versions as edges
     -- below a modifier it stands as often as that one does
     inner join (
@@ -21,7 +21,7 @@ edges as (
             menu_id,
             product_id,
             modifier_id,
-            count(*) as places,
+            count(*) as menu_entry_count,
         from core.modifier_paths
         where not is_cycle
         group by menu_id, product_id, modifier_id
@@ -40,7 +40,7 @@ edges as (
         observed_from,
         change_seen_at,
         is_current,
-        1 as places,
+        1 as menu_entry_count,
     from core.modifier_price_versions
     where parent_type = 'product'
 ),
@@ -55,7 +55,7 @@ asked as (
         observed_from,
         change_seen_at,
         is_current,
-        1 as places,
+        1 as menu_entry_count,
     from core.menu_price_versions
     where product_id is not null
 
@@ -70,7 +70,7 @@ asked as (
         observed_from,
         change_seen_at,
         is_current,
-        places,
+        menu_entry_count,
     from edges
     where modifier_id is not null
 ),
@@ -114,7 +114,7 @@ select
     nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
     nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
     -- where
-    cast(sum(spans.places) as bigint) as places,
+    cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
     -- money
     list_sort(list_distinct(list(cast(spans.price as decimal(38, 4))))) as prices,
     list_sort(list_distinct(list(cast(spans.delivery_price as decimal(38, 4)))))

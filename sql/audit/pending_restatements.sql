@@ -1,8 +1,8 @@
--- One row per order, place and part whose booked amount is not what the order adds now.
+-- One row per order, store-day, sale class and measure whose booked and current amounts differ.
 --
--- Booked is what was sealed plus what was restated since, under the seals in force. Whole
--- days are compared first, by a fingerprint of their orders; only places that differ, or
--- were restated before, are looked at order by order.
+-- Booked is the closed amount plus restatements since, under the active close. Store-days
+-- are first compared by fingerprint; orders are read only where a fingerprint differs or a
+-- restatement exists.
 with
 
 every_store as (
@@ -13,47 +13,14 @@ own as (
     select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
 ),
 
-closed_orders as not materialized (
-    select sealed.*
-    from raw.closed_orders as sealed
-    left join own
-        on sealed.business_date = own.business_date
-        and sealed.store_id = own.store_id
-    left join every_store on sealed.business_date = every_store.business_date
-    where
-        sealed.close_entry_no
-        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-),
-
-restated as (
-    select restated.*
-    from raw.restated as restated
-    left join own
-        on restated.business_date = own.business_date
-        and restated.store_id = own.store_id
-    left join every_store on restated.business_date = every_store.business_date
-    where
-        restated.close_entry_no
-        = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-),
-
-days_now as (
-    select days.*
-    from audit.daily_fingerprints as days
-    left join own
-        on days.business_date = own.business_date
-        and days.store_id = own.store_id
-    left join every_store on days.business_date = every_store.business_date
-    where if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null
-),
-
-prints as (
+places as (
     select
         business_date,
         store_id,
         sale_class,
         fingerprint,
-        orders,
+        order_count,
+        false as is_restated,
     from audit.closed_day_totals
 
     union all
@@ -63,103 +30,95 @@ prints as (
         store_id,
         sale_class,
         fingerprint,
-        orders,
-    from days_now
-),
+        order_count,
+        false as is_restated,
+    from audit.daily_fingerprints
 
-places as (
-    select
-        business_date,
-        store_id,
-        sale_class,
-    from prints
-    group by business_date, store_id, sale_class
-    having
-        count(*) < 2
-        or min(fingerprint) <> max(fingerprint)
-        or min(orders) <> max(orders)
-
-    union
+    union all
 
     select
         business_date,
         store_id,
         sale_class,
-    from restated
+        cast(null as varchar) as fingerprint,
+        cast(null as bigint) as order_count,
+        true as is_restated,
+    from raw.restated
 ),
 
--- of the places that are looked at alone: all other orders stay unread
-orders_there as not materialized (
-    select orders.*
-    from mart.order_reconciliation as orders
-    semi join places
-        on orders.business_date = places.business_date
-        and orders.store_id is not distinct from places.store_id
-        and orders.sale_class = places.sale_class
-),
-
-orders_now as not materialized (
+changed_places as (
     select
-        orders.*,
-        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) as close_entry_no,
-    from orders_there as orders
+        places.business_date,
+        places.store_id,
+        places.sale_class,
+        any_value(
+            if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        ) as close_entry_no,
+    from places
     left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
-    where if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null
+        on places.business_date = own.business_date
+        and places.store_id = own.store_id
+    left join every_store on places.business_date = every_store.business_date
+    where
+        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        is not null
+    group by places.business_date, places.store_id, places.sale_class
+    having
+        bool_or(places.is_restated)
+        or count(*) < 2
+        or min(places.fingerprint) <> max(places.fingerprint)
+        or min(places.order_count) <> max(places.order_count)
 ),
 
--- absence of a part adds nothing to a sum: zero from here on
-sides as (
+orders as (
     select
-        sealed.close_entry_no,
-        sealed.order_id,
-        sealed.store_id,
-        sealed.business_date,
-        sealed.sale_class,
-        sealed.currency,
-        unnest([
-            {'part': 'orders', 'amount': cast(1 as decimal(38, 4))},
-            {'part': 'subtotal_price', 'amount': sealed.subtotal_price},
-            {'part': 'delivery_price', 'amount': sealed.delivery_price},
-            {'part': 'tip', 'amount': sealed.tip},
-            {'part': 'discount', 'amount': sealed.discount},
-            {'part': 'loyalty_discount', 'amount': sealed.loyalty_discount},
-            {'part': 'total_price', 'amount': sealed.total_price},
-            {'part': 'line_amount', 'amount': sealed.line_amount},
-        ], recursive := true),
-        'sealed' as side,
-    from closed_orders as sealed
-    semi join places
-        on sealed.business_date = places.business_date
-        and sealed.store_id is not distinct from places.store_id
-        and sealed.sale_class = places.sale_class
+        closed.close_entry_no,
+        closed.order_id,
+        closed.store_id,
+        closed.business_date,
+        closed.sale_class,
+        closed.currency,
+        closed.subtotal_price,
+        closed.delivery_price,
+        closed.tip,
+        closed.discount,
+        closed.loyalty_discount,
+        closed.total_price,
+        closed.line_amount,
+        'closed' as side,
+    from raw.closed_orders as closed
+    semi join changed_places as places
+        on closed.business_date = places.business_date
+        and closed.store_id is not distinct from places.store_id
+        and closed.sale_class = places.sale_class
+        and closed.close_entry_no = places.close_entry_no
 
     union all
 
     select
-        orders.close_entry_no,
-        orders.order_id,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        orders.currency,
-        unnest([
-            {'part': 'orders', 'amount': cast(1 as decimal(38, 4))},
-            {'part': 'subtotal_price', 'amount': orders.subtotal_price},
-            {'part': 'delivery_price', 'amount': orders.delivery_price},
-            {'part': 'tip', 'amount': orders.tip},
-            {'part': 'discount', 'amount': orders.discount},
-            {'part': 'loyalty_discount', 'amount': orders.loyalty_discount},
-            {'part': 'total_price', 'amount': orders.total_price},
-            {'part': 'line_amount', 'amount': orders.line_amount},
-        ], recursive := true),
-        'now' as side,
-    from orders_now as orders
+        places.close_entry_no,
+        current.order_id,
+        current.store_id,
+        current.business_date,
+        current.sale_class,
+        current.currency,
+        current.subtotal_price,
+        current.delivery_price,
+        current.tip,
+        current.discount,
+        current.loyalty_discount,
+        current.total_price,
+        current.line_amount,
+        'current' as side,
+    from mart.order_reconciliation as current
+    inner join changed_places as places
+        on current.business_date = places.business_date
+        and current.store_id is not distinct from places.store_id
+        and current.sale_class = places.sale_class
+),
 
-    union all
-
+-- a null amount adds nothing to a sum: zero from here on
+measures as (
     select
         close_entry_no,
         order_id,
@@ -167,10 +126,37 @@ sides as (
         business_date,
         sale_class,
         currency,
-        part,
-        difference as amount,
+        side,
+        unnest([
+            {'measure': 'order_count', 'amount': cast(1 as decimal(38, 4))},
+            {'measure': 'subtotal_price', 'amount': subtotal_price},
+            {'measure': 'delivery_price', 'amount': delivery_price},
+            {'measure': 'tip', 'amount': tip},
+            {'measure': 'discount', 'amount': discount},
+            {'measure': 'loyalty_discount', 'amount': loyalty_discount},
+            {'measure': 'total_price', 'amount': total_price},
+            {'measure': 'line_amount', 'amount': line_amount},
+        ], recursive := true),
+    from orders
+
+    union all
+
+    select
+        restated.close_entry_no,
+        restated.order_id,
+        restated.store_id,
+        restated.business_date,
+        restated.sale_class,
+        restated.currency,
         'restated' as side,
-    from restated
+        restated.measure,
+        restated.restatement_amount as amount,
+    from raw.restated as restated
+    semi join changed_places as places
+        on restated.business_date = places.business_date
+        and restated.store_id is not distinct from places.store_id
+        and restated.sale_class = places.sale_class
+        and restated.close_entry_no = places.close_entry_no
 ),
 
 added as (
@@ -180,13 +166,14 @@ added as (
         store_id,
         business_date,
         sale_class,
-        part,
+        measure,
         max(currency) as currency,
-        coalesce(sum(amount) filter (where side = 'sealed'), 0) as sealed,
-        coalesce(sum(amount) filter (where side = 'restated'), 0) as prior_restated_amount,
-        coalesce(sum(amount) filter (where side = 'now'), 0) as now,
-    from sides
-    group by close_entry_no, order_id, store_id, business_date, sale_class, part
+        coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
+        coalesce(sum(amount) filter (where side = 'restated'), 0)
+            as prior_restated_amount,
+        coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
+    from measures
+    group by close_entry_no, order_id, store_id, business_date, sale_class, measure
 )
 
 select
@@ -195,13 +182,14 @@ select
     store_id,
     business_date,
     sale_class,
-    part,
+    measure,
     close_entry_no,
     -- money
     currency,
-    cast(sealed as decimal(38, 4)) as sealed,
+    cast(closed_amount as decimal(38, 4)) as closed_amount,
     cast(prior_restated_amount as decimal(38, 4)) as prior_restated_amount,
-    cast(now as decimal(38, 4)) as now,
-    cast(now - sealed - prior_restated_amount as decimal(38, 4)) as difference,
+    cast(current_amount as decimal(38, 4)) as current_amount,
+    cast(current_amount - closed_amount - prior_restated_amount as decimal(38, 4))
+        as restatement_amount,
 from added
-where now <> sealed + prior_restated_amount
+where current_amount <> closed_amount + prior_restated_amount

@@ -1,21 +1,21 @@
--- One row per night's plan: what was asked for again, and what its random sample and its gap probe showed.
+-- One row per nightly plan: what it requested again, its sample and its gap probe.
 select
     -- keys
     plan_no,
     -- what was planned
     planned_at,
-    due,
-    left_out,
+    due as due_count,
+    left_out as over_budget_count,
     -- the sample: how many changes are missed
-    population,
-    sampled,
-    checked,
-    changed,
-    missing,
-    if(checked > 0, changed / checked, null) as changed_share,
-    if(checked > 0, share_low, null) as changed_share_low,
-    if(checked > 0, share_high, null) as changed_share_high,
-    confidence,
+    population as population_count,
+    sampled as sampled_count,
+    checked as checked_count,
+    changed as changed_count,
+    missing as not_found_count,
+    if(checked > 0, changed / checked, null) as changed_rate,
+    if(checked > 0, share_low, null) as changed_rate_low,
+    if(checked > 0, share_high, null) as changed_rate_high,
+    confidence as confidence_level,
     -- the gap probe
     gap_requested_count,
     gap_found_count,

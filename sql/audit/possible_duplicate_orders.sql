@@ -6,9 +6,9 @@ with
 
 -- Most orders have no other like them: a hash tells, before anything is sorted.
 repeated as (
-    select hash(customer_key, store_id, lines) as likeness
+    select hash(customer_key, store_id, line_count) as likeness
     from mart.orders
-    where customer_key is not null and store_id is not null and lines > 0
+    where customer_key is not null and store_id is not null and line_count > 0
     group by likeness
     having count(*) > 1
 ),
@@ -22,7 +22,7 @@ orders as (
         orders.sale_class,
         orders.currency,
         orders.total_price,
-        orders.lines,
+        orders.line_count,
         orders.created_at,
         settings.finance_duplicate_minutes * interval 1 minute as within,
         lag(orders.created_at) over customers as before_at,
@@ -30,14 +30,14 @@ orders as (
     from mart.orders as orders
     cross join raw.settings as settings
     semi join repeated
-        on hash(orders.customer_key, orders.store_id, orders.lines) = repeated.likeness
+        on hash(orders.customer_key, orders.store_id, orders.line_count) = repeated.likeness
     where
         orders.customer_key is not null
         and orders.store_id is not null
         and orders.created_at is not null
-        and orders.lines > 0
+        and orders.line_count > 0
     window customers as (
-        partition by orders.customer_key, orders.store_id, orders.lines
+        partition by orders.customer_key, orders.store_id, orders.line_count
         order by orders.created_at, orders.order_id
     )
 ),
@@ -92,7 +92,7 @@ from close as later
 inner join close as earlier
     on later.customer_key = earlier.customer_key
     and later.store_id = earlier.store_id
-    and later.lines = earlier.lines
+    and later.line_count = earlier.line_count
     and (earlier.created_at, earlier.order_id) < (later.created_at, later.order_id)
     and later.created_at - earlier.created_at <= later.within
 inner join contents as later_contents on later.order_id = later_contents.order_id

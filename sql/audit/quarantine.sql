@@ -1,4 +1,4 @@
--- One row per document and cause for which it was refused; per body where it had no id.
+-- One row per document and reason for its rejection; per payload if it had no id.
 with
 
 ranked as (
@@ -11,21 +11,21 @@ ranked as (
         source,
         load_id,
         seq,
-        -- a body without an id is like no other
-        if(id is null, load_id || '/' || seq, '') as body,
+        -- payloads without an id are never grouped
+        if(id is null, load_id || '/' || seq, '') as payload,
         row_number() over (
-            partition by kind, id, reason, pointer, body
+            partition by kind, id, reason, pointer, payload
             order by observed_at desc nulls last, source desc, load_id desc, seq desc
-        ) as n_of_cause,
+        ) as cause_no,
         row_number() over (
-            partition by kind, id, body
+            partition by kind, id, payload
             order by observed_at desc nulls last, source desc, load_id desc, seq desc
-        ) as n_of_entity,
-        count(*) over of_cause as times,
+        ) as entity_no,
+        count(*) over of_cause as occurrence_count,
         min(observed_at) over of_cause as first_seen_at,
         max(observed_at) over of_cause as last_seen_at,
     from raw.refusals
-    window of_cause as (partition by kind, id, reason, pointer, body)
+    window of_cause as (partition by kind, id, reason, pointer, payload)
 )
 
 select
@@ -34,15 +34,15 @@ select
     ranked.entity_id,
     ranked.reason,
     ranked.pointer,
-    -- the last such refusal
+    -- the last such rejection
     ranked.source,
     ranked.load_id,
     ranked.seq,
     -- how often
-    ranked.times,
+    ranked.occurrence_count,
     ranked.first_seen_at,
     ranked.last_seen_at,
-    ranked.n_of_entity = 1
+    ranked.entity_no = 1
     and (
         ranked.entity_id is null
         or states.last_verdict in ('quarantined', 'failed')
@@ -51,4 +51,4 @@ from ranked
 left join raw.states as states
     on ranked.kind = states.kind
     and ranked.entity_id = states.id
-where ranked.n_of_cause = 1
+where ranked.cause_no = 1

@@ -6,9 +6,9 @@ cases as (
     select
         question,
         is_against,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
         count(distinct currency) = 1 and count(currency) = count(*) as has_one_currency,
-        if(has_one_currency, sum(total_price), null) as money,
+        if(has_one_currency, sum(total_price), null) as affected_amount,
         if(has_one_currency, any_value(currency), null) as currency,
         list_sort(flatten(list(example_ids)))[:3] as example_ids,
     from audit.daily_question_cases
@@ -18,9 +18,11 @@ cases as (
 counted as (
     select
         question,
-        cast(coalesce(sum(orders) filter (where is_against), 0) as bigint) as against,
-        cast(coalesce(sum(orders) filter (where not is_against), 0) as bigint) as agree,
-        any_value(money) filter (where is_against) as money,
+        cast(coalesce(sum(order_count) filter (where is_against), 0) as bigint)
+            as against,
+        cast(coalesce(sum(order_count) filter (where not is_against), 0) as bigint)
+            as agree,
+        any_value(affected_amount) filter (where is_against) as affected_amount,
         any_value(currency) filter (where is_against) as currency,
         any_value(example_ids) filter (where is_against) as example_ids,
     from cases
@@ -62,16 +64,16 @@ shown as (
         path,
         kind || ' ' || path as place,
         is_documented,
-        documents,
-        places,
-        present,
-        empty,
+        document_count,
+        parent_count,
+        present_count,
+        empty_count,
         null_document_count,
         absent_document_count,
         types,
-        decimals,
-        least,
-        greatest,
+        max_decimals,
+        min_value,
+        max_value,
         example_id,
         coalesce(null_example_id, absent_example_id) as lacking_example_id,
     from audit.field_profile
@@ -90,8 +92,8 @@ behaved as (
                 when aspect = 'error_body' then ['errors']
                 when aspect = 'token_lifetime' then ['token_lifetime']
                 when aspect in ('rate_limit', 'retry_after') then ['limits']
-                when aspect = 'bytes' and name = 'p99' then ['sizes']
-                when aspect = 'ms' and name = 'p99' then ['timeouts']
+                when aspect = 'response_bytes' and name = 'p99' then ['sizes']
+                when aspect = 'duration_ms' and name = 'p99' then ['timeouts']
                 when aspect = 'deliveries' then ['webhook_places']
                 when aspect in ('lag_seconds', 'loss') then ['webhook_signing']
                 else []
@@ -111,11 +113,15 @@ behaved as (
             operation,
             aspect,
             name,
-            times,
-            if(figure is null, '', format(', {:.6g}', figure)),
-            if(least is null, '', format(', from {:.6g} to {:.6g}', least, greatest))
+            occurrence_count,
+            if(metric_value is null, '', format(', {:.6g}', metric_value)),
+            if(
+                min_value is null,
+                '',
+                format(', from {:.6g} to {:.6g}', min_value, max_value)
+            )
         ) as sentence,
-        times,
+        occurrence_count,
     from audit.service_behaviour
 ),
 
@@ -124,9 +130,9 @@ followed as (
         string_agg(
             format(
                 '{} to {} ({:,})',
-                coalesce(previous_status, 'none'), coalesce(status, 'none'), times
+                coalesce(previous_status, 'none'), coalesce(status, 'none'), occurrence_count
             ),
-            ', ' order by times desc, previous_status, status
+            ', ' order by occurrence_count desc, previous_status, status
         ) as sentence,
     from audit.status_transitions
     where entity_type = 'order'
@@ -145,7 +151,7 @@ told as (
     select
         question,
         string_agg(sentence, '; ' order by sentence) as sentence,
-        cast(sum(times) filter (where is_good) as bigint) as agree,
+        cast(sum(occurrence_count) filter (where is_good) as bigint) as agree,
         cast(null as bigint) as against,
         cast(null as bigint[]) as example_ids,
     from behaved
@@ -158,7 +164,7 @@ told as (
         string_agg(
             format(
                 '{}: null in {:,}, absent from {:,} of {:,}',
-                place, null_document_count, absent_document_count, documents
+                place, null_document_count, absent_document_count, document_count
             ),
             '; ' order by null_document_count + absent_document_count desc, place
         ) as sentence,
@@ -180,7 +186,8 @@ told as (
         select
             kind || ' ' || path as place,
             string_agg(
-                value || ' (' || documents || ')', ', ' order by documents desc, value
+                value || ' (' || document_count || ')',
+                ', ' order by document_count desc, value
             ) as seen,
         from audit.vocabulary
         group by kind, path
@@ -192,12 +199,13 @@ told as (
         'new_fields' as question,
         string_agg(
             format(
-                '{}: {} in {:,} documents', place, array_to_string(types, '|'), present
+                '{}: {} in {:,} documents',
+                place, array_to_string(types, '|'), present_count
             ),
             '; ' order by place
         ) as sentence,
         null as agree,
-        cast(sum(present) as bigint) as against,
+        cast(sum(present_count) as bigint) as against,
         list_sort(list(distinct example_id))[:3] as example_ids,
     from shown
     where not is_documented
@@ -209,7 +217,7 @@ told as (
         string_agg(
             format(
                 '{}: {} in {:,} of {:,} records',
-                path, array_to_string(types, '|'), present, places
+                path, array_to_string(types, '|'), present_count, parent_count
             ),
             '; ' order by path
         ) as sentence,
@@ -224,8 +232,9 @@ told as (
     select
         'store_personal' as question,
         'Kept sealed: '
-        || string_agg(format('{} in {:,} records', path, present), '; ' order by path)
-            as sentence,
+        || string_agg(
+            format('{} in {:,} records', path, present_count), '; ' order by path
+        ) as sentence,
         null as agree,
         null as against,
         null as example_ids,
@@ -251,13 +260,13 @@ told as (
     select
         'decimals' as question,
         string_agg(
-            format('{}: up to {} decimals', place, decimals), '; ' order by place
+            format('{}: up to {} decimals', place, max_decimals), '; ' order by place
         ) as sentence,
         null as agree,
         null as against,
         null as example_ids,
     from shown
-    where list_contains(types, 'number') and decimals is not null
+    where list_contains(types, 'number') and max_decimals is not null
 
     union all
 
@@ -265,7 +274,8 @@ told as (
         'free_texts' as question,
         string_agg(
             format(
-                '{}: not empty in {:,} of {:,} places', place, present - empty, places
+                '{}: not empty in {:,} of {:,} places',
+                place, present_count - empty_count, parent_count
             ),
             '; ' order by place
         ) as sentence,
@@ -284,11 +294,12 @@ told as (
         'ids' as question,
         string_agg(
             format(
-                '{}: {} to {}', kind, cast(least as hugeint), cast(greatest as hugeint)
+                '{}: {} to {}',
+                kind, cast(min_value as hugeint), cast(max_value as hugeint)
             ),
             '; ' order by kind
         ) as sentence,
-        cast(sum(present) as bigint) as agree,
+        cast(sum(present_count) as bigint) as agree,
         null as against,
         null as example_ids,
     from shown
@@ -300,7 +311,8 @@ told as (
         'final_statuses' as question,
         'Orders stand at '
         || string_agg(
-            value || ' (' || documents || ')', ', ' order by documents desc, value
+            value || ' (' || document_count || ')',
+            ', ' order by document_count desc, value
         )
         || coalesce('; seen to follow each other: ' || any_value(followed.sentence), '')
             as sentence,
@@ -317,13 +329,13 @@ told as (
         'product_ids' as question,
         format(
             'Product ids that name different products in different menus: {:,}.',
-            count(distinct place)
+            count(distinct location)
         ) as sentence,
         null as agree,
         count(*) as against,
         list_sort(list(distinct entity_id))[:3] as example_ids,
     from audit.findings
-    where check_name = 'core.products__mean_the_same_in_every_menu'
+    where check_name = 'core.products__have_one_name_across_menus'
     having count(*) > 0
 ),
 
@@ -333,13 +345,13 @@ answered as (
         asked.question,
         asked.section,
         asked.undocumented,
-        asked.assumed,
-        asked.ask,
+        asked.assumption,
+        asked.partner_question,
         nullif(concat_ws(' ', of_orders.sentence, told.sentence), '') as evidence,
         coalesce(of_orders.agree, told.agree, 0) as supporting_count,
         coalesce(of_orders.against, told.against, 0) as contradicting_count,
-        coalesce(of_orders.against, 0) as orders,
-        of_orders.money,
+        coalesce(of_orders.against, 0) as affected_order_count,
+        of_orders.affected_amount,
         of_orders.currency,
         coalesce(of_orders.example_ids, told.example_ids, []) as example_ids,
     from raw.assumptions as asked
@@ -351,26 +363,31 @@ select
     -- keys
     question,
     row_number() over (
-        order by orders desc, money desc nulls last, contradicting_count desc, supporting_count, no
+        order by
+            affected_order_count desc,
+            affected_amount desc nulls last,
+            contradicting_count desc,
+            supporting_count,
+            no
     ) as rank,
     -- what is open, and what is done meanwhile
     section,
     undocumented,
-    assumed,
-    ask,
+    assumption,
+    partner_question,
     -- what the data show, and how sure that is
     evidence,
     case
         when contradicting_count > 0 then 'contradicted'
         when supporting_count > 0 then 'supported'
-        when evidence is not null then 'seen'
+        when evidence is not null then 'observed'
         else 'unknown'
     end as evidence_status,
     supporting_count,
     contradicting_count,
     -- what depends on it
-    orders,
-    money,
+    affected_order_count,
+    affected_amount,
     currency,
     list_filter(example_ids, lambda id: id is not null) as example_ids,
 from answered

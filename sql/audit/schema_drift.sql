@@ -36,7 +36,7 @@ values_met as (
     select
         met.kind,
         met.path,
-        'value' as what,
+        'value' as change_type,
         met.value,
         met.first_seen_at,
         min(live.load_id) as load_id,
@@ -58,7 +58,7 @@ noted as (
             regexp_replace(note, ':[a-z|]+$', ''),
             '/' || regexp_replace(note, '=[a-z]+$', '')
         ) as path,
-        if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as what,
+        if(note[1] = '/', 'field', regexp_extract(note, '[a-z]+$')) as change_type,
         if(note[1] = '/', regexp_extract(note, '[a-z|]+$'), null) as value,
         live.first_observed_at,
         live.can_drift,
@@ -73,7 +73,7 @@ noted as (
     select
         refused.kind,
         regexp_replace(refused.pointer, '/[0-9]+', '/*', 'g') as path,
-        'type' as what,
+        'type' as change_type,
         null as value,
         refused.first_seen_at as first_observed_at,
         refused.source = 'live' as can_drift,
@@ -88,13 +88,13 @@ notes_met as (
     select
         kind,
         path,
-        what,
+        change_type,
         value,
         min(first_observed_at) as first_seen_at,
         arg_min(load_id, row(first_observed_at, load_id)) as load_id,
         arg_min(example_ids, row(first_observed_at, load_id)) as example_ids,
     from noted
-    group by kind, path, what, value
+    group by kind, path, change_type, value
     having bool_and(first_observed_at is not null)
         and arg_min(can_drift, row(first_observed_at, load_id))
 ),
@@ -109,7 +109,7 @@ select
     -- keys
     met.kind,
     met.path,
-    met.what,
+    met.change_type,
     met.value,
     -- when, and where
     met.first_seen_at,

@@ -1,85 +1,91 @@
--- One row per operation of the service, aspect of its behaviour, and what was met.
+-- One row per operation of the service, aspect of its behaviour, and observed name.
 with
 
+-- older log files have the aspects on the left
 counted as (
     select
         operation,
-        aspect,
+        case aspect
+            when 'ms' then 'duration_ms'
+            when 'bytes' then 'response_bytes'
+            when 'token_life' then 'token_lifetime'
+            when 'trouble' then 'request_error'
+            else aspect
+        end as aspect,
         name,
-        cast(sum(n) as bigint) as times,
-        min(least) as least,
-        max(greatest) as greatest,
-        min(first_at) as first_at,
-        max(last_at) as last_at,
+        cast(sum(n) as bigint) as occurrence_count,
+        min(least) as min_value,
+        max(greatest) as max_value,
+        min(first_at) as first_seen_at,
+        max(last_at) as last_seen_at,
     from raw.service_log
-    group by operation, aspect, name
+    group by all
 ),
 
--- times and sizes are counted by bounds, six in each power of ten
+-- durations and sizes are counted by upper bound, six in each power of ten
 bounds as (
     select
         operation,
         aspect,
         cast(name as double) as bound,
-        times,
-        sum(times) over of_aspect as total,
-        sum(times) over (
+        sum(occurrence_count) over of_aspect as total_count,
+        sum(occurrence_count) over (
             partition by operation, aspect order by cast(name as double)
-        ) as so_far,
-        min(least) over of_aspect as least,
-        max(greatest) over of_aspect as greatest,
-        min(first_at) over of_aspect as first_at,
-        max(last_at) over of_aspect as last_at,
+        ) as running_count,
+        min(min_value) over of_aspect as min_value,
+        max(max_value) over of_aspect as max_value,
+        min(first_seen_at) over of_aspect as first_seen_at,
+        max(last_seen_at) over of_aspect as last_seen_at,
     from counted
-    where aspect in ('ms', 'bytes')
+    where aspect in ('duration_ms', 'response_bytes')
     window of_aspect as (partition by operation, aspect)
 ),
 
-shares as (
-    select unnest([0.5, 0.9, 0.95, 0.99]) as share
+levels as (
+    select unnest([0.5, 0.9, 0.95, 0.99]) as level
 ),
 
 percentiles as (
     select
         bounds.operation,
         bounds.aspect,
-        'p' || cast(shares.share * 100 as integer) as name,
-        cast(any_value(bounds.total) as bigint) as times, -- one figure an aspect
+        'p' || cast(levels.level * 100 as integer) as name,
+        cast(any_value(bounds.total_count) as bigint) as occurrence_count,
         least(
-            min(bounds.bound) filter (where so_far >= share * total),
-            any_value(bounds.greatest)
-        ) as figure,
-        any_value(bounds.least) as least,
-        any_value(bounds.greatest) as greatest,
-        any_value(bounds.first_at) as first_at,
-        any_value(bounds.last_at) as last_at,
+            min(bounds.bound) filter (where running_count >= level * total_count),
+            any_value(bounds.max_value)
+        ) as metric_value,
+        any_value(bounds.min_value) as min_value,
+        any_value(bounds.max_value) as max_value,
+        any_value(bounds.first_seen_at) as first_seen_at,
+        any_value(bounds.last_seen_at) as last_seen_at,
     from bounds
-    cross join shares
-    group by bounds.operation, bounds.aspect, shares.share
+    cross join levels
+    group by bounds.operation, bounds.aspect, levels.level
 ),
 
-hints as (
+notifications as (
     select
         topic,
         kind,
         id,
         min(received_at) as received_at,
         max(received_at) as last_received_at,
-        count(*) as deliveries,
+        count(*) as webhook_count,
     from raw.hints
     group by topic, kind, id
 ),
 
--- what happened while webhooks came, and the first that told of it
-happened as (
+-- orders and changes while webhooks were received, and the first notification of each
+events as (
     select
         'orders.create' as name,
-        orders.created_at as happened_at,
-        told.received_at,
+        orders.created_at as occurred_at,
+        notifications.received_at,
     from core.orders as orders
-    left join hints as told
-        on orders.order_id = told.id
-        and told.topic = 'orders.create'
+    left join notifications
+        on orders.order_id = notifications.id
+        and notifications.topic = 'orders.create'
     where orders.created_at between
         (select min(received_at) from raw.hints where topic = 'orders.create')
         and (select max(received_at) from raw.hints where topic = 'orders.create')
@@ -88,14 +94,14 @@ happened as (
 
     select
         'orders.update' as name,
-        changes.first_seen_at as happened_at, -- at the latest
-        min(told.received_at) as received_at,
+        changes.first_seen_at as occurred_at, -- at the latest
+        min(notifications.received_at) as received_at,
     from core.order_status_observations as changes
-    left join raw.hints as told
-        on changes.order_id = told.id
-        and told.kind = 'orders'
-        and told.received_at >= changes.previous_last_seen_at
-        and told.received_at <= changes.first_seen_at
+    left join raw.hints as notifications
+        on changes.order_id = notifications.id
+        and notifications.kind = 'orders'
+        and notifications.received_at >= changes.previous_last_seen_at
+        and notifications.received_at <= changes.first_seen_at
     where changes.previous_last_seen_at >= (select min(received_at) from raw.hints)
         and changes.first_seen_at <= (select max(received_at) from raw.hints)
     group by changes.order_id, changes.observation_no, changes.first_seen_at
@@ -104,20 +110,20 @@ happened as (
 lags as (
     select
         name,
-        count(*) as times,
-        quantile_disc(seconds, [0.5, 0.9, 0.99]) as figures,
-        min(seconds) as least,
-        max(seconds) as greatest,
-        min(received_at) as first_at,
-        max(received_at) as last_at,
+        count(*) as occurrence_count,
+        quantile_disc(seconds, [0.5, 0.9, 0.99]) as metric_values,
+        min(seconds) as min_value,
+        max(seconds) as max_value,
+        min(received_at) as first_seen_at,
+        max(received_at) as last_seen_at,
     from (
         select
             name,
             received_at,
-            date_diff('millisecond', happened_at, received_at) / 1000 as seconds,
-        from happened
+            date_diff('millisecond', occurred_at, received_at) / 1000 as seconds,
+        from events
         where name = 'orders.create' and received_at is not null
-    ) as told
+    ) as notified
     group by name
 ),
 
@@ -125,41 +131,51 @@ webhooks as (
     select
         'loss' as aspect,
         name,
-        count(*) as times,
-        count(*) filter (where received_at is null) / count(*) as figure,
-        null as least,
-        null as greatest,
-        min(happened_at) as first_at,
-        max(happened_at) as last_at,
-    from happened
+        count(*) as occurrence_count,
+        count(*) filter (where received_at is null) / count(*) as metric_value,
+        min(occurred_at) as first_seen_at,
+        max(occurred_at) as last_seen_at,
+    from events
     group by name
 
-    union all
+    union all by name
 
     select
         'lag_seconds' as aspect,
         name || ' ' || unnest(['p50', 'p90', 'p99']) as name,
-        times,
-        unnest(figures) as figure,
-        least,
-        greatest,
-        first_at,
-        last_at,
+        occurrence_count,
+        unnest(metric_values) as metric_value,
+        min_value,
+        max_value,
+        first_seen_at,
+        last_seen_at,
     from lags
 
-    union all
+    union all by name
 
     select
         'deliveries' as aspect,
         coalesce(topic, 'unknown') as name,
-        cast(sum(deliveries) as bigint) as times,
-        sum(deliveries) / count(*) as figure,
-        null as least,
-        null as greatest,
-        min(received_at) as first_at,
-        max(last_received_at) as last_at,
-    from hints
+        cast(sum(webhook_count) as bigint) as occurrence_count,
+        sum(webhook_count) / count(*) as metric_value,
+        min(received_at) as first_seen_at,
+        max(last_received_at) as last_seen_at,
+    from notifications
     group by topic
+),
+
+everything as (
+    from counted
+    where aspect not in ('duration_ms', 'response_bytes')
+
+    union all by name
+
+    from percentiles
+
+    union all by name
+
+    select 'webhooks' as operation, *,
+    from webhooks
 )
 
 select
@@ -168,40 +184,11 @@ select
     aspect,
     name,
     -- how often, how much
-    times,
-    cast(null as double) as figure,
-    least,
-    greatest,
+    occurrence_count,
+    cast(metric_value as double) as metric_value,
+    cast(min_value as double) as min_value,
+    cast(max_value as double) as max_value,
     -- when
-    first_at as first_seen_at,
-    last_at as last_seen_at,
-from counted
-where aspect not in ('ms', 'bytes')
-
-union all
-
-select
-    operation,
-    aspect,
-    name,
-    times,
-    figure,
-    least,
-    greatest,
-    first_at as first_seen_at,
-    last_at as last_seen_at,
-from percentiles
-
-union all
-
-select
-    'webhooks' as operation,
-    aspect,
-    name,
-    times,
-    cast(figure as double) as figure,
-    least,
-    greatest,
-    first_at as first_seen_at,
-    last_at as last_seen_at,
-from webhooks
+    first_seen_at,
+    last_seen_at,
+from everything

@@ -1,4 +1,4 @@
--- One row per order status and currency: what orders with it look like.
+-- One row per order status and currency: figures of its orders.
 with
 
 orders as (
@@ -6,7 +6,7 @@ orders as (
         status,
         currency,
         any_value(sale_class) as sale_class,
-        cast(sum(orders) as bigint) as orders,
+        cast(sum(order_count) as bigint) as order_count,
         cast(sum(deleted_count) as bigint) as deleted_count,
         cast(sum(zero_total_count) as bigint) as zero_total_count,
         cast(sum(missing_total_count) as bigint) as missing_total_count,
@@ -24,13 +24,13 @@ ages as (
         status,
         currency,
         age_hours,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
     from (
         select
             status,
             currency,
             unnest(ages) as age_hours,
-            unnest(orders_by_age) as orders,
+            unnest(order_counts_by_age) as order_count,
         from audit.daily_statuses
     ) as aged
     group by status, currency, age_hours
@@ -41,10 +41,10 @@ counted as (
         status,
         currency,
         age_hours,
-        sum(orders) over (
+        sum(order_count) over (
             partition by status, currency order by age_hours
-        ) as so_far,
-        sum(orders) over (partition by status, currency) as in_all,
+        ) as running_count,
+        sum(order_count) over (partition by status, currency) as total_count,
     from ages
 ),
 
@@ -54,16 +54,18 @@ medians as (
         currency,
         min(age_hours) as median_age_hours,
     from counted
-    where 2 * so_far >= in_all
+    where 2 * running_count >= total_count
     group by status, currency
 ),
 
-left_behind as (
+transitions as (
     select
         previous_status as status,
-        cast(sum(times) as bigint) as transitioned_count,
-        list(coalesce(status, '(none)') || ': ' || times order by times desc, status)
-            as next_statuses,
+        cast(sum(occurrence_count) as bigint) as transitioned_count,
+        list(
+            coalesce(status, '(none)') || ': ' || occurrence_count
+            order by occurrence_count desc, status
+        ) as next_statuses,
     from audit.status_transitions
     where entity_type = 'order'
     group by previous_status
@@ -73,19 +75,19 @@ classes as (
     select
         status,
         any_value(sale_class) as sale_class, -- a status has one
-        sum(orders) as orders,
+        sum(order_count) as order_count,
     from orders
     group by status
 )
 
 select
     -- keys
-    coalesce(orders.status, left_behind.status) as status,
+    coalesce(orders.status, transitions.status) as status,
     orders.currency,
-    -- how [sales] takes it
+    -- its class in [sales]
     classes.sale_class,
-    -- orders as last observed; no row is no order
-    coalesce(orders.orders, 0) as orders,
+    -- orders as last observed; no row means no order
+    coalesce(orders.order_count, 0) as order_count,
     coalesce(orders.deleted_count, 0) as deleted_count,
     coalesce(orders.zero_total_count, 0) as zero_total_count,
     coalesce(orders.missing_total_count, 0) as missing_total_count,
@@ -97,17 +99,19 @@ select
     orders.last_created_at,
     medians.median_age_hours,
     coalesce(orders.week_old_count, 0) as week_old_count,
-    -- what became of orders in it
-    coalesce(left_behind.transitioned_count, 0) as transitioned_count,
-    -- each time that it was met it was left, or an order has it still
+    -- later statuses of orders that had it
+    coalesce(transitions.transitioned_count, 0) as transitioned_count,
+    -- an order with this status either moved on or still has it
     coalesce(
-        left_behind.transitioned_count / (left_behind.transitioned_count + coalesce(classes.orders, 0)), 0
+        transitions.transitioned_count
+        / (transitions.transitioned_count + coalesce(classes.order_count, 0)),
+        0
     ) as transition_rate,
-    coalesce(left_behind.next_statuses, []) as next_statuses,
+    coalesce(transitions.next_statuses, []) as next_statuses,
 from orders
-full join left_behind on orders.status is not distinct from left_behind.status
+full join transitions on orders.status is not distinct from transitions.status
 left join classes on orders.status is not distinct from classes.status
-    and orders.orders is not null
+    and orders.order_count is not null
 left join medians on orders.status is not distinct from medians.status
     and orders.currency is not distinct from medians.currency
-    and orders.orders is not null
+    and orders.order_count is not null

@@ -1,11 +1,11 @@
--- One row per kind of status, and change of it that was observed.
+-- One row per entity type and observed status change.
 select
     -- keys
     entity_type,
     previous_status,
     status,
     -- how often
-    cast(sum(times) as bigint) as times,
+    cast(sum(occurrence_count) as bigint) as occurrence_count,
     min(first_seen_at) as first_seen_at,
     max(last_seen_at) as last_seen_at,
     min(example_id) as example_id,

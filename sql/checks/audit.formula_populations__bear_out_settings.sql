@@ -2,7 +2,7 @@
 -- severity: warning
 select
     cast(null as bigint) as entity_id,
-    rule_target || ', [[formula.rule]] no. ' || rule_setting_no as place,
+    rule_target || ', [[formula.rule]] no. ' || rule_setting_no as location,
     cast(null as decimal(18, 4)) as residual,
     sentence as detail,
 from audit.formula_populations

@@ -3,7 +3,7 @@
 -- scope: all
 select
     cast(null as bigint) as entity_id,
-    'the ' || settings.rule_target || ' rule of [formula] no. ' || settings.setting_no as place,
+    'the ' || settings.rule_target || ' rule of [formula] no. ' || settings.setting_no as location,
     cast(null as decimal(18, 4)) as residual,
     settings.rule as detail,
 from raw.formula_settings as settings

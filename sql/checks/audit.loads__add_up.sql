@@ -1,13 +1,14 @@
--- Every body of a load ends as exactly one verdict.
+-- Every payload of a load has exactly one verdict.
 -- severity: blocking
 select
     cast(null as bigint) as entity_id,
-    load_id as place,
-    accepted + unchanged + quarantined + missing + failed || ' verdicts, '
-        || bodies || ' rows, '
-        || places || ' places' as detail,
+    load_id as location,
+    accepted_count + unchanged_count + quarantined_count + not_found_count
+        + failed_count || ' verdicts, ' || payload_count || ' rows, '
+        || received_count || ' received' as detail,
 from audit.loads
 where
-    accepted + unchanged + quarantined + missing + failed <> bodies
-    or bodies <> places
-    or bodies <> validated_count
+    accepted_count + unchanged_count + quarantined_count + not_found_count
+        + failed_count <> payload_count
+    or payload_count <> received_count
+    or payload_count <> validated_count

@@ -2,7 +2,7 @@
 -- severity: blocking
 select
     modifiers.order_id as entity_id,
-    'line ' || modifiers.line_no || ', modifier ' || modifiers.modifier_no as place,
+    'line ' || modifiers.line_no || ', modifier ' || modifiers.modifier_no as location,
 from core.order_line_modifiers as modifiers
 anti join core.order_lines as lines
     on modifiers.order_id = lines.order_id

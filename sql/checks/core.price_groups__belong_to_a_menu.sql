@@ -2,6 +2,6 @@
 -- severity: blocking
 select
     price_groups.menu_id as entity_id,
-    'group ' || price_groups.group_no as place,
+    'group ' || price_groups.group_no as location,
 from core.price_groups as price_groups
 anti join core.menus as menus on price_groups.menu_id = menus.menu_id

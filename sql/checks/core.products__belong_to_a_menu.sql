@@ -2,6 +2,6 @@
 -- severity: blocking
 select
     products.menu_id as entity_id,
-    'product ' || products.product_id as place,
+    'product ' || products.product_id as location,
 from core.products as products
 anti join core.menus as menus on products.menu_id = menus.menu_id

@@ -1,7 +1,7 @@
--- Every menu that a store names is named by a store that is there.
+-- Every store that names a menu has a row in core.stores.
 -- severity: blocking
 select
     store_menus.store_id as entity_id,
-    'menu ' || store_menus.menu_id as place,
+    'menu ' || store_menus.menu_id as location,
 from core.store_menus as store_menus
 anti join core.stores as stores on store_menus.store_id = stores.store_id

@@ -1,4 +1,4 @@
--- Every store names a menu that was observed.
+-- At least one menu of every store was observed.
 -- severity: warning
 with
 
@@ -10,6 +10,6 @@ known as (
 
 select
     stores.store_id as entity_id,
-    'menu_ids' as place,
+    'menu_ids' as location,
 from core.stores as stores
 anti join known on stores.store_id = known.store_id

@@ -1,40 +1,42 @@
--- What was sealed, posted and is open adds up to what is there now, to the cent.
+-- closed_amount + posted_amount + unposted_amount = current_amount, exactly.
 -- severity: blocking
 -- scope: all
 with
 
-unrecorded as (
+pending as (
     select
         business_date,
         store_id,
         sale_class,
-        part,
-        sum(difference) as difference,
+        measure,
+        sum(restatement_amount) as amount,
     from audit.pending_restatements
-    group by business_date, store_id, sale_class, part
+    group by business_date, store_id, sale_class, measure
 ),
 
-booked as (
+compared as (
     select
-        coalesce(days.business_date, unrecorded.business_date) as business_date,
-        coalesce(days.store_id, unrecorded.store_id) as store_id,
-        coalesce(days.sale_class, unrecorded.sale_class) as sale_class,
-        coalesce(days.part, unrecorded.part) as part,
-        -- what is not there adds nothing
-        coalesce(days.now, 0)
-        - coalesce(days.sealed + days.posted + days.open, 0)
-        - coalesce(unrecorded.difference, 0) as residual,
+        coalesce(days.business_date, pending.business_date) as business_date,
+        coalesce(days.store_id, pending.store_id) as store_id,
+        coalesce(days.sale_class, pending.sale_class) as sale_class,
+        coalesce(days.measure, pending.measure) as measure,
+        -- a missing row adds nothing
+        coalesce(days.current_amount, 0)
+        - coalesce(
+            days.closed_amount + days.posted_amount + days.unposted_amount, 0
+        )
+        - coalesce(pending.amount, 0) as residual,
     from mart.closed_days as days
-    full outer join unrecorded
-        on days.business_date = unrecorded.business_date
-        and days.store_id is not distinct from unrecorded.store_id
-        and days.sale_class = unrecorded.sale_class
-        and days.part = unrecorded.part
+    full outer join pending
+        on days.business_date = pending.business_date
+        and days.store_id is not distinct from pending.store_id
+        and days.sale_class = pending.sale_class
+        and days.measure = pending.measure
 )
 
 select
     cast(null as bigint) as entity_id,
-    concat_ws(', ', business_date, 'store ' || store_id, sale_class, part) as place,
+    concat_ws(', ', business_date, 'store ' || store_id, sale_class, measure) as location,
     cast(residual as decimal(38, 4)) as residual,
-from booked
+from compared
 where residual <> 0

@@ -1,4 +1,4 @@
--- What a sealed day holds now is what the day's sales say, class by class.
+-- A closed day's current amounts equal the day's sales, per sale class.
 -- severity: blocking
 -- scope: all
 with
@@ -8,8 +8,8 @@ totals as (
         business_date,
         store_id,
         sale_class,
-        max(now) filter (where part = 'orders') as orders,
-        max(now) filter (where part = 'total_price') as total_price,
+        max(current_amount) filter (where measure = 'order_count') as order_count,
+        max(current_amount) filter (where measure = 'total_price') as total_price,
     from mart.closed_days
     group by business_date, store_id, sale_class
 )
@@ -18,8 +18,8 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(
         ', ', totals.business_date, 'store ' || totals.store_id, totals.sale_class
-    ) as place,
-    -- a day without orders, or whose orders state no total, adds nothing
+    ) as location,
+    -- a day without orders, or without any total, adds nothing
     cast(
         totals.total_price - coalesce(sales.total_price, 0) as decimal(38, 4)
     ) as residual,
@@ -29,5 +29,5 @@ left join mart.daily_store_sales as sales
     and totals.store_id is not distinct from sales.store_id
     and totals.sale_class = sales.sale_class
 where
-    totals.orders <> coalesce(sales.orders, 0)
+    totals.order_count <> coalesce(sales.order_count, 0)
     or totals.total_price <> coalesce(sales.total_price, 0)

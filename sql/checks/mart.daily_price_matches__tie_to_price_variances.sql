@@ -1,4 +1,4 @@
--- Per store, business day and kind of match, a day is exactly its lines and modifiers.
+-- Daily price matches equal the lines and modifiers in mart.price_variances.
 -- severity: blocking
 with
 
@@ -9,10 +9,10 @@ both_sides as (
         sale_class,
         dispatch_method,
         currency,
-        kind = 'line' as is_line,
+        item_type = 'line' as is_line,
         menu_match,
         price_match,
-        times,
+        item_count,
         price,
         price_variance,
         delivery_price_variance,
@@ -29,14 +29,14 @@ both_sides as (
         modifier_no is null as is_line,
         menu_match,
         price_match,
-        -1 as times,
+        -1 as item_count,
         -price as price,
         -price_variance as price_variance,
         -delivery_price_variance as delivery_price_variance,
     from mart.price_variances
 ),
 
--- coalesce: what no price is stated of, or nothing compared, adds nothing on either side
+-- coalesce: rows without a price, or not compared, add nothing on either side
 differences as (
     select
         store_id,
@@ -45,7 +45,7 @@ differences as (
         is_line,
         menu_match,
         price_match,
-        sum(times) as times,
+        sum(item_count) as item_count,
         coalesce(sum(price), 0) as price,
         coalesce(sum(price_variance), 0) as price_variance,
         coalesce(sum(delivery_price_variance), 0) as delivery_price_variance,
@@ -64,9 +64,9 @@ differences as (
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class || ', '
-        || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as place,
+        || if(is_line, 'line', 'modifier') || ', ' || menu_match || ', ' || price_match as location,
     price as residual,
-    times || ' too many, drifts ' || price_variance || ' and ' || delivery_price_variance
-        || ' too much' as detail,
+    item_count || ' items, variances of ' || price_variance || ' and '
+        || delivery_price_variance || ' too many' as detail,
 from differences
-where times <> 0 or price <> 0 or price_variance <> 0 or delivery_price_variance <> 0
+where item_count <> 0 or price <> 0 or price_variance <> 0 or delivery_price_variance <> 0

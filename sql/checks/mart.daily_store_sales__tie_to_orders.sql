@@ -1,16 +1,16 @@
--- Per store, business day and sale class, counts and money are those of mart.orders.
+-- Daily counts and amounts equal those of mart.orders.
 -- severity: blocking
 with
 
--- coalesce: a part that no order states adds nothing on either side
+-- coalesce: a field that no order states adds nothing on either side
 both_sides as (
     select
         store_id,
         business_date,
         sale_class,
-        orders,
-        lines,
-        coalesce(units, 0) as units,
+        order_count,
+        line_count,
+        coalesce(unit_count, 0) as unit_count,
         coalesce(subtotal_price, 0) as subtotal_price,
         coalesce(delivery_price, 0) as delivery_price,
         coalesce(tip, 0) as tip,
@@ -25,9 +25,9 @@ both_sides as (
         store_id,
         business_date,
         sale_class,
-        -count(*) as orders,
-        -sum(lines) as lines,
-        -coalesce(sum(units), 0) as units,
+        -count(*) as order_count,
+        -sum(line_count) as line_count,
+        -coalesce(sum(unit_count), 0) as unit_count,
         -coalesce(sum(subtotal_price), 0) as subtotal_price,
         -coalesce(sum(delivery_price), 0) as delivery_price,
         -coalesce(sum(tip), 0) as tip,
@@ -43,27 +43,28 @@ differences as (
         store_id,
         business_date,
         sale_class,
-        sum(orders) as orders,
-        sum(lines) as lines,
-        sum(units) as units,
+        sum(order_count) as order_count,
+        sum(line_count) as line_count,
+        sum(unit_count) as unit_count,
         sum(total_price) as total_price,
-        sum(orders) <> 0
-        or sum(lines) <> 0
-        or sum(units) <> 0
+        sum(order_count) <> 0
+        or sum(line_count) <> 0
+        or sum(unit_count) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
         or sum(tip) <> 0
         or sum(discount) <> 0
         or sum(loyalty_discount) <> 0
-        or sum(total_price) <> 0 as is_off,
+        or sum(total_price) <> 0 as is_different,
     from both_sides
     group by store_id, business_date, sale_class
 )
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
     total_price as residual,
-    orders || ' orders, ' || lines || ' lines, ' || units || ' units off' as detail,
+    order_count || ' orders, ' || line_count || ' lines, ' || unit_count
+        || ' units too many' as detail,
 from differences
-where is_off
+where is_different

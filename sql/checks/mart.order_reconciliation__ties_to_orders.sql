@@ -1,16 +1,16 @@
--- Every order is reconciled once: its parts to the cent, and formula and residual are it.
+-- Every order is reconciled once, with the amounts of mart.orders and exact residuals.
 -- severity: blocking
 select
     coalesce(orders.order_id, reconciled.order_id) as entity_id,
     case
-        when reconciled.order_id is null then 'lost'
-        when orders.order_id is null then 'made up'
+        when reconciled.order_id is null then 'missing'
+        when orders.order_id is null then 'not in mart.orders'
         when reconciled.formula_total + reconciled.total_residual
             <> reconciled.total_price then 'total_price'
         when reconciled.formula_subtotal + reconciled.subtotal_residual
             <> reconciled.subtotal_price then 'subtotal_price'
-        else 'parts'
-    end as place,
+        else 'fields'
+    end as location,
 from mart.orders as orders
 full join mart.order_reconciliation as reconciled
     on orders.order_id = reconciled.order_id

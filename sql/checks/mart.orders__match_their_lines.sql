@@ -1,12 +1,12 @@
--- An order's lines and units are those of its lines.
+-- An order's line and unit counts equal those of its lines.
 -- severity: blocking
 with
 
 contents as (
     select
         order_id,
-        count(*) as lines,
-        sum(quantity) as units,
+        count(*) as line_count,
+        sum(quantity) as unit_count,
     from core.order_lines
     group by order_id
 )
@@ -14,9 +14,9 @@ contents as (
 -- coalesce: an order without lines has 0 of both
 select
     orders.order_id as entity_id,
-    'lines' as place,
+    'line_count' as location,
 from mart.orders as orders
 left join contents on orders.order_id = contents.order_id
 where
-    orders.lines <> coalesce(contents.lines, 0)
-    or orders.units is distinct from if(contents.order_id is null, 0, contents.units)
+    orders.line_count <> coalesce(contents.line_count, 0)
+    or orders.unit_count is distinct from if(contents.order_id is null, 0, contents.unit_count)

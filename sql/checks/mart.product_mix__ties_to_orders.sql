@@ -1,16 +1,16 @@
--- Per store, business day and sale class, lines and units are those of mart.orders.
+-- Line and unit counts by store, day and sale class equal those of mart.orders.
 -- severity: blocking
--- Read from mart.daily_store_sales, which is held to mart.orders by a claim of its own.
+-- Reads mart.daily_store_sales, which another check ties to mart.orders.
 with
 
--- coalesce: quantities that no line states add nothing on either side
+-- coalesce: an unstated quantity adds nothing on either side
 both_sides as (
     select
         store_id,
         business_date,
         sale_class,
-        lines,
-        coalesce(units, 0) as units,
+        line_count,
+        coalesce(unit_count, 0) as unit_count,
     from mart.product_mix
 
     union all
@@ -19,8 +19,8 @@ both_sides as (
         store_id,
         business_date,
         sale_class,
-        -lines as lines,
-        -coalesce(units, 0) as units,
+        -line_count as line_count,
+        -coalesce(unit_count, 0) as unit_count,
     from mart.daily_store_sales
 ),
 
@@ -29,15 +29,15 @@ differences as (
         store_id,
         business_date,
         sale_class,
-        sum(lines) as lines,
-        sum(units) as units,
+        sum(line_count) as line_count,
+        sum(unit_count) as unit_count,
     from both_sides
     group by store_id, business_date, sale_class
 )
 
 select
     store_id as entity_id,
-    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as place,
-    lines || ' lines, ' || units || ' units off' as detail,
+    coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
+    line_count || ' lines, ' || unit_count || ' units too many' as detail,
 from differences
-where lines <> 0 or units <> 0
+where line_count <> 0 or unit_count <> 0

@@ -4,7 +4,7 @@
 -- (is_cycle), 32 modifiers deep, at 10,000 paths a product and at 500,000 a menu. Levels
 -- near the product are kept whole; in the one that is cut, the document's order decides.
 -- Children are counted before they are joined, so a hostile menu costs no more than the
--- paths that are kept. The claim core.modifier_paths__are_whole lists what is cut.
+-- paths that are kept. The claim core.modifier_paths__are_complete lists what is cut.
 with recursive
 
 children as (

@@ -1,162 +1,12 @@
--- One row per later version of an order, and field in which it differs from the version before.
+-- One row per later version of an order, and field that differs from the version before.
 with
 
-compared as (
+changed as (
     select
         order_id,
         version_no,
-        before,
-        after,
-        changed_personal,
+        unnest(changes) as change, -- of the documented fields, and hidden ones by name
     from raw.order_edits
-),
-
--- fields whose values stand in tables
-plaintext_fields as (
-    select
-        order_id,
-        version_no,
-        unnest(
-            [
-                struct_pack(
-                    field := 'store_id',
-                    old := cast(before.store_id as varchar),
-                    new := cast(after.store_id as varchar)
-                ),
-                struct_pack(
-                    field := 'status', old := before.status, new := after.status
-                ),
-                struct_pack(
-                    field := 'platform', old := before.platform, new := after.platform
-                ),
-                struct_pack(
-                    field := 'dispatch_method',
-                    old := before.dispatch_method,
-                    new := after.dispatch_method
-                ),
-                struct_pack(
-                    field := 'created_at',
-                    old := cast(before.created_at as varchar),
-                    new := cast(after.created_at as varchar)
-                ),
-                struct_pack(
-                    field := 'requested_time',
-                    old := cast(before.requested_time as varchar),
-                    new := cast(after.requested_time as varchar)
-                ),
-                struct_pack(
-                    field := 'promised_delivery_time',
-                    old := cast(before.promised_delivery_time as varchar),
-                    new := cast(after.promised_delivery_time as varchar)
-                ),
-                struct_pack(
-                    field := 'promised_pick_up_time',
-                    old := cast(before.promised_pick_up_time as varchar),
-                    new := cast(after.promised_pick_up_time as varchar)
-                ),
-                struct_pack(
-                    field := 'subtotal_price',
-                    old := cast(before.subtotal_price as varchar),
-                    new := cast(after.subtotal_price as varchar)
-                ),
-                struct_pack(
-                    field := 'delivery_price',
-                    old := cast(before.delivery_price as varchar),
-                    new := cast(after.delivery_price as varchar)
-                ),
-                struct_pack(
-                    field := 'tip',
-                    old := cast(before.tip as varchar),
-                    new := cast(after.tip as varchar)
-                ),
-                struct_pack(
-                    field := 'discount',
-                    old := cast(before.discount as varchar),
-                    new := cast(after.discount as varchar)
-                ),
-                struct_pack(
-                    field := 'loyalty_discount',
-                    old := cast(before.loyalty_discount as varchar),
-                    new := cast(after.loyalty_discount as varchar)
-                ),
-                struct_pack(
-                    field := 'total_price',
-                    old := cast(before.total_price as varchar),
-                    new := cast(after.total_price as varchar)
-                ),
-            ]
-        ) as change,
-    from compared
-),
-
--- fields of which only the name may be told, and arrays, whose rows have tables of their own
-named_fields as (
-    select
-        order_id,
-        version_no,
-        unnest(
-            list_distinct(
-                list_filter(
-                    [
-                        if(before.items is distinct from after.items, 'items', null),
-                        if(
-                            before.deliveries is distinct from after.deliveries,
-                            'deliveries',
-                            null
-                        ),
-                        if(
-                            before.has_user_phone is distinct from after.has_user_phone,
-                            'user_phone',
-                            null
-                        ),
-                        if(
-                            before.has_user_email is distinct from after.has_user_email,
-                            'user_email',
-                            null
-                        ),
-                        if(
-                            before.has_user_address
-                            is distinct from after.has_user_address,
-                            'user_address',
-                            null
-                        ),
-                        if(
-                            before.has_user_name is distinct from after.has_user_name,
-                            'user_name',
-                            null
-                        ),
-                        if(
-                            before.has_apartment_details
-                            is distinct from after.has_apartment_details,
-                            'apartment_details',
-                            null
-                        ),
-                        if(
-                            before.has_user_latitude
-                            is distinct from after.has_user_latitude,
-                            'user_latitude',
-                            null
-                        ),
-                        if(
-                            before.has_user_longitude
-                            is distinct from after.has_user_longitude,
-                            'user_longitude',
-                            null
-                        ),
-                        if(
-                            before.has_dispatch_note
-                            is distinct from after.has_dispatch_note
-                            or before.dispatch_note is distinct from after.dispatch_note,
-                            'dispatch_note',
-                            null
-                        ),
-                    ]
-                    || coalesce(changed_personal, []),
-                    lambda name: name is not null
-                )
-            )
-        ) as field,
-    from compared
 )
 
 select
@@ -165,10 +15,9 @@ select
     version_no,
     change.field as field,
     -- what was, and what is
-    change.old as old,
-    change.new as new,
-from plaintext_fields
-where change.old is distinct from change.new
+    change.old_value as old_value,
+    change.new_value as new_value,
+from changed
 
 union all
 
@@ -176,16 +25,6 @@ select
     order_id,
     version_no,
     field,
-    cast(null as varchar) as old,
-    cast(null as varchar) as new,
-from named_fields
-
-union all
-
-select
-    order_id,
-    version_no,
-    field,
-    old,
-    new,
+    old_value,
+    new_value,
 from core.order_changes -- as it was before this build

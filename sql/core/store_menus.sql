@@ -14,7 +14,7 @@ select
     store_id,
     menu_id,
     -- how it is named
-    count(*) as mentions,
+    count(*) as mention_count,
     -- lineage
     any_value(_load_id) as _load_id, -- one record per store: all are equal
 from named

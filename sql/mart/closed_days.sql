@@ -1,4 +1,4 @@
--- One row per store, sealed business day, sale class and part.
+-- One row per store, closed business day, sale class and measure.
 with
 
 every_store as (
@@ -11,13 +11,13 @@ own as (
     where not is_every_store
 ),
 
-sealed as (
+closed as (
     select
         business_date,
         store_id,
         sale_class,
         currency,
-        orders,
+        order_count,
         subtotal_price,
         delivery_price,
         tip,
@@ -25,22 +25,22 @@ sealed as (
         loyalty_discount,
         total_price,
         line_amount,
-        'sealed' as side,
+        'closed' as side,
     from audit.closed_day_totals
 ),
 
-sealed_dates as (
+closed_dates as (
     select distinct business_date from raw.day_closes
 ),
 
--- days as they are now, added up already: no order is read again
+-- current totals come from the days table: no order is read
 current_days as (
     select
         days.business_date,
         days.store_id,
         days.sale_class,
         days.currency,
-        days.orders,
+        days.order_count,
         days.subtotal_price,
         days.delivery_price,
         days.tip,
@@ -48,24 +48,26 @@ current_days as (
         days.loyalty_discount,
         days.total_price,
         days.line_amount,
-        'now' as side,
-    from sealed_dates as dates
+        'current' as side,
+    from closed_dates as dates
     inner join mart.daily_reconciliations as days
         on dates.business_date = days.business_date
     left join own
         on days.business_date = own.business_date
         and days.store_id = own.store_id
     left join every_store on days.business_date = every_store.business_date
-    where if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) is not null
+    where
+        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        is not null
 ),
 
 wide as (
-    from sealed
+    from closed
     union all
     from current_days
 ),
 
--- absence of a part adds nothing to a sum
+-- a null amount adds nothing to a sum
 long as (
     select
         business_date,
@@ -74,14 +76,14 @@ long as (
         currency,
         side,
         unnest([
-            {'part': 'orders', 'amount': cast(orders as decimal(38, 4))},
-            {'part': 'subtotal_price', 'amount': subtotal_price},
-            {'part': 'delivery_price', 'amount': delivery_price},
-            {'part': 'tip', 'amount': tip},
-            {'part': 'discount', 'amount': discount},
-            {'part': 'loyalty_discount', 'amount': loyalty_discount},
-            {'part': 'total_price', 'amount': total_price},
-            {'part': 'line_amount', 'amount': line_amount},
+            {'measure': 'order_count', 'amount': cast(order_count as decimal(38, 4))},
+            {'measure': 'subtotal_price', 'amount': subtotal_price},
+            {'measure': 'delivery_price', 'amount': delivery_price},
+            {'measure': 'tip', 'amount': tip},
+            {'measure': 'discount', 'amount': discount},
+            {'measure': 'loyalty_discount', 'amount': loyalty_discount},
+            {'measure': 'total_price', 'amount': total_price},
+            {'measure': 'line_amount', 'amount': line_amount},
         ], recursive := true),
     from wide
 
@@ -92,9 +94,9 @@ long as (
         store_id,
         sale_class,
         currency,
-        if(posted_period is null, 'open', 'posted') as side,
-        part,
-        difference as amount,
+        if(posted_period is null, 'unposted', 'posted') as side,
+        measure,
+        restatement_amount as amount,
     from mart.restatements
     where is_close_active
 ),
@@ -104,15 +106,15 @@ added as (
         business_date,
         store_id,
         sale_class,
-        part,
-        coalesce(max(currency) filter (where side = 'sealed'), max(currency))
+        measure,
+        coalesce(max(currency) filter (where side = 'closed'), max(currency))
             as currency,
-        coalesce(sum(amount) filter (where side = 'sealed'), 0) as sealed,
-        coalesce(sum(amount) filter (where side = 'posted'), 0) as posted,
-        coalesce(sum(amount) filter (where side = 'open'), 0) as open,
-        coalesce(sum(amount) filter (where side = 'now'), 0) as now,
+        coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
+        coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
+        coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,
+        coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
     from long
-    group by business_date, store_id, sale_class, part
+    group by business_date, store_id, sale_class, measure
 )
 
 select
@@ -120,16 +122,17 @@ select
     added.business_date,
     added.store_id,
     added.sale_class,
-    added.part,
-    -- the seal
-    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no) as close_entry_no,
+    added.measure,
+    -- the close
+    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
     -- money
     added.currency,
-    cast(added.sealed as decimal(38, 4)) as sealed,
-    cast(added.posted as decimal(38, 4)) as posted,
-    cast(added.open as decimal(38, 4)) as open,
-    cast(added.now as decimal(38, 4)) as now,
+    cast(added.closed_amount as decimal(38, 4)) as closed_amount,
+    cast(added.posted_amount as decimal(38, 4)) as posted_amount,
+    cast(added.unposted_amount as decimal(38, 4)) as unposted_amount,
+    cast(added.current_amount as decimal(38, 4)) as current_amount,
 from added
 left join own
     on added.business_date = own.business_date

@@ -5,11 +5,11 @@ select
     business_date,
     sale_class,
     dispatch_method,
-    if(modifier_no is null, 'line', 'modifier') as kind,
+    if(modifier_no is null, 'line', 'modifier') as item_type,
     menu_match,
     price_match,
     -- how many
-    count(*) as times,
+    count(*) as item_count,
     -- money
     currency,
     sum(price) as price,
@@ -22,7 +22,7 @@ group by
     business_date,
     sale_class,
     dispatch_method,
-    kind,
+    item_type,
     menu_match,
     price_match,
     currency

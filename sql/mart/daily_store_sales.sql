@@ -8,7 +8,7 @@ select
     store_name,
     currency,
     -- how much
-    count(*) as orders,
+    count(*) as order_count,
     count(*) filter (
         where subtotal_price is null
         or delivery_price is null
@@ -17,8 +17,8 @@ select
         or loyalty_discount is null
         or total_price is null
     ) as incomplete_order_count,
-    cast(sum(lines) as bigint) as lines,
-    cast(sum(units) as decimal(38, 0)) as units,
+    cast(sum(line_count) as bigint) as line_count,
+    cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     -- money
     sum(subtotal_price) as subtotal_price,
     sum(delivery_price) as delivery_price,

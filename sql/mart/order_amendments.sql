@@ -1,7 +1,7 @@
--- One row per later version of an order in which a price differs from the version before.
+-- One row per order version in which a price differs from the previous version.
 with
 
-moved as (
+amended as (
     select distinct
         order_id,
         version_no,
@@ -26,31 +26,31 @@ own as (
 
 pairs as (
     select
-        moved.order_id,
-        moved.version_no,
-        after.lines_version_no,
-        after.lines_version_no > before.lines_version_no as has_other_lines,
-        before.last_seen_at as previous_last_seen_at,
-        after.first_seen_at,
-        before.total_price as previous_total_price,
-        after.total_price,
+        amended.order_id,
+        amended.version_no,
+        later.lines_version_no,
+        later.lines_version_no > earlier.lines_version_no as has_other_lines,
+        earlier.last_seen_at as previous_last_seen_at,
+        later.first_seen_at,
+        earlier.total_price as previous_total_price,
+        later.total_price,
         -- wider than a price: the difference of two 14-digit amounts must not overflow
-        cast(after.subtotal_price as decimal(38, 4)) - before.subtotal_price
+        cast(later.subtotal_price as decimal(38, 4)) - earlier.subtotal_price
             as subtotal_change,
-        cast(after.delivery_price as decimal(38, 4)) - before.delivery_price
+        cast(later.delivery_price as decimal(38, 4)) - earlier.delivery_price
             as delivery_change,
-        cast(after.tip as decimal(38, 4)) - before.tip as tip_change,
-        cast(after.discount as decimal(38, 4)) - before.discount as discount_change,
-        cast(after.loyalty_discount as decimal(38, 4)) - before.loyalty_discount
+        cast(later.tip as decimal(38, 4)) - earlier.tip as tip_change,
+        cast(later.discount as decimal(38, 4)) - earlier.discount as discount_change,
+        cast(later.loyalty_discount as decimal(38, 4)) - earlier.loyalty_discount
             as loyalty_discount_change,
-        cast(after.total_price as decimal(38, 4)) - before.total_price as total_change,
-    from moved
-    inner join core.order_versions as after
-        on moved.order_id = after.order_id
-        and moved.version_no = after.version_no
-    inner join core.order_versions as before
-        on moved.order_id = before.order_id
-        and moved.version_no = before.version_no + 1
+        cast(later.total_price as decimal(38, 4)) - earlier.total_price as total_change,
+    from amended
+    inner join core.order_versions as later
+        on amended.order_id = later.order_id
+        and amended.version_no = later.version_no
+    inner join core.order_versions as earlier
+        on amended.order_id = earlier.order_id
+        and amended.version_no = earlier.version_no + 1
 ),
 
 modifiers as (
@@ -71,11 +71,11 @@ lines as (
         lines.order_id,
         lines.lines_version_no,
         lines.line_id,
-        -- ids are not promised to be unique
+        -- line ids are not guaranteed to be unique
         row_number() over (
             partition by lines.order_id, lines.lines_version_no, lines.line_id
             order by lines.line_no
-        ) as n_of_id,
+        ) as occurrence_no,
         row(
             lines.product_id,
             lines.quantity,
@@ -97,20 +97,20 @@ sides as (
         order_id,
         lines_version_no,
         line_id,
-        n_of_id,
-        true as is_after,
+        occurrence_no,
+        true as is_later,
         content,
     from lines
 
     union all
 
-    -- as what was before the next lines
+    -- lines of one version are the earlier side of the next
     select
         order_id,
         lines_version_no + 1 as lines_version_no,
         line_id,
-        n_of_id,
-        false as is_after,
+        occurrence_no,
+        false as is_later,
         content,
     from lines
 ),
@@ -119,21 +119,22 @@ matched as (
     select
         order_id,
         lines_version_no,
-        bool_or(is_after) as is_there,
-        bool_or(not is_after) as was_there,
-        any_value(content) filter (where is_after)
-        is distinct from any_value(content) filter (where not is_after) as differs,
+        bool_or(is_later) as is_present,
+        bool_or(not is_later) as was_present,
+        any_value(content) filter (where is_later)
+        is distinct from any_value(content) filter (where not is_later) as differs,
     from sides
-    group by order_id, lines_version_no, line_id, n_of_id
+    group by order_id, lines_version_no, line_id, occurrence_no
 ),
 
 counted as (
     select
         order_id,
         lines_version_no,
-        count(*) filter (where not was_there) as added_line_count,
-        count(*) filter (where not is_there) as removed_line_count,
-        count(*) filter (where is_there and was_there and differs) as changed_line_count,
+        count(*) filter (where not was_present) as added_line_count,
+        count(*) filter (where not is_present) as removed_line_count,
+        count(*) filter (where is_present and was_present and differs)
+            as changed_line_count,
     from matched
     group by order_id, lines_version_no
 )
@@ -144,7 +145,7 @@ select
     pairs.version_no,
     orders.store_id,
     orders.business_date,
-    -- when: the change lies between the two times
+    -- time: the change happened between the two
     pairs.previous_last_seen_at,
     pairs.first_seen_at,
     coalesce(own.closed_at, every_store.closed_at) is not null
@@ -161,11 +162,14 @@ select
     pairs.total_change,
     pairs.previous_total_price,
     pairs.total_price,
-    -- lines: none differ where the lines' version is the same
-    if(pairs.has_other_lines, coalesce(counted.added_line_count, 0), 0) as added_line_count,
-    if(pairs.has_other_lines, coalesce(counted.removed_line_count, 0), 0) as removed_line_count,
-    if(pairs.has_other_lines, coalesce(counted.changed_line_count, 0), 0) as changed_line_count,
-    -- the answer
+    -- lines: none differ if the lines' version is the same
+    if(pairs.has_other_lines, coalesce(counted.added_line_count, 0), 0)
+        as added_line_count,
+    if(pairs.has_other_lines, coalesce(counted.removed_line_count, 0), 0)
+        as removed_line_count,
+    if(pairs.has_other_lines, coalesce(counted.changed_line_count, 0), 0)
+        as changed_line_count,
+    -- verdict
     case
         when pairs.total_change is null then 'indeterminate'
         when pairs.total_change < 0 then 'total_lowered'

@@ -37,9 +37,9 @@ spans as (
 contents as (
     select
         order_id,
-        count(*) as lines,
+        count(*) as line_count,
         -- quantities are any 64-bit integers, so their sum may be wider
-        cast(sum(quantity) as decimal(38, 0)) as units,
+        cast(sum(quantity) as decimal(38, 0)) as unit_count,
     from core.order_lines
     group by order_id
 ),
@@ -172,7 +172,7 @@ select
         end - cast(settings.business_day_start || ':00' as interval) as date
     ) as business_date,
     case
-        when orders.is_deleted then 'gone'
+        when orders.is_deleted then 'deleted'
         when list_contains(settings.sales_counted, orders.status) then 'counted'
         when list_contains(settings.sales_excluded, orders.status) then 'excluded'
         else 'unmapped'
@@ -189,8 +189,8 @@ select
     orders.promised_delivery_time_local,
     orders.promised_pick_up_time_local,
     -- what was ordered
-    coalesce(contents.lines, 0) as lines,
-    if(contents.order_id is null, 0, contents.units) as units,
+    coalesce(contents.line_count, 0) as line_count,
+    if(contents.order_id is null, 0, contents.unit_count) as unit_count,
     -- money
     coalesce(orders.currency, nullif(settings.finance_currency, '')) as currency,
     orders.subtotal_price,

@@ -77,7 +77,7 @@ spans as not materialized (
         modifier_id,
         coalesce(offered_from, cast('-infinity' as timestamptz)) as from_at,
         coalesce(offered_until, cast('infinity' as timestamptz)) as until_at,
-        places,
+        menu_entry_count,
         prices,
         delivery_prices,
     from audit.menu_offers
@@ -132,7 +132,7 @@ offers as (
         intervals.modifier_id,
         intervals.from_at,
         intervals.until_at,
-        cast(sum(spans.places) as bigint) as places,
+        cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
         list_distinct(flatten(list(spans.prices))) as prices,
         list_distinct(flatten(list(spans.delivery_prices))) as delivery_prices,
     from intervals_of_several as intervals
@@ -158,11 +158,11 @@ select
     -- how it was dispatched
     sold.dispatch_method,
     -- where it stands on the menus of then
-    coalesce(offers.places, 0) as places,
+    coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
         when not sold.is_menu_known then 'menu_unknown'
-        when offers.places = 1 then 'unique'
-        when offers.places > 1 then 'ambiguous'
+        when offers.menu_entry_count = 1 then 'unique'
+        when offers.menu_entry_count > 1 then 'ambiguous'
         -- it may stand on the one that nobody had seen; what names nothing stands on none
         when not sold.are_all_known and sold.asked_of is not null and sold.product_id is not null
             then 'menu_unknown'
@@ -176,7 +176,7 @@ select
         as menu_delivery_price,
     -- the answer
     case
-        when not sold.is_menu_known or offers.places is null or sold.price is null
+        when not sold.is_menu_known or offers.menu_entry_count is null or sold.price is null
             then 'indeterminate'
         when list_contains(offers.prices, sold.price)
             and list_contains(offers.delivery_prices, sold.price) then 'both'

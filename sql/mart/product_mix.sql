@@ -9,10 +9,10 @@ sold as (
         product_id,
         currency, -- a store has one: it adds no rows
         any_value(name) as name,
-        count(*) as lines,
-        sum(quantity) as units,
+        count(*) as line_count,
+        sum(quantity) as unit_count,
         sum(line_amount) as line_amount,
-        count(line_amount) as lines_valued,
+        count(line_amount) as valued_line_count,
     from mart.order_lines
     group by store_id, business_date, sale_class, product_id, currency
 ),
@@ -81,13 +81,13 @@ select
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- how much
-    cast(sold.lines - coalesce(repeats.repeats, 0) as bigint) as orders,
-    sold.lines,
-    cast(sold.units as decimal(38, 0)) as units,
+    cast(sold.line_count - coalesce(repeats.repeats, 0) as bigint) as order_count,
+    sold.line_count,
+    cast(sold.unit_count as decimal(38, 0)) as unit_count,
     -- money
     sold.currency,
     sold.line_amount,
-    sold.lines - sold.lines_valued as unvalued_line_count,
+    sold.line_count - sold.valued_line_count as unvalued_line_count,
 from sold
 left join repeats
     on sold.store_id is not distinct from repeats.store_id

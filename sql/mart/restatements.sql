@@ -1,4 +1,4 @@
--- One row per order, place and part that was found to differ from what was booked.
+-- One row per restatement: a recorded change to an order's measure on a closed day.
 with
 
 every_store as (
@@ -11,24 +11,24 @@ own as (
 
 select
     -- keys
-    restated.number,
+    restated.restatement_no,
     restated.order_id,
     restated.store_id,
-    restated.part,
+    restated.measure,
     restated.business_date as closed_business_date,
     restated.sale_class,
     -- money
     restated.currency,
-    restated.sealed,
+    restated.closed_amount,
     restated.prior_restated_amount,
-    restated.now,
-    restated.difference,
-    -- why and when
+    restated.current_amount,
+    restated.restatement_amount,
+    -- cause and time
     restated.cause,
     restated.current_business_date,
     restated.current_sale_class,
     restated.detected_at,
-    -- the seal
+    -- the close
     restated.close_entry_no,
     coalesce(
         restated.close_entry_no

@@ -16,8 +16,8 @@ own as (
         store_id,
         product_id,
         arg_min(name, menu_id) as name, -- of the menus that name it
-        count(*) as menus,
-        count(distinct name) as names,
+        count(*) as menu_count,
+        count(distinct name) as name_count,
     from offered
     group by store_id, product_id
 ),
@@ -26,8 +26,8 @@ anywhere as (
     select
         product_id,
         arg_min(name, menu_id) as name, -- of the menus that name it
-        count(*) as menus,
-        count(distinct name) as names,
+        count(*) as menu_count,
+        count(distinct name) as name_count,
     from core.products
     group by product_id
 ),
@@ -51,11 +51,11 @@ select
     ) as product_name,
     own.store_id is not null as is_on_menu,
     coalesce(
-        if(settings.menus_product_id_scope = 'global', anywhere.menus, own.menus), 0
-    ) as menus,
+        if(settings.menus_product_id_scope = 'global', anywhere.menu_count, own.menu_count), 0
+    ) as menu_count,
     coalesce(
-        if(settings.menus_product_id_scope = 'global', anywhere.names, own.names), 0
-    ) as names,
+        if(settings.menus_product_id_scope = 'global', anywhere.name_count, own.name_count), 0
+    ) as name_count,
 from known
 cross join raw.settings as settings
 left join own

@@ -54,7 +54,7 @@ def _night(settings: Settings, *orders: bytes) -> list[str]:
     """Land a load of these, publish, and return what is told."""
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
         for body in orders:
-            load.judge(body, observed_at=dt.datetime.now(dt.UTC), http_status=200)
+            load.validate(body, observed_at=dt.datetime.now(dt.UTC), http_status=200)
         load.commit()
     build(settings)
     release: Path = publish(settings).path

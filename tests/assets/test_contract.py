@@ -37,7 +37,7 @@ def test_the_document_is_valid(document: Any) -> None:
 def test_what_was_observed_is_marked_and_counted(document: Any, published: Place) -> None:
     """Enumerations, nulls and undocumented fields are those of the release, with its counts."""
     order = document["components"]["schemas"]["Order"]["properties"]
-    values = dict(published.all("select value, documents from audit.vocabulary where path = '/status'"))
+    values = dict(published.all("select value, document_count from audit.vocabulary where path = '/status'"))
     assert order["status"]["x-observed"]["values"] == values
     assert set(order["status"]["enum"]) - {None} == set(values)
     pick_up = order["promised_pick_up_time"]
@@ -45,10 +45,10 @@ def test_what_was_observed_is_marked_and_counted(document: Any, published: Place
     assert (pick_up["type"], pick_up["x-observed"]["null_document_count"]) == (["string", "null"], nulls[0][0])
     assert order["total_price"]["type"] == "number"
     bounds = published.all(
-        "select least, greatest from audit.field_profile where kind = 'orders' and path = '/store_id'"
+        "select min_value, max_value from audit.field_profile where kind = 'orders' and path = '/store_id'"
     )
     shown = order["store_id"]["x-observed"]
-    assert [(repr(shown["least"]), repr(shown["greatest"]))] == [(str(int(a)), str(int(b))) for a, b in bounds]
+    assert [(repr(shown["min_value"]), repr(shown["max_value"]))] == [(str(int(a)), str(int(b))) for a, b in bounds]
     store = document["components"]["schemas"]["Store"]["properties"]
     unknown = published.all("select path from audit.field_profile where kind = 'stores' and not is_documented")
     assert {path[1:] for (path,) in unknown if path.count("/") == 1} <= store.keys()
@@ -80,7 +80,7 @@ def test_the_questions_are_a_letter(published: Place) -> None:
     done = published.command("questions", "--markdown")
     assert done.returncode == 0, done.stderr
     titles = [line for line in done.stdout.splitlines() if line.startswith("## ")]
-    asked = published.all("select ask from audit.questions order by rank")
+    asked = published.all("select partner_question from audit.questions order by rank")
     assert len(titles) == len(asked) > 30
     assert titles[0].startswith("## 1. ")
     assert all("?" in title for title in titles)

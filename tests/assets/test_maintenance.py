@@ -33,7 +33,7 @@ def _land_and_hint(settings: Settings) -> None:
     with open_vault(settings) as vault:
         for body in (b'{"id":1}', b"no order"):
             with open_load(settings, vault, "orders") as load:
-                load.judge(body, 1)
+                load.validate(body, 1)
                 load.commit()
     path = inbox_path(settings.data_dir)
     with WorkList(path) as work:

@@ -62,7 +62,7 @@ def test_the_plan_says_what_versions_taught(place: Place) -> None:
         for hour, status in ((12, "preparing"), (13, "done")):
             with open_load(settings, vault, "orders") as load:
                 seen = dt.datetime(2099, 11, 1, hour, tzinfo=dt.UTC)
-                load.judge(json.dumps(order | {"status": status}).encode(), observed_at=seen)
+                load.validate(json.dumps(order | {"status": status}).encode(), observed_at=seen)
                 load.commit()
     build(settings)
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
@@ -110,7 +110,7 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     settings = _settings(place, **{f"ORDERMART_PLANNER__{name}": value for name, value in young.items()})
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
         for id_ in ids[:3]:  # as they were once: the service has them otherwise
-            load.judge(b'{"id":%d,"created_at":"2026-10-01T10:00:00Z"}' % id_, id_)
+            load.validate(b'{"id":%d,"created_at":"2026-10-01T10:00:00Z"}' % id_, id_)
         load.commit()
     build(settings)
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
@@ -125,5 +125,7 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     assert kept.population >= 27  # a few have planted faults
     build(settings)
     with duckdb.connect(str(place.data / "warehouse" / "warehouse.duckdb"), read_only=True) as con:
-        row = con.sql("select sampled, changed, changed_share_low, changed_share_high from audit.plans").fetchone()
+        row = con.sql(
+            "select sampled_count, changed_count, changed_rate_low, changed_rate_high from audit.plans"
+        ).fetchone()
     assert row == (kept.population, 2, kept.low, kept.high)

@@ -92,7 +92,7 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
     done = place.command("build", ORDERMART_FORMULA__SUBTOTAL_RULE=BY_HAND)
     assert done.returncode == 0, done.stdout + done.stderr
     assert place.all(verdicts) == [("balanced", None)]
-    assert place.all("select sum(units)::bigint from mart.product_mix") == [(expected["quantity"],)]
+    assert place.all("select sum(unit_count)::bigint from mart.product_mix") == [(expected["quantity"],)]
 
 
 @pytest.mark.parametrize("handed_over", ["gloriafood"], indirect=True)
@@ -108,7 +108,7 @@ def test_gloriafood(handed_over: tuple[Place, dict[str, Any]]) -> None:
     }
     listed = place.all(
         "select entity_id, residual::varchar from audit.findings "
-        "where check_name = 'mart.order_reconciliation__keeps_the_formula'"
+        "where check_name = 'mart.order_reconciliation__total_follows_the_rule'"
     )
     assert {(str(order_id), Decimal(str(off))) for order_id, off in listed} == {
         (order_id, Decimal(each["stated_total_minus_formula"]))

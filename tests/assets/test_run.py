@@ -51,7 +51,7 @@ def test_every_request_is_accounted_for(published: Place) -> None:
     """audit.fetches has a row for each order asked for, with what it took: a broken body was asked for twice."""
     asked = {int(line) for line in published.ids.read_text().split()}
     rows = published.all(
-        "select entity_id, tries, bytes, http_status from audit.fetches where kind = 'orders' and is_final_attempt"
+        "select entity_id, attempt_count, response_bytes, http_status from audit.fetches where kind = 'orders' and is_final_attempt"
     )
     assert {row[0] for row in rows} == asked
     assert len(rows) == len(asked)
@@ -191,7 +191,7 @@ def test_planted_warnings_are_found(published: Place) -> None:
     listed = {
         row[0]
         for row in published.all(
-            "select entity_id from audit.findings where check_name = 'mart.order_reconciliation__keeps_the_formula'"
+            "select entity_id from audit.findings where check_name = 'mart.order_reconciliation__total_follows_the_rule'"
         )
     }
     assert planted <= listed

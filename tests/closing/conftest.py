@@ -1,4 +1,4 @@
-"""A data folder in which days are sealed: documents are landed row by row, releases are real, and so is the ledger."""
+"""A data folder in which days are closed: documents are landed row by row; releases and ledger are real."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pipelines.finance.closing import Closed
-    from pipelines.finance.restating import Posted
+    from pipelines.finance.restating import Posting
 
 _SPEC = importlib.util.spec_from_file_location("landed", Path(__file__).parents[1] / "warehouse" / "conftest.py")
 assert _SPEC
@@ -31,9 +31,9 @@ assert _SPEC.loader
 LANDED: ModuleType = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(LANDED)
 
-# Hours after 2026-11-01 12:00 UTC: before any seal of these tests, whenever they run, and after all of them.
+# Hours after 2026-11-01 12:00 UTC: before any close of these tests, whenever they run, and after all of them.
 BEFORE, AFTER = -24 * 3650, 24 * 3650 * 4
-WHY = "the tests seal what they have"
+WHY = "the tests close what they have"
 
 
 class Books:
@@ -92,16 +92,16 @@ class Books:
         publish(self.settings)
 
     def close(self, what: str, store_id: int | None = None) -> Closed:
-        """Seal a day or a period, whatever stands in the way."""
+        """Close a day or a period, whatever the blockers."""
         period = one_day(what) if what.count("-") > 1 else period_of(self.settings, what)
         return closing.close(self.settings, period, store_id, exceptions=WHY)
 
     def reopen(self, day: str, store_id: int | None = None) -> None:
-        """Open a day again."""
+        """Reopen a day."""
         closing.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
 
-    def post(self, period: str) -> Posted:
-        """Post what is open."""
+    def post(self, period: str) -> Posting:
+        """Post the unposted restatements."""
         return restating.post(self.settings, period)
 
     def all(self, query: str) -> list[tuple[Any, ...]]:
@@ -110,34 +110,36 @@ class Books:
             con.execute("set timezone = 'UTC'")
             return con.execute(query).fetchall()
 
-    def restated(self, *columns: str, part: str = "total_price") -> list[tuple[Any, ...]]:
-        """Return the restatements of one part, these columns, by number."""
-        return self.all(f"select {', '.join(columns)} from mart.restatements where part = '{part}' order by number")
+    def restated(self, *columns: str, measure: str = "total_price") -> list[tuple[Any, ...]]:
+        """Return these columns of the restatements of one measure, by number."""
+        selected = ", ".join(columns)
+        return self.all(f"select {selected} from mart.restatements where measure = '{measure}' order by restatement_no")
 
     def causes(self) -> dict[int, set[str]]:
-        """Return the causes that the restatements of each order name."""
+        """Return the causes of each order's restatements."""
         found: dict[int, set[str]] = {}
         for order_id, cause in self.all("select order_id, cause from mart.restatements"):
             found.setdefault(order_id, set()).add(cause)
         return found
 
     def off(self) -> list[tuple[Any, ...]]:
-        """Return the sealed places that do not add up, found by other means than the build's."""
+        """Return the rows of mart.closed_days that do not add up, found independently of the build."""
         return self.all(
             """
             select * from mart.closed_days as days
-            where sealed + posted + open <> now
-                or now <> coalesce((
-                    select if(days.part = 'orders', count(*), sum(total_price)) from mart.orders as orders
+            where closed_amount + posted_amount + unposted_amount <> current_amount
+                or current_amount <> coalesce((
+                    select if(days.measure = 'order_count', count(*), sum(total_price)) from mart.orders as orders
                     where orders.business_date = days.business_date
                         and orders.store_id is not distinct from days.store_id and orders.sale_class = days.sale_class
-                ), 0) and part in ('orders', 'total_price')
+                ), 0) and measure in ('order_count', 'total_price')
             """
         )
 
     def total(self, column: str) -> Decimal | None:
         """Return the sum of a column of mart.closed_days, of total_price."""
-        found: Decimal | None = self.all(f"select sum({column}) from mart.closed_days where part = 'total_price'")[0][0]
+        query = f"select sum({column}) from mart.closed_days where measure = 'total_price'"
+        found: Decimal | None = self.all(query)[0][0]
         return found
 
 
@@ -155,5 +157,5 @@ def books_of() -> Callable[[Path], Books]:
 
 @pytest.fixture(scope="session")
 def hours() -> tuple[int, int]:
-    """Give two times of observation: before every seal of the tests, and after all of them."""
+    """Give two times of observation: before every close of the tests, and after all of them."""
     return BEFORE, AFTER

@@ -1,4 +1,4 @@
-"""What stands in the way of sealing: each thing is a line, closing refuses, and exceptions are sealed with the day."""
+"""Blockers: each is a line, a close with blockers is refused, and exceptions are recorded with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipelines.finance.periods import fiscal_periods, one_day, period_of, period
 from pipelines.finance.released import FinanceError
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ledger import Seals, verify
+from pipelines.ledger import Closes, verify
 from pipelines.settings import SettingsError
 
 OCTOBER, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
@@ -24,20 +24,20 @@ RULES = {
     "total_rule": "observed/unrounded",
     "subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded",
 }
-# The day ends at midnight in Berlin, 23:00 UTC; a day later it may be sealed.
-MAY_BE_SEALED = dt.datetime(2026, 11, 1, 23, tzinfo=dt.UTC)
+# The day ends at midnight in Berlin, 23:00 UTC; a day later it can be closed.
+CAN_BE_CLOSED = dt.datetime(2026, 11, 1, 23, tzinfo=dt.UTC)
 CHECKED = 24  # hours after 2026-11-01 12:00 UTC
 
 
-def said(found: list[str]) -> set[str]:
+def heads(found: list[str]) -> set[str]:
     """Return the first words of each sentence."""
-    return {each.partition(":")[0].partition(",")[0] for each in found}
+    return {blocker.partition(":")[0].partition(",")[0] for blocker in found}
 
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory, books_of: Any) -> Any:
-    """Publish a day in which nothing stands in the way of sealing; tests of this fixture seal nothing."""
-    books = books_of(tmp_path_factory.mktemp("obstacles") / "books")
+    """Publish a day without blockers; tests of this fixture close nothing."""
+    books = books_of(tmp_path_factory.mktemp("blockers") / "books")
     books.set(formula=RULES)
     books.world.land("stores", [{"id": 1, "at": CHECKED, "document": books.store(1)}])
     for order_id in (1, 2):
@@ -46,56 +46,57 @@ def clean(tmp_path_factory: pytest.TempPathFactory, books_of: Any) -> Any:
     return books
 
 
-def test_a_day_is_over_by_the_stores_clock(clean: Any) -> None:
-    """Up to a second before its end and the hours to wait a day is not over; from then on nothing is in the way."""
+def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
+    """A second before its end plus close_after_hours a day has not ended; from then on there are no blockers."""
     check = lambda now: closing.check(clean.settings, one_day(DAY), None, now)  # noqa: E731 - one line thrice
-    (sentence,) = check(MAY_BE_SEALED - dt.timedelta(seconds=1))
-    assert sentence.startswith("day not over: 2026-10-31 in Europe/Berlin may be sealed from 2026-11-01 23:00 UTC")
-    assert check(MAY_BE_SEALED) == []
+    (sentence,) = check(CAN_BE_CLOSED - dt.timedelta(seconds=1))
+    assert sentence.startswith("day not ended: 2026-10-31 in Europe/Berlin can be closed from 2026-11-01 23:00 UTC")
+    assert check(CAN_BE_CLOSED) == []
 
 
-def test_ids_that_are_due_or_dead_or_missing(clean: Any) -> None:
-    """The work list's due ids, dead letters and ids that were not found are in the way of a day."""
-    at = MAY_BE_SEALED + dt.timedelta(days=3)
+def test_unfinished_work_is_a_blocker(clean: Any) -> None:
+    """Due ids, dead letters and ids that were not found block a close."""
+    at = CAN_BE_CLOSED + dt.timedelta(days=3)
     with WorkList(inbox_path(clean.world.data), clock=lambda: at - dt.timedelta(hours=4)) as work:
         work.add("orders", [11, 12, 13], why="test")
         work.failed("orders", 12, "refused")
         for _ in range(4):
             work.missing("orders", [13], at=at - dt.timedelta(hours=3))
     found = closing.check(clean.settings, one_day(DAY), None, at)
-    assert said(found) == {"due and not fetched yet", "failed", "missing"}
+    assert heads(found) == {"due and not fetched yet", "in the dead-letter queue", "not found (404)"}
     inbox_path(clean.world.data).unlink()
 
 
-def test_orders_that_are_early_refused_or_unmapped(books: Any) -> None:
-    """A refused id, an unmapped status, an early check and an undecided rule are each in the way, and are sealed."""
+def test_blockers_are_recorded_as_exceptions(books: Any) -> None:
+    """Early checks, quarantined orders, unmapped statuses and missing rules block a close and are recorded."""
     books.land(1, created_at=OCTOBER, store_id=1)
     books.land(2, CHECKED, created_at=OCTOBER, store_id=1, status="odd")
     books.land(3, CHECKED, verdict="quarantined")
     books.publish()
-    now = MAY_BE_SEALED + dt.timedelta(days=1)
+    now = CAN_BE_CLOSED + dt.timedelta(days=1)
     refused = closing.close(books.settings, one_day(DAY), now=now)
     assert refused.entry is None
-    assert said(refused.obstacles) == {
-        "orders last checked before their day could be sealed",
+    assert heads(refused.blockers) == {
+        "orders last checked before their day could be closed",
         "quarantined or failed",
         "unmapped",
-        "rule undecided",
+        "no effective rule for the subtotal",
+        "no effective rule for the total",
     }
     assert verify(books.ledger).entries == 0
     done = closing.close(books.settings, one_day(DAY), exceptions="agreed", now=now)
     assert done.entry
-    assert done.entry.body["exceptions"] == {"reason": "agreed", "obstacles": refused.obstacles}
+    assert done.entry.body["exceptions"] == {"reason": "agreed", "blockers": refused.blockers}
     (entry,) = books.ledger.entries("closed")
     assert entry.body["settings"]["sales"] == {"counted_statuses": ["done"], "excluded_statuses": ["refused"]}
 
 
-def test_a_release_of_other_settings_is_not_sealed(clean: Any) -> None:
-    """What would be sealed must be by the settings in force: another [sales] asks for a build first."""
+def test_a_release_of_other_settings_is_not_closed(clean: Any) -> None:
+    """The release must be built with the current settings: another [sales] needs a build first."""
     clean.set(sales={"counted_statuses": [], "excluded_statuses": []})
     try:
         with pytest.raises(FinanceError, match="run `ordermart build`"):
-            closing.check(clean.settings, one_day(DAY), None, MAY_BE_SEALED)
+            closing.check(clean.settings, one_day(DAY), None, CAN_BE_CLOSED)
     finally:
         clean.set(sales={"counted_statuses": ["done"], "excluded_statuses": ["refused"]})
 
@@ -115,7 +116,7 @@ def test_fiscal_periods(clean: Any) -> None:
         file.write_text("period,first_day,last_day\nFY26-P-11,2026-10-26,2026-11-22\n")
         assert period_or_day(clean.settings, "FY26-P-11").name == "FY26-P-11"
         assert period_of(clean.settings, "2026-02").last_day == dt.date(2026, 2, 28)
-        with pytest.raises(SettingsError, match="'P12' is no period"):
+        with pytest.raises(SettingsError, match="'P12' is not a valid period"):
             period_of(clean.settings, "P12")
         file.write_text("period,first_day,last_day\nA,2026-10-01,2026-10-31\nB,2026-10-31,2026-11-30\n")
         with pytest.raises(SettingsError, match="A and B overlap"):
@@ -127,26 +128,26 @@ def test_fiscal_periods(clean: Any) -> None:
         clean.set(closing={})
 
 
-def test_stores_are_sealed_and_opened_by_themselves(books: Any) -> None:
-    """A store's day is sealed alone; the rest of the day leaves it; a store is opened alone and sealed again."""
+def test_stores_are_closed_and_reopened_separately(books: Any) -> None:
+    """A store is closed alone and left by the rest of the day; a store is reopened alone and closed again."""
     for order_id, store_id in ((1, 1), (2, 2), (3, None)):
         books.land(order_id, created_at=OCTOBER, store_id=store_id)
     books.publish()
-    assert books.close(DAY, 1).orders == 1
-    assert books.close(DAY).orders == 2
+    assert books.close(DAY, 1).order_count == 1
+    assert books.close(DAY).order_count == 2
     books.reopen(DAY, 2)
     day = dt.date.fromisoformat(DAY)
-    seals = Seals(books.ledger.entries())
-    assert (seals.of(day, 1), seals.of(day, 2), seals.of(day, 3), seals.of(day, None)) == (1, None, 2, 2)
-    assert books.close(DAY).orders == 1
-    assert Seals(books.ledger.entries()).of(day, 2) == 4
-    with pytest.raises(FinanceError, match="knows no store 99"):
+    closes = Closes(books.ledger.entries())
+    assert (closes.of(day, 1), closes.of(day, 2), closes.of(day, 3), closes.of(day, None)) == (1, None, 2, 2)
+    assert books.close(DAY).order_count == 1
+    assert Closes(books.ledger.entries()).of(day, 2) == 4
+    with pytest.raises(FinanceError, match="has no store 99"):
         closing.close(books.settings, one_day("2026-10-01"), 99, exceptions="x")
 
 
 @pytest.mark.slow
 def test_the_commands(clean: Any) -> None:
-    """Refused is 3, sealed is 0, sealed before is 1, wrong usage is 2; the head that was printed is verified."""
+    """Blocked exits 3, closed 0, already closed 1, wrong usage 2; the printed head verifies."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -160,10 +161,10 @@ def test_the_commands(clean: Any) -> None:
         )
 
     early = run("close", "--check", "2999-01-01")
-    assert (early.returncode, "day not over" in early.stdout) == (3, True)
+    assert (early.returncode, "day not ended" in early.stdout) == (3, True)
     assert run("close", "2999-01-01").returncode == 3
     done = run("close", DAY, "--with-exceptions", "a test")
-    assert (done.returncode, "Closed 2026-10-31, as act 1: 2 orders" in done.stdout) == (0, True)
+    assert (done.returncode, "Closed 2026-10-31 as ledger entry 1: 2 orders" in done.stdout) == (0, True)
     assert run("close", DAY).returncode == 1
     assert run("close").returncode == 2
     assert run("close", "2026-11-01", "--with-exceptions", "  ").returncode == 2
@@ -171,6 +172,6 @@ def test_the_commands(clean: Any) -> None:
     assert head in run("ledger", "verify", "--expect-head", head).stdout
     assert run("ledger", "verify", "--expect-head", "0" * 63 + "1").returncode == 1
     assert run("close", "reopen", DAY, "--reason", "a test").returncode == 0
-    assert "No restatement is open" in run("restatements", "list").stdout
+    assert "No unposted restatements" in run("restatements", "list").stdout
     assert run("restatements", "post", "--period", "2026-11").returncode == 0
     assert run("restatements", "post", "--period", "soon").returncode == 2

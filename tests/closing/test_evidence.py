@@ -1,4 +1,4 @@
-"""The pack for auditors: whole, without personal data, and verified by nothing but Python's standard library."""
+"""The audit pack: complete, without personal data, verified with Python's standard library alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def listed_anew(pack: Path, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[int, int]) -> tuple[Any, Path]:
-    """Make a pack about an October in which an order changed after it was sealed."""
+    """Make a pack about an October in which an order changed after it was closed."""
     folder = tmp_path_factory.mktemp("evidence")
     books = books_of(folder / "books")
     for order_id in range(1, 6):
@@ -61,12 +61,12 @@ def pack(made: tuple[Any, Path], tmp_path: Path) -> Path:
 
 
 def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
-    """Sealed orders, restatements, receipts and settings are there; a table that is not is named."""
+    """Closed orders, restatements, receipts and settings are there; a table that is not is named."""
     _, pack = made
-    with (pack / "seals.csv").open(encoding="utf-8") as file:
+    with (pack / "closes.csv").open(encoding="utf-8") as file:
         assert [row["order_id"] for row in csv.DictReader(file)] == ["1", "2", "3", "4", "5"]
     with (pack / "tables" / "mart.restatements.csv").open(encoding="utf-8") as file:
-        assert [(row["order_id"], row["part"], row["difference"]) for row in csv.DictReader(file)] == [
+        assert [(row["order_id"], row["measure"], row["restatement_amount"]) for row in csv.DictReader(file)] == [
             ("1", "total_price", "-1.0001")
         ]
     assert len(list((pack / "receipts").iterdir())) == 3
@@ -86,21 +86,21 @@ def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: P
         make_pack(books.settings, period, tmp_path / "again")
 
 
-def test_a_day_that_was_sealed_since_the_release_is_in_the_pack(books: Any, tmp_path: Path) -> None:
-    """A pack made right after a closing has its orders; after the day was reopened it has none of them."""
+def test_a_day_closed_since_the_release_is_in_the_pack(books: Any, tmp_path: Path) -> None:
+    """A pack made right after a close has its orders; after the day was reopened it has none of them."""
     books.land(1, created_at=OCTOBER, store_id=1)
     books.publish()
     period = period_of(books.settings, "2026-10")
     make_pack(books.settings, period, tmp_path / "open")
     books.close("2026-10-31")
-    make_pack(books.settings, period, tmp_path / "sealed")
-    assert (tmp_path / "sealed" / "seals.csv").read_text(encoding="utf-8").count("\n") == 2
+    make_pack(books.settings, period, tmp_path / "closed")
+    assert (tmp_path / "closed" / "closes.csv").read_text(encoding="utf-8").count("\n") == 2
     books.reopen("2026-10-31", 1)
     make_pack(books.settings, period, tmp_path / "reopened")
-    header = (tmp_path / "reopened" / "seals.csv").read_text(encoding="utf-8")
-    assert header == (tmp_path / "open" / "seals.csv").read_text(encoding="utf-8")
+    header = (tmp_path / "reopened" / "closes.csv").read_text(encoding="utf-8")
+    assert header == (tmp_path / "open" / "closes.csv").read_text(encoding="utf-8")
     assert header.count("\n") == 1
-    assert all((tmp_path / name / "receipts" / "1.txt").exists() for name in ("open", "sealed", "reopened"))
+    assert all((tmp_path / name / "receipts" / "1.txt").exists() for name in ("open", "closed", "reopened"))
     assert verified(tmp_path / "reopened").returncode == 0
 
 
@@ -122,26 +122,28 @@ def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "fault", ["row", "sealed", "act", "forged act", "lost", "added", "head", "no chain", "no list"]
+    "fault", ["row", "closed", "entry", "forged entry", "lost", "added", "head", "no chain", "no list"]
 )
 def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
-    """An edited row, sealed file or act, one forged with its list, files lost or added, another head: each is named."""
+    """An edited row, row file or entry, one forged with its list, files lost or added, another head: each is named."""
     chain = pack / "ledger" / "ledger.jsonl"
     if fault == "row":
         path = pack / "tables" / "mart.restatements.csv"
         path.write_text(path.read_text(encoding="utf-8").replace("-1.0001", "-1.0000"), encoding="utf-8")
-    elif fault == "sealed":
+    elif fault == "closed":
         path = next((pack / "ledger").glob("*-closed.parquet"))
         path.write_bytes(path.read_bytes()[:-1] + b"x")
-    elif fault in {"act", "forged act"}:
-        chain.write_text(chain.read_text(encoding="utf-8").replace('"orders":5', '"orders":6'), encoding="utf-8")
-        if fault == "forged act":
+    elif fault in {"entry", "forged entry"}:
+        chain.write_text(
+            chain.read_text(encoding="utf-8").replace('"order_count":5', '"order_count":6'), encoding="utf-8"
+        )
+        if fault == "forged entry":
             listed_anew(pack, "ledger/ledger.jsonl")
     elif fault == "head":
         (pack / "head.txt").write_text("f" * 64 + "\n", encoding="utf-8")
         listed_anew(pack, "head.txt")
     elif fault in {"lost", "no chain", "no list"}:
-        {"lost": pack / "seals.csv", "no chain": chain, "no list": pack / "SHA256SUMS"}[fault].unlink()
+        {"lost": pack / "closes.csv", "no chain": chain, "no list": pack / "SHA256SUMS"}[fault].unlink()
     else:
         (pack / "more.csv").write_text("x", encoding="utf-8")
     done = verified(pack)
@@ -158,21 +160,21 @@ def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> Non
             continue
         content = path.read_bytes()
         path.write_bytes(content + b" ")
-        assert f"WRONG: {name}: is not the file that was listed" in verified(pack).stdout
+        assert f"WRONG: {name}: differs from SHA256SUMS" in verified(pack).stdout
         path.write_bytes(content)
     printed = f"SHA256SUMS has the hash {hashlib.sha256((before / 'SHA256SUMS').read_bytes()).hexdigest()}"
     assert printed in verified(pack).stdout
-    (pack / "seals.csv").write_text("order_id\n", encoding="utf-8")
-    listed_anew(pack, "seals.csv")
+    (pack / "closes.csv").write_text("order_id\n", encoding="utf-8")
+    listed_anew(pack, "closes.csv")
     assert printed not in verified(pack).stdout
 
 
-def test_half_an_act_is_left_out_of_a_pack(made: tuple[Any, Path], tmp_path: Path) -> None:
-    """What a kill left of a line is in no pack: a pack made then is verified."""
+def test_an_incomplete_line_is_left_out_of_a_pack(made: tuple[Any, Path], tmp_path: Path) -> None:
+    """A pack made with an incomplete last line in the ledger verifies."""
     books, _ = made
     chain = books.ledger.folder / "ledger.jsonl"
-    acts = chain.read_bytes()
-    chain.write_bytes(acts + b'{"no": 9')
+    entries = chain.read_bytes()
+    chain.write_bytes(entries + b'{"no": 9')
     pack = make_pack(books.settings, period_of(books.settings, "2026-10"), tmp_path / "pack").path
-    chain.write_bytes(acts)
+    chain.write_bytes(entries)
     assert verified(pack, "--expect-head", books.ledger.head()).returncode == 0

@@ -69,7 +69,7 @@ def test_a_killed_closing_is_done_again(published: Any, place: str) -> None:
     """Killed before its rows, after them or before its line, a closing has not happened, and can be done again."""
     killed(published, "close", place)
     assert verify(published.ledger).entries == 0
-    assert published.close("2026-10-31").orders == 2
+    assert published.close("2026-10-31").order_count == 2
     assert verify(published.ledger).entries == 1
 
 
@@ -89,10 +89,10 @@ def test_a_killed_recording_is_made_up_for(published: Any, hours: tuple[int, int
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
     killed(published, "build", place)
-    assert published.all("select count(*) from mart.restatements") == [(0,)], "the old release stands"
+    assert published.all("select count(*) from mart.restatements") == [(0,)], "the previous release stays current"
     assert len(list(published.ledger.entries("restated"))) == recorded
     published.publish()
-    assert published.restated("number", "difference", "cause") == [(1, Decimal(2), "source_changed")]
+    assert published.restated("restatement_no", "restatement_amount", "cause") == [(1, Decimal(2), "source_changed")]
     assert published.off() == []
     assert len(list(published.ledger.entries("restated"))) == 1
 
@@ -105,5 +105,5 @@ def test_killed_after_the_act_the_next_build_shows_it(published: Any, hours: tup
     build(published.settings)
     assert restating.record(published.settings) > 0
     published.publish()
-    assert published.restated("number", "difference") == [(1, Decimal(2))]
+    assert published.restated("restatement_no", "restatement_amount") == [(1, Decimal(2))]
     assert len(list(published.ledger.entries("restated"))) == 1

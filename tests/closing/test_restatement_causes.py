@@ -1,4 +1,4 @@
-"""Why a sealed order differs: each cause from a world that has it, and nothing else."""
+"""Causes of restatements: each from a world that has that cause and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import LedgerError
-from pipelines.ledger.closing import SEALED
+from pipelines.ledger.closing import CLOSED_ORDERS
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +19,8 @@ OCTOBER, NOVEMBER = "2026-10-31T10:00:00Z", "2026-11-20T10:00:00Z"
 
 
 @pytest.fixture
-def sealed(books: Any) -> Any:
-    """Seal a day with one order; order 2 was refused before, and order 3 stands on an open day."""
+def closed(books: Any) -> Any:
+    """Close a day with one order; order 2 was quarantined before, and order 3 is on an unclosed day."""
     books.land(1, created_at=OCTOBER, store_id=1, total_price="10.00")
     books.land(2, verdict="quarantined")
     books.land(3, created_at=NOVEMBER, store_id=1, total_price="5.00")
@@ -30,79 +30,80 @@ def sealed(books: Any) -> Any:
     return books
 
 
-def test_what_was_refused_or_elsewhere_when_the_day_was_sealed(sealed: Any, hours: tuple[int, int]) -> None:
-    """A document that was refused and is mended is no late order, and one that moves in from an open day is none."""
+def test_an_order_is_new_to_a_closed_day(closed: Any, hours: tuple[int, int]) -> None:
+    """An order released from quarantine and one that moves in from an unclosed day are not late-arriving."""
     after = hours[1]
-    sealed.land(2, after, created_at=OCTOBER, store_id=1, total_price="3.00")
-    sealed.land(3, after, created_at=OCTOBER, store_id=1, total_price="5.00")
-    sealed.land(4, after, created_at=OCTOBER, store_id=1, total_price="4.00")
-    sealed.publish()
-    assert sealed.causes() == {2: {"released_from_quarantine"}, 3: {"business_date_changed"}, 4: {"late_arriving"}}
-    assert sealed.total("open") == Decimal(12)
-    assert sealed.off() == []
+    closed.land(2, after, created_at=OCTOBER, store_id=1, total_price="3.00")
+    closed.land(3, after, created_at=OCTOBER, store_id=1, total_price="5.00")
+    closed.land(4, after, created_at=OCTOBER, store_id=1, total_price="4.00")
+    closed.publish()
+    assert closed.causes() == {2: {"released_from_quarantine"}, 3: {"business_date_changed"}, 4: {"late_arriving"}}
+    assert closed.total("unposted_amount") == Decimal(12)
+    assert closed.off() == []
 
 
-def test_a_move_to_an_open_day_is_one_row(sealed: Any, hours: tuple[int, int]) -> None:
-    """The sealed day loses the order; the open day has it, and seals it when its time comes: nothing counts twice."""
-    sealed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="10.00")
-    sealed.publish()
-    assert sealed.restated("order_id", "difference", "cause") == [(1, Decimal(-10), "business_date_changed")]
-    assert sealed.close("2026-11-20").orders == 2
-    sealed.publish()
-    assert sealed.total("now") == Decimal(15)
-    assert (sealed.total("sealed"), sealed.total("open")) == (25, -10)
-    assert sealed.off() == []
+def test_a_move_to_an_unclosed_day_is_one_row(closed: Any, hours: tuple[int, int]) -> None:
+    """The closed day loses the order; the unclosed day has it, and closes with it: nothing counts twice."""
+    closed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="10.00")
+    closed.publish()
+    assert closed.restated("order_id", "restatement_amount", "cause") == [(1, Decimal(-10), "business_date_changed")]
+    assert closed.close("2026-11-20").order_count == 2
+    closed.publish()
+    assert closed.total("current_amount") == Decimal(15)
+    assert (closed.total("closed_amount"), closed.total("unposted_amount")) == (25, -10)
+    assert closed.off() == []
 
 
-def test_a_move_between_sealed_days_nets_to_zero(sealed: Any, hours: tuple[int, int]) -> None:
-    """What moved is two rows a part that net to zero; a part that changed on the way is changed by the partner."""
-    sealed.close("2026-11-20")
-    sealed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="12.00")
-    sealed.publish()
-    rows = sealed.all(
-        "select part, cause, count(*), sum(difference) from mart.restatements where cause = 'business_date_changed' "
-        "or part = 'total_price' group by all order by cause, part"
+def test_a_move_between_closed_days_nets_to_zero(closed: Any, hours: tuple[int, int]) -> None:
+    """A move is two rows per measure that net to zero; a measure that changed too has cause source_changed."""
+    closed.close("2026-11-20")
+    closed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="12.00")
+    closed.publish()
+    rows = closed.all(
+        "select measure, cause, count(*), sum(restatement_amount) from mart.restatements "
+        "where cause = 'business_date_changed' "
+        "or measure = 'total_price' group by all order by cause, measure"
     )
     assert rows[0] == ("total_price", "source_changed", 2, 2)
-    assert ("orders", "business_date_changed", 2, 0) in rows
+    assert ("order_count", "business_date_changed", 2, 0) in rows
     assert all(row[1:] == ("business_date_changed", 2, 0) for row in rows[1:])
-    assert sealed.off() == []
+    assert closed.off() == []
 
 
-def test_another_start_of_the_day_moves_orders_by_setting(sealed: Any) -> None:
-    """The same document on another day, because [business_day] says so, is named by the setting."""
-    sealed.set(business_day={"day_start": "11:00"})
-    sealed.publish()
-    assert sealed.causes() == {1: {"setting_changed"}}
-    assert sealed.off() == []
+def test_a_changed_day_start_is_a_setting_change(closed: Any) -> None:
+    """The same document on another day because of [business_day] has cause setting_changed."""
+    closed.set(business_day={"day_start": "11:00"})
+    closed.publish()
+    assert closed.causes() == {1: {"setting_changed"}}
+    assert closed.off() == []
 
 
-def test_a_store_whose_clock_changes_moves_its_orders(sealed: Any) -> None:
-    """The same document and settings on another day, by another timezone of the store, is a move."""
-    sealed.world.land("stores", [{"id": 1, "document": sealed.store(1, timezone="Pacific/Kiritimati", currency=None)}])
-    sealed.publish()
-    assert sealed.causes() == {1: {"business_date_changed"}}
-    assert sealed.off() == []
+def test_a_changed_time_zone_is_a_date_change(closed: Any) -> None:
+    """The same document on another day because of the store's time zone has cause business_date_changed."""
+    closed.world.land("stores", [{"id": 1, "document": closed.store(1, timezone="Pacific/Kiritimati", currency=None)}])
+    closed.publish()
+    assert closed.causes() == {1: {"business_date_changed"}}
+    assert closed.off() == []
 
 
-def test_an_order_that_is_gone_and_comes_back(sealed: Any, hours: tuple[int, int]) -> None:
-    """Gone takes its money out of its class, back puts it in again; both stand in the list, and add up to nothing."""
+def test_a_deleted_order_that_reappears(closed: Any, hours: tuple[int, int]) -> None:
+    """Deletion moves the amount to sale class deleted, reappearance moves it back; the rows net to zero."""
     for hour in range(3):
-        sealed.land(1, hours[1] + 2 * hour, verdict="missing")
-    sealed.publish()
-    sealed.land(1, hours[1] + 10, created_at=OCTOBER, store_id=1, total_price="10.00")
-    sealed.publish()
-    assert sealed.restated("sale_class", "difference", "cause") == [
-        ("counted", -10, "gone"),
-        ("gone", 10, "gone"),
+        closed.land(1, hours[1] + 2 * hour, verdict="missing")
+    closed.publish()
+    closed.land(1, hours[1] + 10, created_at=OCTOBER, store_id=1, total_price="10.00")
+    closed.publish()
+    assert closed.restated("sale_class", "restatement_amount", "cause") == [
+        ("counted", -10, "deleted"),
+        ("deleted", 10, "deleted"),
         ("counted", 10, "sale_class_changed"),
-        ("gone", -10, "sale_class_changed"),
+        ("deleted", -10, "sale_class_changed"),
     ]
-    assert sealed.off() == []
+    assert closed.off() == []
 
 
 def test_an_order_that_moves_in_after_a_setting_changed(books: Any, hours: tuple[int, int]) -> None:
-    """Another [sales] moves no order, an old refusal that was mended mends nothing: only what moved it is named."""
+    """Neither a changed [sales] nor an old quarantine is the cause of a move that has another one."""
     books.land(1, created_at=OCTOBER, store_id=1)
     books.land(2, created_at=NOVEMBER, store_id=1)
     books.land(3, verdict="quarantined")
@@ -122,54 +123,54 @@ def test_an_order_that_moves_in_after_a_setting_changed(books: Any, hours: tuple
     assert books.off() == []
 
 
-def test_what_was_landed_between_the_release_and_its_seal_is_late(books: Any) -> None:
-    """A day is sealed as its release has it: an order that was landed since, and before the seal, comes late."""
+def test_an_order_landed_between_release_and_close_is_late(books: Any) -> None:
+    """A day is closed as its release has it: an order landed since is late-arriving."""
     books.land(1, created_at=OCTOBER, store_id=1)
     books.publish()
     load_id = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S%f}-abcdef"
     books.world.land("orders", [{"id": 2, "document": books.order(2, created_at=OCTOBER)}], load_id=load_id)
-    assert books.close("2026-10-31").orders == 1
+    assert books.close("2026-10-31").order_count == 1
     books.publish()
     assert books.causes() == {2: {"late_arriving"}}
 
 
-def test_a_sealed_order_that_was_lost_stops_the_night(sealed: Any) -> None:
-    """A document of a sealed order that is gone from data/raw is named, and nothing is published; reopening lets go."""
-    for path in (sealed.world.data / "raw").rglob("20160101T000000000001-*"):
+def test_a_lost_order_of_a_closed_day_stops_the_build(closed: Any) -> None:
+    """A closed order missing from data/raw is named, and nothing is published until its day is reopened."""
+    for path in (closed.world.data / "raw").rglob("20160101T000000000001-*"):
         path.unlink()
     for full in (True, False):
-        with pytest.raises(FinanceError, match="1 sealed orders are in no landed document any more, such as 1 of 2026"):
-            sealed.publish(full=full)
-    assert sealed.off() == []
-    assert list(sealed.ledger.entries("restated")) == []
-    sealed.reopen("2026-10-31")
-    sealed.publish()
-    assert sealed.off() == []
+        with pytest.raises(FinanceError, match="1 orders of closed days are missing from data/raw, such as 1 of 2026"):
+            closed.publish(full=full)
+    assert closed.off() == []
+    assert list(closed.ledger.entries("restated")) == []
+    closed.reopen("2026-10-31")
+    closed.publish()
+    assert closed.off() == []
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_a_ledger_that_lacks_what_was_built_stops_the_build(sealed: Any, hours: tuple[int, int], left: int) -> None:
-    """Acts cut off the end of the chain, or all of them, are missed by the next build, whole or not."""
-    sealed.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
-    sealed.publish()
-    chain = sealed.ledger.folder / "ledger.jsonl"
+def test_a_ledger_that_lacks_what_was_built_stops_the_build(closed: Any, hours: tuple[int, int], left: int) -> None:
+    """Entries cut off the end of the chain stop the next build, full or incremental."""
+    closed.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
+    closed.publish()
+    chain = closed.ledger.folder / "ledger.jsonl"
     acts = chain.read_bytes().splitlines(keepends=True)
     chain.write_bytes(b"".join(acts[:left]))
     for full in (False, True):
         with pytest.raises(LedgerError, match="lacks acts that the warehouse was built with"):
-            sealed.publish(full=full)
+            closed.publish(full=full)
     chain.write_bytes(b"".join(acts))
-    sealed.publish()
-    assert sealed.restated("difference", "cause") == [(2, "source_changed")]
+    closed.publish()
+    assert closed.restated("restatement_amount", "cause") == [(2, "source_changed")]
 
 
-def test_what_no_cause_explains_is_our_code(sealed: Any) -> None:
-    """The same document, settings, rules and clocks with another amount can only come from us."""
-    ledger = sealed.ledger
+def test_an_unexplained_change_is_a_pipeline_change(closed: Any) -> None:
+    """The same document, settings, rules and time zone with another amount has cause pipeline_changed."""
+    ledger = closed.ledger
     (entry,) = ledger.entries("closed")
     rows = [row | {"tip": Decimal("0.5000")} for row in ledger.rows(entry).to_pylist()]
-    sealed.reopen("2026-10-31")
-    ledger.append("closed", entry.body, pa.Table.from_pylist(rows, schema=SEALED))
-    sealed.publish()
-    assert sealed.restated("difference", "cause", part="tip") == [(Decimal("-0.4999"), "pipeline_changed")]
-    assert sealed.off() == []
+    closed.reopen("2026-10-31")
+    ledger.append("closed", entry.body, pa.Table.from_pylist(rows, schema=CLOSED_ORDERS))
+    closed.publish()
+    assert closed.restated("restatement_amount", "cause", measure="tip") == [(Decimal("-0.4999"), "pipeline_changed")]
+    assert closed.off() == []

@@ -1,4 +1,4 @@
-"""A month is sealed, and then the world goes on: every change is a restatement with its cause, to the cent."""
+"""A month is closed and then changes: every change is a restatement with its cause, to the cent."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ D30, D31 = date(2026, 10, 30), date(2026, 10, 31)
 
 @pytest.fixture
 def october(books: Any) -> Any:
-    """Seal October with six orders on two days."""
+    """Close October with six orders on two days."""
     for order_id in range(1, 7):
         books.land(order_id, created_at=OCTOBER if order_id < 5 else LAST, store_id=1, total_price="10.00")
     books.publish()
-    assert books.close("2026-10").orders == 6
+    assert books.close("2026-10").order_count == 6
     books.publish()
     return books
 
 
-def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> None:
-    """Late, changed, gone and moved orders and another setting are told apart, and the sums hold throughout."""
+def test_changes_to_a_closed_month_are_restated(october: Any, hours: tuple[int, int]) -> None:
+    """Late, changed, deleted and moved orders and a changed setting have distinct causes; the sums hold throughout."""
     books, after = october, hours[1]
-    assert books.restated("number") == []
+    assert books.restated("restatement_no") == []
     books.land(9, after, created_at=OCTOBER, store_id=1, total_price="7.00")
     books.land(1, after, created_at=OCTOBER, store_id=1, total_price="12.5001")
     for hour in range(3):
@@ -40,22 +40,22 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
     assert books.causes() == {
         9: {"late_arriving"},
         1: {"source_changed"},
-        2: {"gone"},
+        2: {"deleted"},
         3: {"business_date_changed"},
         4: {"sale_class_changed"},
     }
-    assert books.restated("order_id", "closed_business_date", "sale_class", "difference") == [
+    assert books.restated("order_id", "closed_business_date", "sale_class", "restatement_amount") == [
         (3, D30, "counted", Decimal(10)),
         (1, D31, "counted", Decimal("2.5001")),
         (2, D31, "counted", Decimal(-10)),
-        (2, D31, "gone", Decimal(10)),
+        (2, D31, "deleted", Decimal(10)),
         (3, D31, "counted", Decimal(-10)),
         (4, D31, "counted", Decimal(-10)),
         (4, D31, "excluded", Decimal(10)),
         (9, D31, "counted", Decimal(7)),
     ]
     assert books.off() == []
-    assert (books.total("sealed"), books.total("open"), books.total("now")) == (
+    assert (books.total("closed_amount"), books.total("unposted_amount"), books.total("current_amount")) == (
         60,
         Decimal("9.5001"),
         Decimal("69.5001"),
@@ -63,70 +63,73 @@ def test_a_month_and_what_came_after(october: Any, hours: tuple[int, int]) -> No
 
     assert books.post("2026-11").amounts == (("", Decimal("9.5001")),)
     books.publish()
-    assert (books.total("posted"), books.total("open")) == (Decimal("9.5001"), 0)
-    assert books.post("2026-11").rows == 0
+    assert (books.total("posted_amount"), books.total("unposted_amount")) == (Decimal("9.5001"), 0)
+    assert books.post("2026-11").restatement_count == 0
 
-    before = books.all("select * exclude (posted_period) from mart.restatements order by number")
+    before = books.all("select * exclude (posted_period) from mart.restatements order by restatement_no")
     books.set(sales={"counted_statuses": ["done", "refused"]})
     books.publish()
-    assert books.restated("order_id", "difference", "cause", "posted_period")[8:] == [
+    assert books.restated("order_id", "restatement_amount", "cause", "posted_period")[8:] == [
         (4, Decimal(10), "setting_changed", None),
         (4, Decimal(-10), "setting_changed", None),
     ]
-    assert books.all("select * exclude (posted_period) from mart.restatements order by number")[: len(before)] == before
+    assert (
+        books.all("select * exclude (posted_period) from mart.restatements order by restatement_no")[: len(before)]
+        == before
+    )
     assert books.off() == []
 
     books.reopen("2026-10-31")
     books.publish()
     assert {row[0] for row in books.all("select distinct business_date from mart.closed_days")} == {D30}
     assert books.off() == []
-    with pytest.raises(FinanceError, match="is not sealed"):
+    with pytest.raises(FinanceError, match="is not closed"):
         books.reopen("2026-10-31")
     again = books.close("2026-10-31")
-    assert again.orders == 4
+    assert again.order_count == 4
     books.publish()
-    assert books.all("select sum(open) from mart.closed_days where business_date = '2026-10-31'") == [(0,)]
+    assert books.all("select sum(unposted_amount) from mart.closed_days where business_date = '2026-10-31'") == [(0,)]
     assert books.off() == []
     assert verify(books.ledger).entries == 6
 
 
 @pytest.mark.slow
 def test_a_rebuild_gives_the_same(october: Any, hours: tuple[int, int]) -> None:
-    """From raw and ledger alone, restatements come back row for row, with the times at which they were found."""
+    """A full rebuild from raw and ledger gives the same restatements, detection times included."""
     books = october
     books.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
     books.publish()
     before = books.world.contents()
     books.publish(full=True)
     assert books.world.contents() == before
-    assert [row[:2] for row in books.restated("order_id", "difference")] == [(1, Decimal(2))]
+    assert [row[:2] for row in books.restated("order_id", "restatement_amount")] == [(1, Decimal(2))]
 
 
-def test_a_month_that_is_sealed_is_not_sealed_again(october: Any) -> None:
-    """What is sealed stays sealed: a day, a store of it, or the month."""
+def test_a_closed_month_cannot_be_closed_again(october: Any) -> None:
+    """Closing the month, a day of it or a store of that day again is an error."""
     for what, store in (("2026-10", None), ("2026-10-31", None), ("2026-10-31", 1)):
-        with pytest.raises(FinanceError, match="is sealed already"):
+        with pytest.raises(FinanceError, match="is already closed"):
             october.close(what, store)
 
 
 def test_another_rule_restates_lines_alone(october: Any) -> None:
-    """A rule that comes into force gives sealed orders line amounts that they had not, and changes no stated price."""
+    """A new effective rule gives closed orders line amounts, and changes no stated price."""
     october.set(formula={"subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded"})
     october.publish()
-    found = october.all("select distinct part, cause from mart.restatements")
+    found = october.all("select distinct measure, cause from mart.restatements")
     assert found == [("line_amount", "rule_changed")]
     assert october.off() == []
     sums = october.all(
-        "select now, (select sum(line_amount) from mart.order_reconciliation) from mart.closed_days "
-        "where part = 'line_amount'"
+        "select current_amount, (select sum(line_amount) from mart.order_reconciliation) from mart.closed_days "
+        "where measure = 'line_amount'"
     )
-    assert sum(now for now, _ in sums) == sums[0][1] > 0
+    assert sum(amount for amount, _ in sums) == sums[0][1] > 0
 
 
-def test_a_build_refuses_sealed_rows_that_were_changed(october: Any) -> None:
-    """A sealed file that is not the one that was sealed stops the build: nothing is restated against it."""
+def test_a_build_rejects_a_changed_row_file(october: Any) -> None:
+    """A changed row file of a close stops the build: nothing is restated against it."""
     (entry,) = october.ledger.entries("closed")
     path = october.ledger.folder / entry.file
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(LedgerError, match="is not what was sealed"):
+    with pytest.raises(LedgerError, match="was changed"):
         october.publish()

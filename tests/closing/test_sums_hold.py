@@ -1,4 +1,4 @@
-"""Sealed + posted + open = current, to the cent, whatever happens in whatever order."""
+"""closed_amount + posted_amount + unposted_amount = current_amount, whatever happens in whatever order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGE = st.fixed_dictionaries(
 )
 STEP = st.one_of(
     st.tuples(st.just("land"), CHANGE),
-    st.tuples(st.just("gone"), st.integers(1, 3)),
+    st.tuples(st.just("delete"), st.integers(1, 3)),
     st.tuples(st.just("close"), st.tuples(st.sampled_from([*DAYS, "2026-10"]), st.sampled_from([None, 1]))),
     st.tuples(st.just("reopen"), st.tuples(st.sampled_from(DAYS), st.sampled_from([None, 1]))),
     st.tuples(st.just("post"), st.sampled_from(["2026-11", "2026-12"])),
@@ -47,7 +47,9 @@ def prove(books: Any, steps: list[tuple[str, Any]]) -> None:
         books.publish()
         assert books.off() == []
         assert books.all("from audit.pending_restatements") == []
-        now = books.all("select * exclude (posted_period, is_close_active) from mart.restatements order by number")
+        now = books.all(
+            "select * exclude (posted_period, is_close_active) from mart.restatements order by restatement_no"
+        )
         assert now[: len(shown)] == shown
         assert [row[0] for row in now] == list(range(1, len(now) + 1))
         shown = now
@@ -55,7 +57,7 @@ def prove(books: Any, steps: list[tuple[str, Any]]) -> None:
     before = books.world.contents()
     books.publish(full=True)
     for table, rows in books.world.contents().items():
-        if table.startswith(("mart.", "audit.seal")):
+        if table.startswith(("mart.", "audit.closed_", "audit.pending_")):
             assert before[table] == rows, table
 
 
@@ -70,7 +72,7 @@ def take(books: Any, number: int, what: str, values: Any) -> None:
             created_at=day and f"{day}T10:00:00Z",
             **{name: values[name] for name in ("store_id", "total_price", "status")},
         )
-    elif what == "gone":
+    elif what == "delete":
         for hour in range(3):
             books.land(values, at + 2 * hour, verdict="missing")
     elif what == "post":

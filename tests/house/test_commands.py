@@ -1,7 +1,8 @@
-"""Every command and every option says what it is for, and the README names it."""
+"""Every command and option has a help text, printed as written, and the README names every command."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,3 +70,34 @@ def test_the_readme_names_every_command(root: Any, project: Path) -> None:
     text = readme.read_text(encoding="utf-8")
     leaves = [path for path, command in commands(root) if not getattr(command, "commands", None)]
     assert [path for path in leaves if path not in text] == []
+
+
+def swallowed(app: Any) -> list[str]:
+    """Return the words in brackets, such as [webhooks], of help texts that `--help` does not print."""
+    typer, testing = pytest.importorskip("typer"), pytest.importorskip("typer.testing")
+    found = []
+    for path, command in commands(typer.main.get_command(app)):
+        options = (parameter for parameter in command.params if parameter.param_type_name == "option")
+        texts = [command.help or "", *(option.help or "" for option in options)]
+        words = {word for text in texts for word in re.findall(r"\[[a-z_.]+\]", text)}
+        if words:
+            printed = testing.CliRunner().invoke(app, [*path.split()[1:], "--help"], terminal_width=200).stdout
+            found.extend(f"{path}: {word}" for word in sorted(words) if word not in printed)
+    return found
+
+
+def test_help_prints_the_names_of_settings_tables() -> None:
+    """`--help` shows [webhooks] and other words in brackets, which Rich's markup would drop."""
+    assert swallowed(pytest.importorskip("pipelines.cli").app) == []
+
+
+def test_a_swallowed_word_is_found() -> None:
+    """With Rich's markup a word in brackets is lost, and named."""
+    typer = pytest.importorskip("typer")
+    app = typer.Typer(rich_markup_mode="rich")
+
+    @app.command()
+    def serve() -> None:
+        """Listen where [webhooks] says."""
+
+    assert swallowed(app) == ["ordermart: [webhooks]"]

@@ -1,4 +1,4 @@
-"""A room imports only rooms upstream of it; Dagster is known to the wiring alone."""
+"""A package imports only packages upstream of it; only the wiring imports Dagster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Upstream first. A room may import itself and what stands before it.
-ROOMS = "settings vault partner inbox landing ledger warehouse finance report assets definitions".split()
-# Beside the stream: what each of them may import, at any place.
-BESIDE = {"sandbox": {"settings"}, "engines": {"settings"}}
-# Entrances may import every room, and nothing but the command imports them; the command answers `--help` at once, so
-# at the top of its file it imports only this.
+# Upstream first. A package may import itself and those before it.
+ROOMS = "resources settings notify vault partner inbox landing ledger warehouse ingest finance report assets definitions".split()
+# The same within a package, for its modules and sub-packages.
+WITHIN = {"warehouse": "contracts storage catalogue inputs history rows increment build release verify".split()}
+# A program that nothing imports: it writes docs/DICTIONARY.md.
+PROGRAMS = {"pipelines/warehouse/catalogue/dictionary.py"}
+# Outside the order: what each of them may import, anywhere.
+BESIDE = {"sandbox": {"resources", "settings"}, "engines": {"settings"}}
+# Entry points may import every package, and nothing but the command imports them. The command answers `--help` at once,
+# so at the top of its modules it imports only these.
 ENTRANCES = {"cli", "demo"}
-AT_ONCE = {"cli": {"settings"}}
+AT_ONCE: dict[str, set[str]] = {"cli": set()}
 MAY_KNOW_DAGSTER = {"assets", "definitions"}
 
 
@@ -64,13 +68,31 @@ def complaint(room: str, wanted: str, *, at_import: bool) -> str:
         wrong = at_import and wanted not in AT_ONCE.get(room, {wanted})
         return "may be imported only inside the function that needs it" if wrong else ""
     if room in BESIDE:
-        return "" if wanted in BESIDE[room] else f"{room} may import only {', '.join(BESIDE[room])}"
+        return "" if wanted in BESIDE[room] else f"{room} may import only {', '.join(sorted(BESIDE[room]))}"
     if wanted in ENTRANCES:
         return "is an entrance: nothing imports it"
     if wanted in BESIDE:
         # The build is given an engine by the wiring; the stand-in is another program.
         return "" if wanted == "engines" and room in ROOMS[ROOMS.index("warehouse") :] else "stands beside the stream"
     return "" if ROOMS.index(wanted) < ROOMS.index(room) else "is downstream"
+
+
+def complaint_within(order: list[str], part: str, wanted: str) -> str:
+    """Say why a part of a package may not import another part of it; "" when it may."""
+    if "__init__" in {part, wanted} or part == wanted:
+        return ""
+    for name in (part, wanted):
+        if name not in order:
+            return f"{name} has no place in the direction within its package"
+    return "" if order.index(wanted) < order.index(part) else f"{wanted} is downstream"
+
+
+def parts_of(root: Path, name: str) -> str:
+    """Return the module or sub-package that `warehouse.rows.views` names within its package; "" for what is neither."""
+    package, _, rest = name.partition(".")
+    part = rest.split(".")[0]
+    place = root / "pipelines" / package / part
+    return part if part and (place.is_dir() or place.with_suffix(".py").exists()) else ""
 
 
 def violations(root: Path) -> list[str]:
@@ -93,6 +115,9 @@ def violations(root: Path) -> list[str]:
                 said = complaint(room, wanted, at_import=at_import)
                 if said:
                     found.append(f"{place}:{line}: {wanted} {said}")
+                inner = parts_of(root, rest) if wanted == room and room in WITHIN and place not in PROGRAMS else ""
+                if inner and (said := complaint_within(WITHIN[room], parts[2], inner)):
+                    found.append(f"{place}:{line}: {said}")
     return found
 
 
@@ -119,10 +144,13 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("warehouse/build.py", "from dagster_shared.record import record", "imports dagster"),
         ("cli.py", "def run():\n    import dagster", "imports dagster"),
         ("cli.py", "from pipelines.warehouse import build", "only inside the function that needs it"),
-        ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only settings"),
+        ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only resources, settings"),
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is no room"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse import build", "build is downstream"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse.build import full", "build is downstream"),
+        ("warehouse/rows/views.py", "from pipelines.warehouse.drawer import x", "drawer has no place"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, found: str) -> None:
@@ -130,6 +158,8 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
     path = tmp_path / "pipelines" / file
     path.parent.mkdir(parents=True)
     path.write_text(source, encoding="utf-8")
+    for part in ("build", "drawer"):
+        (tmp_path / "pipelines" / "warehouse" / part).mkdir(parents=True)
     (said,) = violations(tmp_path)
     assert said.startswith(f"pipelines/{file}:")
     assert found in said
@@ -141,11 +171,12 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, fo
         ("vault/keys.py", "from pipelines.settings import Settings\nfrom pipelines.vault import seal"),
         ("assets/raw.py", "import dagster\nfrom pipelines.report import page"),
         ("definitions.py", "from pipelines.assets import raw"),
-        ("cli.py", "from pipelines.settings import load_settings\ndef run():\n    from pipelines.assets import night"),
+        ("cli.py", "def run():\n    from pipelines.assets import night"),
         ("demo.py", "from pipelines.report import summary\nfrom pipelines.sandbox import process"),
         ("cli.py", "if TYPE_CHECKING:\n    from pipelines.landing import LoadSummary"),
         ("sandbox/app.py", "from pipelines.settings import load_settings"),
         ("warehouse/build.py", "from pipelines.engines import here"),
+        ("warehouse/build/full.py", "from pipelines.warehouse.rows import views"),
         ("__init__.py", ""),
     ],
 )

@@ -1,8 +1,10 @@
-"""Nothing happens at import: no network, no file, no process."""
+"""Nothing happens at import: no network, no file, no process; and `--help` imports only typer."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -97,3 +99,53 @@ def test_a_planted_deed_is_seen(tmp_path: Path, source: str, deed: str) -> None:
     assert done
     assert done[0][0] == "loud.room"
     assert done[0][1].startswith(deed)
+
+
+# Runs in a fresh interpreter: prints the help of an entry point, then the third-party packages it imported.
+HELP = """
+import importlib, sys
+module, *words = sys.argv[1:]
+before = set(sys.modules)
+sys.argv = ["ordermart", *words]
+try:
+    importlib.import_module(module).main()
+except SystemExit:
+    pass
+new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
+print("imported:", *sorted(new))
+"""
+
+
+def imported_by(module: str, *words: str, path: Path) -> set[str]:
+    """Return the packages outside the standard library that `module.main()` imports when called with these words."""
+    said = subprocess.run(
+        [sys.executable, "-c", HELP, module, *words], cwd=path, capture_output=True, text=True, timeout=60, check=True
+    )
+    found = set(said.stdout.splitlines()[-1].split()[1:])
+    return {name for name in found if not name.startswith("_sysconfigdata")}  # generated, named after the platform
+
+
+def with_requirements(name: str) -> set[str]:
+    """Return a distribution and everything that it requires, as names of packages."""
+    names, waiting = set(), [name]
+    while waiting:
+        distribution = waiting.pop()
+        if distribution not in names:
+            names.add(distribution)
+            requires = importlib.metadata.requires(distribution) or []
+            waiting += [re.split(r"[^\w.-]", text)[0] for text in requires if ";" not in text]
+    return {re.sub(r"[-.]", "_", found).lower() for found in names}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["close", "--help"]])
+def test_help_imports_only_typer(project: Path, words: list[str]) -> None:
+    """`--help` of the program, of a command and of a group imports our commands, typer and what typer requires."""
+    found = imported_by("pipelines.cli", *words, path=project)
+    assert {"pipelines", "typer"} <= found
+    assert found - {"pipelines"} <= with_requirements("typer")
+
+
+def test_another_import_is_found(tmp_path: Path) -> None:
+    """An entry point that imports DuckDB is seen, also when it does so in main()."""
+    (tmp_path / "slow.py").write_text("import typer\ndef main():\n    import duckdb\n    raise SystemExit\n", "utf-8")
+    assert "duckdb" in imported_by("slow", path=tmp_path) - with_requirements("typer")

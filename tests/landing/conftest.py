@@ -139,7 +139,7 @@ def land(settings: Settings, vault: Vault) -> Callable[..., LoadSummary]:
     def run(kind: str, *documents: Any, source: Any = "live", **how: Any) -> LoadSummary:
         with open_load(settings, vault, kind, source) as load:
             for document in documents:
-                load.judge(document if isinstance(document, bytes) else json.dumps(document).encode(), **how)
+                load.validate(document if isinstance(document, bytes) else json.dumps(document).encode(), **how)
             return load.commit()
 
     return run

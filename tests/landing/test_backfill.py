@@ -137,11 +137,11 @@ def test_orders_without_a_menu_of_their_time_are_said(settings: Settings, tmp_pa
     """An order made before the first menu of its store was observed is counted, on a second go too."""
     with open_vault(settings) as vault:
         with open_load(settings, vault, "stores") as load:
-            load.judge(b'{"id":1,"menu_ids":[10]}', 1)
+            load.validate(b'{"id":1,"menu_ids":[10]}', 1)
             load.commit()
         with open_load(settings, vault, "menus", "archive") as load:
             menu = b'{"menu":{"id":10,"name":"M","price_groups":[]},"products":{},"modifiers":{}}'
-            load.judge(menu, 10, dt.datetime(2025, 6, 1, tzinfo=dt.UTC))
+            load.validate(menu, 10, dt.datetime(2025, 6, 1, tzinfo=dt.UTC))
             load.commit()
     file = tmp_path / "orders.ndjson"
     times = ["2025-05-31T23:59:59Z", "2025-06-01T00:00:00Z", "2025-07-01T10:00:00+02:00", None]

@@ -44,7 +44,7 @@ if sys.argv[6] == "merge":
 else:
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
         for number in range(1, 1501):
-            load.judge(b'{"id":%d,"status":"new","user_name":"Ann"}' % number)
+            load.validate(b'{"id":%d,"status":"new","user_name":"Ann"}' % number)
         load.commit()
 """
 
@@ -79,7 +79,7 @@ def test_a_killed_load_is_there_or_not(
     is_there = event == "open" and suffix == "/orders"
     assert len(raw("observations", "orders")) == len(before) + (1500 if is_there else 0)
     with open_load(settings, vault, "orders") as load:
-        load.judge(b'{"id":2,"status":"new","user_name":"Ann"}')
+        load.validate(b'{"id":2,"status":"new","user_name":"Ann"}')
         summary = load.commit()
     assert summary.counts["unchanged" if is_there else "accepted"] == 1
     assert vault.open_sealed("orders", 1)["/user_name"] == ("Ann" if is_there else "Old")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.validate import Gate
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,12 +78,12 @@ EXAMPLES = 400
 @pytest.fixture(
     scope="module", params=["", '[privacy]\nplaintext_fields = ["dispatch_note", "instructions", "tracking_url"]']
 )
-def gate(
+def validator(
     configure: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Gate:
-    """Return the gate of orders, once with every default and once with opened fields."""
-    folder: Path = tmp_path_factory.mktemp("gate")
-    return Gate(configure(folder, request.param), "orders")
+) -> Validator:
+    """Return the validator of orders, once with every default and once with opened fields."""
+    folder: Path = tmp_path_factory.mktemp("validator")
+    return Validator(configure(folder, request.param), "orders")
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def _body(template: dict[str, Any], data: st.DataObject) -> bytes:
     return _mangled(text.encode("utf-8", "surrogatepass"), data)
 
 
-def test_the_quick_path_agrees_with_the_walk(gate: Gate, template: dict[str, Any]) -> None:
+def test_the_quick_path_agrees_with_the_walk(validator: Validator, template: dict[str, Any]) -> None:
     """Whatever the bytes: the quick path returns exactly what the walk returns, or leaves it to the walk."""
     taken: Counter[bool] = Counter()
 
@@ -177,12 +177,12 @@ def test_the_quick_path_agrees_with_the_walk(gate: Gate, template: dict[str, Any
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def search(data: st.DataObject) -> None:
         body = _body(template, data)
-        assert gate._fast is not None
-        quick = gate._fast.judge(body, 7)
+        assert validator._fast is not None
+        quick = validator._fast.validate(body, 7)
         taken[quick is not None] += 1
         if quick is not None:
             try:
-                exact = gate.judge_exactly(body, 7)
+                exact = validator.validate_by_walk(body, 7)
             except InvalidDocumentError as error:
                 pytest.fail(f"the quick path took what the walk refuses: {error}")
             assert quick == exact
@@ -192,16 +192,16 @@ def test_the_quick_path_agrees_with_the_walk(gate: Gate, template: dict[str, Any
     assert taken[False] > EXAMPLES / 10
 
 
-def test_a_clean_order_takes_the_quick_path(gate: Gate, order: dict[str, Any]) -> None:
+def test_a_clean_order_takes_the_quick_path(validator: Validator, order: dict[str, Any]) -> None:
     """Compact, spaced, escaped and indented forms of a clean order are all judged quickly."""
     order["dispatch_note"] = "naïve “quotes” & more"
     for style in ({"separators": (",", ":")}, {}, {"indent": 2}, {"ensure_ascii": False}):
-        assert gate._fast is not None
-        assert gate._fast.judge(json.dumps(order, **style).encode(), 7) is not None  # type: ignore[arg-type]
+        assert validator._fast is not None
+        assert validator._fast.validate(json.dumps(order, **style).encode(), 7) is not None  # type: ignore[arg-type]
 
 
-def test_sums_are_exact(gate: Gate, order: dict[str, Any]) -> None:
+def test_sums_are_exact(validator: Validator, order: dict[str, Any]) -> None:
     """Money is added up in decimals: no binary fraction is ever in between."""
     order["items"] = [order["items"][0] | {"price": 0.1, "modifiers": []}] * 3
-    judged = gate.judge(json.dumps(order).encode())
-    assert [str(each) for each in judged.sums] == ["51.00", "0.3", "0"]
+    validated = validator.validate(json.dumps(order).encode())
+    assert [str(each) for each in validated.sums] == ["51.00", "0.3", "0"]

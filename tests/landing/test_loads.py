@@ -52,7 +52,7 @@ def test_nothing_vanishes(
     with open_load(settings, vault, "orders") as load:
         for what, value in given_:
             if what == "body":
-                load.judge(value)  # type: ignore[arg-type]
+                load.validate(value)  # type: ignore[arg-type]
             elif what == "missing":
                 load.missing(value)  # type: ignore[arg-type]
             else:
@@ -142,7 +142,7 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
     def fail() -> None:
         with open_load(settings, vault, "orders") as load:
             for number in range(1500):
-                load.judge(_order(number))
+                load.validate(_order(number))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing import leaves
-from pipelines.landing.exact import Fraction, InvalidDocumentError, Whole
+from pipelines.landing.exact import Fraction, IntegerText, InvalidDocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,16})(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
 
 
-def _number(text: str) -> Whole | Fraction:
-    return Whole(text) if text.lstrip("-").isdigit() else Fraction(text)
+def _number(text: str) -> IntegerText | Fraction:
+    return IntegerText(text) if text.lstrip("-").isdigit() else Fraction(text)
 
 
 def _fits(text: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.landing import open_load, reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.validate import Gate
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +100,7 @@ def test_the_search_for_canaries_finds_one(
     """Opened fields are columns: there the same search finds the canaries, so that it can be trusted."""
     opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["dispatch_note"]')
     with open_load(opened, vault, "orders") as load:
-        load.judge(json.dumps(_marked(order)).encode())
+        load.validate(json.dumps(_marked(order)).encode())
         load.commit()
     assert {path.suffix for path in _leaks(opened)} == {".parquet"}
 
@@ -110,7 +110,7 @@ def test_a_refusal_says_no_value(settings: Settings, order: dict[str, Any], name
     """The error of a wrong value has reason and pointer, and neither message nor context shows the value."""
     body = json.dumps(order | {name: [CANARY]}).encode()
     with pytest.raises(InvalidDocumentError) as raised:
-        Gate(settings, "orders").judge(body)
+        Validator(settings, "orders").validate(body)
     assert CANARY not in repr(raised.value) + str(raised.value) + repr(raised.value.__context__)
 
 
@@ -119,9 +119,9 @@ def test_opened_fields_become_columns_and_stay_flagged(
 ) -> None:
     """What settings open is text in the document and not in the vault; all else stays sealed."""
     opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["instructions", "dispatch_note"]')
-    judged = Gate(opened, "orders").judge(json.dumps(order).encode())
-    document = json.loads(judged.document)
+    validated = Validator(opened, "orders").validate(json.dumps(order).encode())
+    document = json.loads(validated.document)
     assert (document["has_dispatch_note"], document["dispatch_note"]) == (True, "ring twice")
     assert document["items"][0]["instructions"] == "no olives"
     assert "tracking_url" not in document["deliveries"][0]
-    assert {"/dispatch_note", "/items/0/instructions"}.isdisjoint(json.loads(judged.content))
+    assert {"/dispatch_note", "/items/0/instructions"}.isdisjoint(json.loads(validated.content))

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.landing import reprocess_quarantine
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.validate import Gate
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,14 +39,16 @@ allowed_pointers = ["/data/open", "/data/menus/*/kind", "/data/money"]
 """
 
 
-def _judged(settings: Settings, record: Any, asked: int | None = None) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(Gate(settings, "stores").judge(json.dumps(record).encode(), asked).document)
+def _validated(settings: Settings, record: Any, asked: int | None = None) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        Validator(settings, "stores").validate(json.dumps(record).encode(), asked).document
+    )
     return document
 
 
 def test_a_store_by_the_default_pointers(settings: Settings) -> None:
     """Named parts become columns of the document, all others are listed with their types."""
-    assert _judged(settings, RECORD, 3) == {
+    assert _validated(settings, RECORD, 3) == {
         "id": 3,
         "name": "Pizzeria",
         "timezone": "Europe/Rome",
@@ -54,10 +56,10 @@ def test_a_store_by_the_default_pointers(settings: Settings) -> None:
         "menu_ids": [40, 41],
         "_unknown": {"/address": "object", "/owner": "string"},
     }
-    judged = Gate(settings, "stores").judge(json.dumps(RECORD).encode())
-    assert judged.absences == ["currency=null", "menu_ids=null"]
-    assert judged.counts == (2,)
-    assert json.loads(judged.content) == {"/address": RECORD["address"], "/owner": "Anna"}
+    validated = Validator(settings, "stores").validate(json.dumps(RECORD).encode())
+    assert validated.missing_fields == ["currency=null", "menu_ids=null"]
+    assert validated.counts == (2,)
+    assert json.loads(validated.content) == {"/address": RECORD["address"], "/owner": "Anna"}
 
 
 def test_a_store_by_other_pointers(configure: Callable[..., Settings], tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_a_store_by_other_pointers(configure: Callable[..., Settings], tmp_path:
             "open": True,
         }
     }
-    assert _judged(configure(tmp_path, ELSEWHERE), record) == {
+    assert _validated(configure(tmp_path, ELSEWHERE), record) == {
         "id": 9,
         "name": "T",
         "currency": "EUR",
@@ -102,7 +104,7 @@ def test_a_wrong_type_where_a_pointer_leads(
 ) -> None:
     """What a pointer leads to is judged like any documented field."""
     with pytest.raises(InvalidDocumentError) as raised:
-        _judged(settings, RECORD | change, 3)
+        _validated(settings, RECORD | change, 3)
     assert (raised.value.reason, raised.value.pointer) == (reason, pointer)
 
 
@@ -118,5 +120,5 @@ def test_a_retry_brings_attributes_back(
     now = configure(tmp_path, '[partner.store]\nallowed_pointers = ["/address/geo"]')
     (summary,) = reprocess_quarantine(now, vault)
     assert summary.counts["accepted"] == 1
-    assert json.loads(raw("documents", "stores")[-1]["document"]) == _judged(now, RECORD)
+    assert json.loads(raw("documents", "stores")[-1]["document"]) == _validated(now, RECORD)
     assert reprocess_quarantine(now, vault) == []

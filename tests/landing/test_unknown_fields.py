@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.landing import open_load, reprocess_quarantine
 from pipelines.landing.rekeep import Rekeeper
-from pipelines.landing.validate import Gate
+from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +61,8 @@ def test_kept_fields_stand_in_the_document(
     configure: Callable[..., Settings], tmp_path: Path, order: dict[str, Any]
 ) -> None:
     """What settings name is in _kept, with its own digits; what stands beside it stays sealed."""
-    judged = Gate(configure(tmp_path, KEEP), "orders").judge(_strange(order))
-    document = json.loads(judged.document)
+    validated = Validator(configure(tmp_path, KEEP), "orders").validate(_strange(order))
+    document = json.loads(validated.document)
     assert document["_kept"] == {
         "/channel": "app",
         "/items/0/kcal": 250.10,
@@ -70,14 +70,14 @@ def test_kept_fields_stand_in_the_document(
         "/promo/codes/0/id": 1,
         "/promo/codes/1/id": None,
     }
-    assert b'"/items/0/kcal":250.10' in judged.document
+    assert b'"/items/0/kcal":250.10' in validated.document
     assert document["_unknown"] == {
         "/items/*/note": "string",
         "/loyal": "boolean",
         "/promo/by": "string",
         "/promo/codes/*/who": "string",
     }
-    assert {"/promo/by", "/promo/codes/0/who"} <= set(json.loads(judged.content))
+    assert {"/promo/by", "/promo/codes/0/who"} <= set(json.loads(validated.content))
 
 
 @pytest.mark.parametrize("kind", ["orders", "menus"])
@@ -118,9 +118,11 @@ def test_bringing_back_gives_what_judging_anew_would(
         "/menu/promo/*",
     ]
     keep = data.draw(st.lists(st.sampled_from(pointers), unique=True))
-    before = Gate(configure(tmp_path), "orders" if kind == "orders" else "menus").judge(json.dumps(body).encode())
+    before = Validator(configure(tmp_path), "orders" if kind == "orders" else "menus").validate(
+        json.dumps(body).encode()
+    )
     now = configure(tmp_path, f"[landing]\nallowed_pointers = {json.dumps(keep)}")
-    after = Gate(now, kind).judge(json.dumps(body).encode())
+    after = Validator(now, kind).validate(json.dumps(body).encode())
     rekeeper = Rekeeper(now, kind)
     found = rekeeper.rekept(before.document, before.content)
     if found is None:
@@ -155,7 +157,7 @@ def test_a_retry_brings_kept_fields_back(
     assert {row["lines"] for row in raw("documents", "orders")} == {2}
     assert reprocess_quarantine(now, vault) == []
     with open_load(now, vault, "orders") as load:
-        load.judge(_strange(order | {"status": "done"}), observed_at=NOON + dt.timedelta(hours=3))
+        load.validate(_strange(order | {"status": "done"}), observed_at=NOON + dt.timedelta(hours=3))
         assert load.commit().counts["unchanged"] == 1
     assert raw("observations", "orders")[-1]["changed_personal"] == []
 

@@ -1,4 +1,4 @@
-"""The chain of acts: what was written stays, and what was changed shows."""
+"""The hash chain: entries are kept, and changes are found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    """Three acts, the second of which seals rows."""
+    """Three entries, the second with rows."""
     ledger = Ledger(tmp_path / "ledger")
     ledger.append("note", {"text": "first"})
     ledger.append("close", {"day": "2026-10-31"}, pa.table({"order_id": [1, 2], "amount": ["1.00", "2.50"]}))
@@ -28,8 +28,8 @@ def ledger(tmp_path: Path) -> Ledger:
     return ledger
 
 
-def test_acts_come_back_in_order_with_their_rows(ledger: Ledger) -> None:
-    """Each act is read back as it was written; its rows too."""
+def test_entries_are_read_in_order_with_their_rows(ledger: Ledger) -> None:
+    """Each entry is read as it was written, with its rows."""
     assert [(entry.no, entry.act) for entry in ledger.entries()] == [(1, "note"), (2, "close"), (3, "note")]
     close = next(ledger.entries("close"))
     assert ledger.rows(close).to_pydict() == {"order_id": [1, 2], "amount": ["1.00", "2.50"]}
@@ -37,15 +37,15 @@ def test_acts_come_back_in_order_with_their_rows(ledger: Ledger) -> None:
     assert verify(ledger).head == ledger.head() == list(ledger.entries())[-1].sha256
 
 
-def test_who_is_not_what_the_environment_says(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An act names the user of the process, whoever LOGNAME says it is."""
+def test_who_ignores_the_environment(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry names the user of the process, whatever LOGNAME says."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "somebody else")
     assert ledger.append("note", {}).who == pwd.getpwuid(os.getuid()).pw_name
 
 
-def test_a_new_ledger_holds(tmp_path: Path) -> None:
-    """Before the first act there is nothing on the disk, and the chain holds."""
+def test_empty_ledger_is_intact(tmp_path: Path) -> None:
+    """Before the first entry there is nothing on disk, and the chain is intact."""
     ledger = Ledger(tmp_path / "none")
     assert verify(ledger).entries == 0
     assert not (tmp_path / "none").exists()
@@ -53,7 +53,7 @@ def test_a_new_ledger_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["edited", "dropped", "swapped", "appended"])
 def test_a_changed_chain_is_found(ledger: Ledger, change: str) -> None:
-    """An act that was edited, taken out, moved or forged at the end is named."""
+    """An entry that was edited, removed, moved or forged at the end is named."""
     path = ledger.folder / "ledger.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
     if change == "edited":
@@ -70,22 +70,22 @@ def test_a_changed_chain_is_found(ledger: Ledger, change: str) -> None:
         verify(ledger)
 
 
-def test_sealed_rows_that_changed_are_found(ledger: Ledger) -> None:
-    """A sealed file that is not the one that was sealed, or is gone, is named."""
+def test_changed_row_file_is_found(ledger: Ledger) -> None:
+    """A row file that was changed or is missing is named."""
     close = next(ledger.entries("close"))
     path = ledger.folder / str(close.file)
     content = bytearray(path.read_bytes())
     content[10] ^= 1
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match="is not what was sealed"):
+    with pytest.raises(LedgerError, match="was changed"):
         verify(ledger)
     path.unlink()
-    with pytest.raises(LedgerError, match="is gone"):
+    with pytest.raises(LedgerError, match="is missing"):
         verify(ledger)
 
 
-def test_half_a_line_is_no_act(ledger: Ledger) -> None:
-    """What a kill left of a line is passed over when read, and gone with the next act."""
+def test_incomplete_line_is_not_an_entry(ledger: Ledger) -> None:
+    """An incomplete last line is ignored when read, and removed by the next entry."""
     with (ledger.folder / "ledger.jsonl").open("ab") as lines:
         lines.write(b'{"no": 4, "act": "clo')
     assert len(list(ledger.entries())) == 3
@@ -94,7 +94,7 @@ def test_half_a_line_is_no_act(ledger: Ledger) -> None:
 
 
 def test_two_writers_do_not_break_the_chain(tmp_path: Path) -> None:
-    """Processes that write at the same time wait for one another."""
+    """Concurrent writers wait for one another."""
     script = (
         "import sys; from pathlib import Path; from pipelines.ledger import Ledger\n"
         "ledger = Ledger(Path(sys.argv[1]))\n"

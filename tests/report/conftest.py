@@ -88,7 +88,7 @@ class World:
             land_files(self.settings, vault, kind, files, observed_at=at)
 
     def publish(self) -> None:
-        """Build, record what changed in sealed days, and publish, as a night does."""
+        """Build, record restatements and publish, as a run does."""
         publish(self.settings, build_and_record(self.settings))
 
     def open(self) -> duckdb.DuckDBPyConnection:
@@ -218,14 +218,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="session")
 def closed_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Publish two orders, seal their day, and publish again with one of them changed and a third one."""
+    """Publish two orders, close their day, and publish again with one of them changed and a third one."""
     made = World(tmp_path_factory.mktemp("closed"), SETTINGS)
     made.land("stores", STORES)
     made.land("orders", [order(1), order(2)])
     made.publish()
-    sealed = made.command("close", "2026-11-01", "--with-exceptions", "a test")
-    assert sealed.returncode == 0, sealed.stderr
-    later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)  # after the seal, by the clock that sealed
+    closed = made.command("close", "2026-11-01", "--with-exceptions", "a test")
+    assert closed.returncode == 0, closed.stderr
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)  # after the close
     made.land("orders", [order(1, tip=3, total_price=30.5), order(3)], later)
     made.publish()
     return made

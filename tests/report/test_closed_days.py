@@ -1,4 +1,4 @@
-"""What receipts, the reconciliation and the workbook tell of closed days."""
+"""Closed days in receipts, the reconciliation and the workbook."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.workbook import write_workbook
 from pipelines.report.explain import receipt
 from pipelines.report.reconciliation import reconciliation_lines
+from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from conftest import Workbook, World
 
-pytestmark = pytest.mark.slow  # whole builds, seals and changes
+pytestmark = pytest.mark.slow  # whole builds, closes and changes
 
 
 def told(world: World, order_id: int) -> str:
@@ -29,18 +29,18 @@ def told(world: World, order_id: int) -> str:
         return re.sub(r"\n {4}", " ", "\n".join(receipt(db, order_id)))
 
 
-def test_a_receipt_names_the_seal_and_what_was_restated(closed_world: World) -> None:
-    """The seal of its day, and each part that differs with what was sealed, what is now and why."""
+def test_a_receipt_shows_the_close_and_restatements(closed_world: World) -> None:
+    """The close of its day, and each restated measure with its amounts and cause."""
     changed = told(closed_world, 1)
-    assert re.search(r"business day 2026-11-01 of this store is sealed: act \d+ of the ledger, 20", changed)
+    assert re.search(r"business day 2026-11-01 of this store is closed: ledger entry \d+, 20", changed)
     assert re.search(
-        r"tip of 2026-11-01 \(counted\), sealed 0\.00, now 3\.00, difference 3\.00; source_changed, .*, open",
+        r"tip of 2026-11-01 \(counted\), at close 0\.00, now 3\.00, restated by 3\.00; source_changed, .*, unposted",
         changed,
     )
     assert "late_arriving" in told(closed_world, 3)
     untouched = told(closed_world, 2)
     assert "restatement" not in untouched
-    assert "is sealed" in untouched
+    assert "is closed" in untouched
 
 
 def test_open_restatements_are_variances(closed_world: World) -> None:
@@ -65,13 +65,13 @@ def test_the_workbook_adds_up_what_is_open(
         write_workbook(reconciliation(release, Selection()), path)
     book = read_workbook(path)
     rows = book.rows("restatements")
-    tip = next(row for row in rows if row["part"].value == "tip" and row["order_id"].value == "1")
-    assert (tip["difference"].value, tip["state"].value, tip["timezone"].value) == (
+    tip = next(row for row in rows if row["measure"].value == "tip" and row["order_id"].value == "1")
+    assert (tip["restatement_amount"].value, tip["state"].value, tip["timezone"].value) == (
         "3.0000",
-        "open",
+        "unposted",
         "America/New_York",
     )
-    assert tip["number"].is_text
+    assert tip["restatement_no"].is_text
     cells = book.sheets["summary"]
     row = next(place[1:] for place, cell in cells.items() if cell.value == "tip" and f"E{place[1:]}" in cells)
     assert (cells[f"E{row}"].formula or "").startswith("SUMIFS('restatements'!")
@@ -79,7 +79,7 @@ def test_the_workbook_adds_up_what_is_open(
 
 
 @pytest.mark.slow
-def test_a_posted_restatement_is_open_no_more(closed_world: World, tmp_path: Path) -> None:
+def test_a_posted_restatement_is_not_a_variance(closed_world: World, tmp_path: Path) -> None:
     """Posted to a period and published again, the same orders are balanced: exit 0."""
     import shutil  # noqa: PLC0415 -- used here alone
 

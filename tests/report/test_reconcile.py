@@ -153,7 +153,7 @@ def test_a_control_total_that_differs_is_a_variance(
     assert world.command("reconcile").returncode == 0
     for amount, code in (("27.51", 3), ("27.50", 0)):
         file = tmp_path / "totals.csv"
-        header = "day,store_id,orders,amount,amount_field,sale_classes"
+        header = "business_date,store_id,order_count,amount,amount_field,sale_classes"
         file.write_text(f"{header}\n2026-11-01,3,1,{amount},total_price,counted\n", encoding="utf-8")
         assert world.command("totals", "import", str(file)).returncode == 0
         world.publish()

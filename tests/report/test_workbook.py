@@ -11,8 +11,8 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.sheets import EXACT, Book, WorkbookError, is_long
-from pipelines.finance.workbook import write_workbook
+from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
+from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_its_sheets_are_those_asked_for(
 def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> None:
     """Each figure of the summary is a formula over the rows, and its stored value is the database's, to the digit."""
     expected = world.all(
-        "select coalesce(currency, 'none stated'), sale_class, sum(orders), "
+        "select coalesce(currency, 'none stated'), sale_class, sum(order_count), "
         + ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
         + " from mart.daily_reconciliations group by currency, sale_class order by currency nulls last, sale_class"
     )
@@ -69,13 +69,13 @@ def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> 
         (
             line["currency"].value,
             line["sale class"].value,
-            int(line["orders"].value),
+            int(line["order count"].value),
             *(Decimal(line[name.replace("_", " ")].value) for name in AMOUNTS),
         )
         for line in lines
     ] == expected
     for line in lines:
-        figures = [line[name.replace("_", " ")].formula for name in ("orders", *AMOUNTS)]
+        figures = [line[name.replace("_", " ")].formula for name in ("order_count", *AMOUNTS)]
         assert all(formula is not None and formula.startswith("SUMIFS('days'!") for formula in figures)
 
 

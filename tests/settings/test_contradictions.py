@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         (
             "sales",
             'counted_statuses = ["a", "b"]\nexcluded_statuses = ["b"]',
-            "[sales] counted_statuses and [sales] excluded_statuses both hold 'b'",
+            "[sales] counted_statuses and excluded_statuses: both contain 'b'",
         ),
         ("business_day", 'timezone = "Mars/Olympus"', "[business_day] timezone: 'Mars/Olympus'"),
         ("business_day", 'timezone = ""', "[business_day] timezone: ''"),
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
         ),
         ("webhooks", 'signature = "hmac_sha256"\nsignature_header = ""', "[webhooks] signature_header: must name"),
         ("webhooks", 'signature = "hmac_sha256"\ntimestamp_header = "X-T"', "[webhooks] timestamp_header: it and"),
-        ("planner", "hot_max_age_days = 8", "[planner] hot_max_age_days, warm_max_age_days and cold_max_age_days"),
+        ("planner", "hot_max_age_days = 8", "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days"),
         ("planner", "warm_interval_hours = 0", "[planner] warm_interval_hours: must be above zero"),
         ("planner", "request_budget = -1", "[planner] request_budget: must be zero or above"),
         ("planner", "max_not_found_rate = 0", "[planner] max_not_found_rate: must be a share"),

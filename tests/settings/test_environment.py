@@ -38,6 +38,8 @@ OTHERS: dict[str, tuple[str, object]] = {
     "warehouse.memory_limit": ("512MB", "512MB"),
     "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
+    "notify.webhook_format": ("slack", "slack"),
+    "notify.smtp_security": ("none", "none"),
     "webhooks.signature": ("standard_webhooks", "standard_webhooks"),
     "webhooks.signature_encoding": ("base64", "base64"),
     "planner.hot_max_age_days": ("2.5", 2.5),

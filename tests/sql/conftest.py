@@ -106,6 +106,8 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
 
 def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
     marks, values = [], []
+    personal = row.get("changed_personal")
+    row = {column: value for column, value in row.items() if column != "changed_personal" or "before" not in row}
     for column, value in row.items():
         if column == "document":
             kind = name.removeprefix("raw.latest_").removeprefix("raw.").replace("_versions", "s")
@@ -119,3 +121,6 @@ def _insert(con: duckdb.DuckDBPyConnection, name: str, row: Row) -> None:
             values.append(value)
     names = ", ".join(f'"{column}"' for column in row)
     con.execute(f"insert into {name} ({names}) values ({', '.join(marks)})", values)
+    if name == "raw.order_edits":
+        changes = inputs.changes("before", "after", "cast(? as varchar[])")
+        con.execute(f"update {name} set changes = {changes} where changes is null", [personal])

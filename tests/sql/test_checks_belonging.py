@@ -1,4 +1,4 @@
-"""The claims that every flat row hangs where it belongs: each with a clean case and a planted fault."""
+"""The checks that every row has its parent: each with a clean case and a planted fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE = {"order_id": 1, "line_no": 1}
 MENU = {"menu_id": 10}
 PATH = {"menu_id": 10, "product_id": 5, "depth": 1, "path": [2]}
 
-# claim: (tables that keep it, rows added to one of them, where it is then found)
+# check: (tables that pass, a row added to one of them, where it is then found)
 CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any]], tuple[int, str]]] = {
     "core.order_lines__belong_to_an_order": (
         {"core.orders": [ORDER], "core.order_lines": [LINE]},
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
         ("core.price_groups", {"menu_id": 11, "group_no": 2}),
         (11, "group 2"),
     ),
-    "core.menu_prices__belong_to_a_group": (
+    "core.menu_prices__belong_to_a_price_group": (
         {
             "core.price_groups": [{"menu_id": 10, "group_no": 1}],
             "core.menu_prices": [{"menu_id": 10, "group_no": 1, "price_no": 1}],
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
         (2, "menu 10"),
     ),
     # A product and a modifier of one number are different parents.
-    "core.modifier_edges__hang_below_a_parent": (
+    "core.modifier_edges__have_a_parent": (
         {
             "core.products": [{"menu_id": 10, "product_id": 5}],
             "core.modifiers": [{"menu_id": 10, "modifier_id": 6}],
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
         ("core.modifier_edges", {"menu_id": 10, "parent_type": "modifier", "parent_id": 5, "edge_no": 1}),
         (10, "modifier 5, edge 1"),
     ),
-    "core.modifier_paths__hang_below_a_path": (
+    "core.modifier_paths__have_a_parent_path": (
         {"core.modifier_paths": [PATH, PATH | {"depth": 2, "path": [2, 1]}]},
         ("core.modifier_paths", PATH | {"depth": 2, "path": [1, 1]}),
         (10, "product 5, path [1, 1]"),
@@ -84,9 +84,9 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
 
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("claim", CASES)
-def test_a_row_that_hangs_nowhere_is_found(run_check: Run, claim: str) -> None:
-    """Rows that belong are in order; one more that belongs nowhere is found, with its key and place."""
+def test_row_without_parent_is_found(run_check: Run, claim: str) -> None:
+    """Rows with a parent pass; one without is found, with its key and location."""
     given, (table, planted), (entity_id, place) = CASES[claim]
     assert run_check(claim, given) == []
     found = run_check(claim, given | {table: [*given[table], planted]})
-    assert found == [{"entity_id": entity_id, "place": place}]
+    assert found == [{"entity_id": entity_id, "location": place}]

@@ -1,4 +1,4 @@
-"""The claims that marts and loads add up: each with a clean case and a planted fault, to the cent."""
+"""The checks that marts and loads add up: each with a clean case and a planted fault, to the cent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discoun
 PLACE = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted"}
 NOWHERE = {"store_id": None, "business_date": None, "sale_class": "unmapped"}
 ORDERS = [
-    PLACE | {"order_id": 1, "lines": 2, "units": 3} | dict.fromkeys(PARTS, "1.0001"),
-    PLACE | {"order_id": 2, "lines": 1, "units": None} | dict.fromkeys(PARTS),
-    NOWHERE | {"order_id": 3, "lines": 1, "units": 1} | dict.fromkeys(PARTS, "-5"),
+    PLACE | {"order_id": 1, "line_count": 2, "unit_count": 3} | dict.fromkeys(PARTS, "1.0001"),
+    PLACE | {"order_id": 2, "line_count": 1, "unit_count": None} | dict.fromkeys(PARTS),
+    NOWHERE | {"order_id": 3, "line_count": 1, "unit_count": 1} | dict.fromkeys(PARTS, "-5"),
 ]
 
 
@@ -29,22 +29,24 @@ def bent(row: dict[str, Any], column: str) -> dict[str, Any]:
 
 
 @pytest.mark.duckdb2
-def test_mart_orders_are_the_orders(run_check: Run) -> None:
-    """An order that is lost, made up, or off by a hundredth of a cent in any part is found."""
-    claim = "mart.orders__are_the_orders"
+def test_mart_orders_tie_to_core_orders(run_check: Run) -> None:
+    """An order that is missing, extra, or differs by a hundredth of a cent in any field is found."""
+    claim = "mart.orders__tie_to_core_orders"
     source = [
         {"order_id": each["order_id"], "store_id": each["store_id"]} | {p: each[p] for p in PARTS} for each in ORDERS
     ]
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS}) == []
-    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [{"entity_id": 1, "place": "lost"}]
+    assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [
+        {"entity_id": 1, "location": "missing"}
+    ]
     assert run_check(claim, {"core.orders": source[1:], "mart.orders": ORDERS}) == [
-        {"entity_id": 1, "place": "made up"}
+        {"entity_id": 1, "location": "not in core.orders"}
     ]
     for part in PARTS:
         for place, order in enumerate(ORDERS):
             planted = [*ORDERS[:place], bent(order, part), *ORDERS[place + 1 :]]
             found = run_check(claim, {"core.orders": source, "mart.orders": planted})
-            assert found == [{"entity_id": order["order_id"], "place": "parts"}]
+            assert found == [{"entity_id": order["order_id"], "location": "fields"}]
 
 
 def test_local_times(run_check: Run) -> None:
@@ -56,7 +58,7 @@ def test_local_times(run_check: Run) -> None:
     ]
     assert run_check(claim, {"mart.orders": clean}) == []
     planted = {"order_id": 3, "created_at": "2026-01-10T12:00:00Z"}
-    assert run_check(claim, {"mart.orders": [*clean, planted]}) == [{"entity_id": 3, "place": "created_at_local"}]
+    assert run_check(claim, {"mart.orders": [*clean, planted]}) == [{"entity_id": 3, "location": "created_at_local"}]
 
 
 def test_lines_of_orders(run_check: Run) -> None:
@@ -68,26 +70,26 @@ def test_lines_of_orders(run_check: Run) -> None:
         {"order_id": 2, "line_no": 1, "quantity": None},
     ]
     clean: list[dict[str, Any]] = [
-        {"order_id": 1, "lines": 2, "units": 3},
-        {"order_id": 2, "lines": 1, "units": None},
-        {"order_id": 3, "lines": 0, "units": 0},
+        {"order_id": 1, "line_count": 2, "unit_count": 3},
+        {"order_id": 2, "line_count": 1, "unit_count": None},
+        {"order_id": 3, "line_count": 0, "unit_count": 0},
     ]
     assert run_check(claim, {"core.order_lines": lines, "mart.orders": clean}) == []
     for place, order in enumerate(clean):
-        for column in ("lines", "units"):
+        for column in ("line_count", "unit_count"):
             planted = [*clean[:place], bent(order, column), *clean[place + 1 :]]
             found = run_check(claim, {"core.order_lines": lines, "mart.orders": planted})
             assert [row["entity_id"] for row in found] == [order["order_id"]]
 
 
 DAILY = [
-    PLACE | {"orders": 2, "lines": 3, "units": 3} | dict.fromkeys(PARTS, "1.0001"),
-    NOWHERE | {"orders": 1, "lines": 1, "units": 1} | dict.fromkeys(PARTS, "-5"),
+    PLACE | {"order_count": 2, "line_count": 3, "unit_count": 3} | dict.fromkeys(PARTS, "1.0001"),
+    NOWHERE | {"order_count": 1, "line_count": 1, "unit_count": 1} | dict.fromkeys(PARTS, "-5"),
 ]
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("column", ["orders", "lines", "units", *PARTS])
+@pytest.mark.parametrize("column", ["order_count", "line_count", "unit_count", *PARTS])
 def test_daily_sales_tie(run_check: Run, column: str) -> None:
     """A day off by one order, line or unit, or by a hundredth of a cent in any part, is found; a null day too."""
     claim = "mart.daily_store_sales__tie_to_orders"
@@ -95,7 +97,7 @@ def test_daily_sales_tie(run_check: Run, column: str) -> None:
     for row, place in ((0, (1, "2026-01-10, counted")), (1, (None, "no day, unmapped"))):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(DAILY)]
         found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": planted})
-        assert [(each["entity_id"], each["place"]) for each in found] == [place]
+        assert [(each["entity_id"], each["location"]) for each in found] == [place]
 
 
 def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
@@ -103,24 +105,24 @@ def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
     claim = "mart.daily_store_sales__tie_to_orders"
     swapped = [DAILY[0] | {"sale_class": "excluded"}, DAILY[1]]
     found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": swapped})
-    assert [each["place"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
+    assert [each["location"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("column", ["lines", "units"])
+@pytest.mark.parametrize("column", ["line_count", "unit_count"])
 def test_product_mix_ties(run_check: Run, column: str) -> None:
     """A product that has a line or unit too many is found."""
     claim = "mart.product_mix__ties_to_orders"
     mix = [
-        PLACE | {"product_id": 5, "lines": 1, "units": 3},
-        PLACE | {"product_id": None, "lines": 2, "units": None},
-        NOWHERE | {"product_id": 5, "lines": 1, "units": 1},
+        PLACE | {"product_id": 5, "line_count": 1, "unit_count": 3},
+        PLACE | {"product_id": None, "line_count": 2, "unit_count": None},
+        NOWHERE | {"product_id": 5, "line_count": 1, "unit_count": 1},
     ]
     assert run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": mix}) == []
     for row, place in ((1, "2026-01-10, counted"), (2, "no day, unmapped")):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(mix)]
         found = run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": planted})
-        assert [each["place"] for each in found] == [place]
+        assert [each["location"] for each in found] == [place]
 
 
 def test_reconciliation_ties(run_check: Run) -> None:
@@ -128,29 +130,32 @@ def test_reconciliation_ties(run_check: Run) -> None:
     claim = "mart.order_reconciliation__ties_to_orders"
     orders: list[dict[str, Any]] = [ORDERS[0] | {"currency": "EUR"}, ORDERS[2]]
     clean: list[dict[str, Any]] = [
-        {name: value for name, value in each.items() if name not in {"lines", "units"}} for each in orders
+        {name: value for name, value in each.items() if name not in {"line_count", "unit_count"}} for each in orders
     ]
     clean[0] |= {"formula_total": "0.9", "total_residual": "0.1001"}
     clean[0] |= {"formula_subtotal": "1.0002", "subtotal_residual": "-0.0001"}
     assert run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean}) == []
     changes = [{part: "1.0002"} for part in PARTS]
-    changes += [{"currency": None}, {"sale_class": "gone"}, {"business_date": None}, {"store_id": 2}]
+    changes += [{"currency": None}, {"sale_class": "deleted"}, {"business_date": None}, {"store_id": 2}]
     changes += [{"total_residual": "0.1"}, {"formula_subtotal": "1"}]
     for change in changes:
         planted = [clean[0] | change, clean[1]]
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
         assert [row["entity_id"] for row in found] == [1]
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
-    assert found == [{"entity_id": 3, "place": "lost"}]
+    assert found == [{"entity_id": 3, "location": "missing"}]
 
 
 @pytest.mark.duckdb2
-@pytest.mark.parametrize("change", [{"missing": 0}, {"places": 6}, {"validated_count": 4}, {"bodies": 6}])
+@pytest.mark.parametrize(
+    "change", [{"not_found_count": 0}, {"received_count": 6}, {"validated_count": 4}, {"payload_count": 6}]
+)
 def test_loads_add_up(run_check: Run, change: dict[str, int]) -> None:
     """A load in which a body has no verdict, or two, is found."""
     claim = "audit.loads__add_up"
-    verdicts = {"accepted": 1, "unchanged": 1, "quarantined": 1, "missing": 1, "failed": 1}
-    clean = {"load_id": "L1", **verdicts, "bodies": 5, "places": 5, "validated_count": 5}
+    verdicts = ("accepted", "unchanged", "quarantined", "not_found", "failed")
+    clean = {"load_id": "L1", "payload_count": 5, "received_count": 5, "validated_count": 5}
+    clean |= {f"{verdict}_count": 1 for verdict in verdicts}
     assert run_check(claim, {"audit.loads": [clean]}) == []
     planted = clean | {"load_id": "L2"} | change
-    assert [row["place"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]
+    assert [row["location"] for row in run_check(claim, {"audit.loads": [clean, planted]})] == ["L2"]

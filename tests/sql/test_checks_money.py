@@ -1,4 +1,4 @@
-"""The claims that lines, residuals and days add up: each with a clean case and a planted fault, to the cent."""
+"""The checks that lines, residuals and days add up: each with a clean case and a planted fault, to the cent."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ LINES = [
 
 
 @pytest.mark.duckdb2
-def test_lines_are_the_lines(run_check: Run) -> None:
-    """A line that is lost, made up, in another day, or of another quantity or product is found."""
-    claim = "mart.order_lines__are_the_lines"
+def test_mart_lines_tie_to_core_lines(run_check: Run) -> None:
+    """A line that is missing, extra, on another day, or of another quantity or product is found."""
+    claim = "mart.order_lines__tie_to_core_order_lines"
     source = [{name: line.get(name) for name in ("order_id", "line_no", "product_id", "quantity")} for line in LINES]
     given: Given = {"core.order_lines": source, "mart.orders": ORDERS}
     assert run_check(claim, given | {"mart.order_lines": LINES}) == []
     assert run_check(claim, given | {"mart.order_lines": LINES[:1]}) == [
-        {"entity_id": 2, "place": "line 1", "detail": "lost"}
+        {"entity_id": 2, "location": "line 1", "detail": "missing"}
     ]
     assert run_check(claim, given | {"mart.order_lines": [*LINES, LINES[0] | {"line_no": 2}]}) == [
-        {"entity_id": 1, "place": "line 2", "detail": "made up"}
+        {"entity_id": 1, "location": "line 2", "detail": "not in core.order_lines"}
     ]
-    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "gone"}, {"business_date": None})
+    changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "deleted"}, {"business_date": None})
     for change in (*changes, {"store_id": 2}, {"currency": "BRL"}):
         (found,) = run_check(claim, given | {"mart.order_lines": [LINES[0] | change, LINES[1]]})
         assert (found["entity_id"], found["detail"]) == (1, "differs")
@@ -44,20 +44,20 @@ def test_lines_are_the_lines(run_check: Run) -> None:
 
 @pytest.mark.duckdb2
 def test_no_amount_without_a_rule(run_check: Run) -> None:
-    """An amount where no rule is in force is found, and one whose lack is not said."""
-    claim = "mart.order_lines__have_amounts_by_a_rule_alone"
+    """An amount without a rule is found, and a missing amount without a reason."""
+    claim = "mart.order_lines__have_amounts_only_under_a_rule"
     rules = [{"order_id": 1, "line_rule": "a/rule"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_lines": LINES, "audit.order_rules": rules}) == []
     for change in ({"line_amount": "1", "missing_amount_reason": None}, {"missing_amount_reason": None}):
         planted = [LINES[0], LINES[1] | change]
         (found,) = run_check(claim, {"mart.order_lines": planted, "audit.order_rules": rules})
-        assert (found["entity_id"], found["place"]) == (2, "line 1")
+        assert (found["entity_id"], found["location"]) == (2, "line 1")
 
 
 @pytest.mark.duckdb2
 def test_product_mix_ties_to_lines(run_check: Run) -> None:
-    """A hundredth of a cent, or a line without an amount, too many in a product is found."""
-    claim = "mart.product_mix__ties_to_lines"
+    """A product that differs by a hundredth of a cent, or by an unvalued line, is found."""
+    claim = "mart.product_mix__ties_to_order_lines"
     mix = [
         PLACE | {"product_id": 5, "line_amount": MOST, "unvalued_line_count": 0},
         NOWHERE | {"product_id": None, "unvalued_line_count": 1},
@@ -66,15 +66,17 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": mix}) == []
     planted = [mix[0] | {"line_amount": "99999999999999.9998"}, mix[1]]
     (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
-    assert (found["place"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
+    assert (found["location"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
     planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
-    assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["place"] == "no day, unmapped"
+    assert (
+        run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["location"] == "no day, unmapped"
+    )
 
 
 @pytest.mark.duckdb2
-def test_lines_and_the_rest_are_the_subtotal(run_check: Run) -> None:
-    """A day whose lines and rest miss its subtotal by a hundredth of a cent is found; so is a lost product."""
-    claim = "mart.daily_reconciliations__lines_and_the_rest_are_the_subtotal"
+def test_lines_and_unallocated_equal_subtotal(run_check: Run) -> None:
+    """A day whose lines and unallocated amount miss its subtotal by a hundredth of a cent is found."""
+    claim = "mart.daily_reconciliations__lines_and_unallocated_equal_subtotal"
     days = [PLACE | {"unallocated_amount": "0"}, NOWHERE | {"unallocated_amount": "0"}]
     sales = [PLACE | {"subtotal_price": MOST}, NOWHERE | {"subtotal_price": None}]
     mix = [PLACE | {"product_id": 5, "line_amount": MOST}, NOWHERE | {"product_id": 5, "line_amount": None}]
@@ -82,7 +84,7 @@ def test_lines_and_the_rest_are_the_subtotal(run_check: Run) -> None:
     assert run_check(claim, given | {"mart.daily_reconciliations": days}) == []
     planted = [days[0], days[1] | {"unallocated_amount": "0.0001"}]
     assert run_check(claim, given | {"mart.daily_reconciliations": planted}) == [
-        {"entity_id": None, "place": "no day, unmapped", "residual": Decimal("0.0001")}
+        {"entity_id": None, "location": "no day, unmapped", "residual": Decimal("0.0001")}
     ]
     lost = given | {"mart.product_mix": mix[1:], "mart.daily_reconciliations": days}
     assert run_check(claim, lost)[0]["residual"] == -Decimal(MOST)
@@ -109,41 +111,41 @@ RECONCILED: list[dict[str, Any]] = [
     NOWHERE | {"order_id": 2, "verdict": "indeterminate", "unallocated_amount": "0"},
 ]
 COUNTS = (
-    "orders",
+    "order_count",
     "balanced_count",
     "total_break_count",
     "subtotal_break_count",
     "both_break_count",
     "indeterminate_count",
-    "breaks",
+    "break_count",
 )
 AMOUNTS = tuple(name for name in RECONCILED[0] if name not in {*PLACE, "order_id", "verdict"})
 DAYS: list[dict[str, Any]] = [
     PLACE
     | dict.fromkeys(COUNTS, 0)
-    | {"orders": 1, "both_break_count": 1, "breaks": 1}
+    | {"order_count": 1, "both_break_count": 1, "break_count": 1}
     | {name: RECONCILED[0][name] for name in AMOUNTS}
     | {"subtotal_abs_residual": "9", "total_abs_residual": "11"},
-    NOWHERE | dict.fromkeys(COUNTS, 0) | {"orders": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
+    NOWHERE | dict.fromkeys(COUNTS, 0) | {"order_count": 1, "indeterminate_count": 1, "unallocated_amount": "0"},
 ]
 
 
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("column", [*COUNTS, *AMOUNTS, "subtotal_abs_residual", "total_abs_residual"])
-def test_days_are_the_sum_of_their_orders(run_check: Run, column: str) -> None:
-    """A day off by an order of any verdict, or by a hundredth of a cent in any sum, is found."""
-    claim = "mart.daily_reconciliations__ties_to_orders"
+def test_daily_reconciliations_tie_to_orders(run_check: Run, column: str) -> None:
+    """A day that differs by an order of any verdict, or by a hundredth of a cent in any sum, is found."""
+    claim = "mart.daily_reconciliations__tie_to_order_reconciliation"
     given: Given = {"mart.order_reconciliation": RECONCILED}
     assert run_check(claim, given | {"mart.daily_reconciliations": DAYS}) == []
     more = 1 if column in COUNTS else Decimal("0.0001")
     bent = DAYS[0] | {column: str(Decimal(DAYS[0][column]) + more)}
     found = run_check(claim, given | {"mart.daily_reconciliations": [bent, DAYS[1]]})
-    assert [row["place"] for row in found] == ["2026-01-10, counted"]
+    assert [row["location"] for row in found] == ["2026-01-10, counted"]
 
 
-def test_a_day_that_is_lost_or_doubled(run_check: Run) -> None:
+def test_missing_or_repeated_day_is_found(run_check: Run) -> None:
     """A day without a row, or with two of different currencies, is found."""
-    claim = "mart.daily_reconciliations__ties_to_orders"
+    claim = "mart.daily_reconciliations__tie_to_order_reconciliation"
     given: Given = {"mart.order_reconciliation": RECONCILED}
     assert [row["entity_id"] for row in run_check(claim, given | {"mart.daily_reconciliations": DAYS[1:]})] == [1]
     mixed = [*RECONCILED, RECONCILED[0] | {"order_id": 3, "currency": "BRL"}]
@@ -151,12 +153,12 @@ def test_a_day_that_is_lost_or_doubled(run_check: Run) -> None:
     assert [row["entity_id"] for row in found] == [1]
 
 
-def test_lines_make_the_subtotal(run_check: Run) -> None:
-    """An order whose subtotal its lines do not make is listed, with residual and likely cause."""
-    claim = "mart.order_reconciliation__lines_make_the_subtotal"
+def test_subtotal_break_is_found(run_check: Run) -> None:
+    """An order whose subtotal does not follow from its lines is listed, with residual and likely cause."""
+    claim = "mart.order_reconciliation__subtotal_follows_the_rule"
     clean = [{"order_id": 1, "subtotal_residual": "0"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
     planted = {"order_id": 3, "subtotal_residual": "-0.0001", "subtotal_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
-        {"entity_id": 3, "place": "subtotal_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
+        {"entity_id": 3, "location": "subtotal_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]

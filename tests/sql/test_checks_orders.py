@@ -1,4 +1,4 @@
-"""The claims about what orders refer to, and about repeated ids: each with a clean case and a planted fault."""
+"""The checks of what orders refer to, and of repeated ids: each with a clean case and a planted fault."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MENUS: Given = {
 @pytest.mark.duckdb2
 def test_known_stores(run_check: Run) -> None:
     """An order of a store without a record is found; one that names no store is not."""
-    claim = "core.orders__name_a_known_store"
+    claim = "core.orders__reference_a_known_store"
     stores = [{"store_id": 1}]
     clean = [{"order_id": 1, "store_id": 1}, {"order_id": 2, "store_id": None}]
     assert run_check(claim, {"core.orders": clean, "core.stores": stores}) == []
     assert run_check(claim, {"core.orders": [*clean, {"order_id": 3, "store_id": 9}], "core.stores": stores}) == [
-        {"entity_id": 3, "place": "store_id", "detail": "store 9"}
+        {"entity_id": 3, "location": "store_id", "detail": "store 9"}
     ]
 
 
@@ -59,31 +59,31 @@ PRODUCTS: Given = MENUS | {
 @pytest.mark.duckdb2
 def test_known_products(run_check: Run) -> None:
     """Ids global: a product on any menu is known, also of another store; a null refers to nothing."""
-    claim = "core.order_lines__name_a_known_product"
+    claim = "core.order_lines__reference_a_known_product"
     assert run_check(claim, PRODUCTS | sold(1, 5, 6, None)) == []
     assert run_check(claim, PRODUCTS | sold(None, 6)) == []
-    assert run_check(claim, PRODUCTS | sold(1, 5, 8)) == [{"entity_id": 7, "place": "line 2", "detail": "product 8"}]
-    assert [row["place"] for row in run_check(claim, PRODUCTS | sold(None, 8))] == ["line 1"]
+    assert run_check(claim, PRODUCTS | sold(1, 5, 8)) == [{"entity_id": 7, "location": "line 2", "detail": "product 8"}]
+    assert [row["location"] for row in run_check(claim, PRODUCTS | sold(None, 8))] == ["line 1"]
 
 
 def test_known_products_per_menu(run_check: Run) -> None:
     """Ids per menu: only the store's own menus count; where none is known, there is nothing to compare with."""
-    claim = "core.order_lines__name_a_known_product"
+    claim = "core.order_lines__reference_a_known_product"
     given = PRODUCTS | {"raw.settings": PER_MENU}
     assert run_check(claim, given | sold(2, 5, 6)) == []
-    assert run_check(claim, given | sold(1, 5, 6)) == [{"entity_id": 7, "place": "line 2", "detail": "product 6"}]
+    assert run_check(claim, given | sold(1, 5, 6)) == [{"entity_id": 7, "location": "line 2", "detail": "product 6"}]
     for store_without_known_menu in (3, 4, None):
         assert run_check(claim, given | sold(store_without_known_menu, 8)) == []
 
 
 def test_no_menu_to_compare_with(run_check: Run) -> None:
-    """Without any menu no line is listed: another claim says so once, not once a line."""
-    assert run_check("core.order_lines__name_a_known_product", sold(1, 5)) == []
+    """Without any menu no line is listed: another check reports that once."""
+    assert run_check("core.order_lines__reference_a_known_product", sold(1, 5)) == []
 
 
 def test_no_menu_of_the_store_to_compare_with(run_check: Run) -> None:
-    """What a store sells whose every menu was refused is not listed line by line, though other menus are known."""
-    claim = "core.order_lines__name_a_known_product"
+    """Lines of a store without an observed menu are not listed, though other menus are known."""
+    claim = "core.order_lines__reference_a_known_product"
     given = PRODUCTS | {"core.stores": [{"store_id": 1}, {"store_id": 3}]}
     assert run_check(claim, given | sold(3, 8)) == []
     assert [row["detail"] for row in run_check(claim, given | sold(1, 8))] == ["product 8"]
@@ -91,8 +91,8 @@ def test_no_menu_of_the_store_to_compare_with(run_check: Run) -> None:
 
 @pytest.mark.parametrize(("mode", "known"), [("global", [5, 6]), ("per_menu", [5])])
 def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
-    """Modifiers are looked for where products are: on any menu, or on the store's own."""
-    claim = "core.order_line_modifiers__name_a_known_modifier"
+    """Modifiers, like products, are looked up on any menu, or on the store's own."""
+    claim = "core.order_line_modifiers__reference_a_known_modifier"
     modifiers = [{"menu_id": 10, "modifier_id": 5}, {"menu_id": 11, "modifier_id": 6}]
     sold_modifiers = [
         {"order_id": 7, "line_no": 2, "modifier_no": no, "modifier_id": each}
@@ -107,7 +107,7 @@ def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
     expected = [
         {
             "entity_id": 7,
-            "place": f"line 2, modifier {each['modifier_no']}",
+            "location": f"line 2, modifier {each['modifier_no']}",
             "detail": f"modifier {each['modifier_id']}",
         }
         for each in sold_modifiers
@@ -121,8 +121,8 @@ def test_known_modifiers(run_check: Run, mode: str, known: list[int]) -> None:
 @pytest.mark.parametrize(
     ("claim", "noun"),
     [
-        ("core.order_lines__have_ids_of_their_own", "line"),
-        ("core.order_deliveries__have_ids_of_their_own", "delivery"),
+        ("core.order_lines__have_unique_ids", "line"),
+        ("core.order_deliveries__have_unique_ids", "delivery"),
     ],
 )
 def test_repeated_ids(run_check: Run, claim: str, noun: str) -> None:
@@ -135,30 +135,30 @@ def test_repeated_ids(run_check: Run, claim: str, noun: str) -> None:
     clean = [row(1, 1, 7), row(1, 2, 8), row(1, 3, None), row(1, 4, None), row(2, 1, 7)]
     assert run_check(claim, {table: clean}) == []
     assert run_check(claim, {table: [*clean, row(1, 5, 7)]}) == [
-        {"entity_id": 1, "place": f"{noun} 1", "detail": f"{noun} id 7"},
-        {"entity_id": 1, "place": f"{noun} 5", "detail": f"{noun} id 7"},
+        {"entity_id": 1, "location": f"{noun} 1", "detail": f"{noun} id 7"},
+        {"entity_id": 1, "location": f"{noun} 5", "detail": f"{noun} id 7"},
     ]
 
 
-def test_the_formula(run_check: Run) -> None:
-    """A total off by a hundredth of a cent is found with its residual; one that cannot be told is not."""
-    claim = "mart.order_reconciliation__keeps_the_formula"
+def test_total_break_is_found(run_check: Run) -> None:
+    """A total with a residual of a hundredth of a cent is found; an indeterminate one is not."""
+    claim = "mart.order_reconciliation__total_follows_the_rule"
     clean = [{"order_id": 1, "total_residual": "0"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_reconciliation": clean}) == []
     planted = {"order_id": 3, "total_residual": "-0.0001", "total_likely_cause": "rounding"}
     assert run_check(claim, {"mart.order_reconciliation": [*clean, planted]}) == [
-        {"entity_id": 3, "place": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
+        {"entity_id": 3, "location": "total_price", "residual": Decimal("-0.0001"), "detail": "rounding"}
     ]
 
 
-GATE = {
+VALIDATED = {
     "order_id": 1,
-    "gate_lines": 2,
-    "gate_modifiers": 1,
-    "gate_deliveries": 1,
-    "gate_order_money": "12.5",
-    "gate_line_money": "10",
-    "gate_modifier_money": "0",
+    "validated_lines": 2,
+    "validated_modifiers": 1,
+    "validated_deliveries": 1,
+    "validated_order_money": "12.5",
+    "validated_line_money": "10",
+    "validated_modifier_money": "0",
 }
 
 
@@ -166,33 +166,33 @@ GATE = {
 @pytest.mark.parametrize(
     ("counted", "place", "residual"),
     [
-        ("gate_lines", "lines", None),
-        ("gate_modifiers", "modifiers", None),
-        ("gate_deliveries", "deliveries", None),
-        ("gate_order_money", "order money", Decimal("-0.0001")),
-        ("gate_line_money", "line money", Decimal("-0.0001")),
-        ("gate_modifier_money", "modifier money", Decimal("-0.0001")),
+        ("validated_lines", "lines", None),
+        ("validated_modifiers", "modifiers", None),
+        ("validated_deliveries", "deliveries", None),
+        ("validated_order_money", "order money", Decimal("-0.0001")),
+        ("validated_line_money", "line money", Decimal("-0.0001")),
+        ("validated_modifier_money", "modifier money", Decimal("-0.0001")),
     ],
 )
-def test_orders_match_the_gate(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
-    """An order with a row fewer, or a hundredth of a cent less, than the gate took from the document is found."""
-    claim = "core.orders__match_the_gate"
+def test_order_counts_match_validation(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
+    """An order with a row, or a hundredth of a cent, fewer than validation counted is found."""
+    claim = "core.orders__match_validation_counts"
     flat: Given = {
         "core.orders": [{"order_id": 1, "subtotal_price": "10", "tip": "2.5", "total_price": None}],
         "core.order_lines": [{"order_id": 1, "line_no": 1, "price": "10"}, {"order_id": 1, "line_no": 2}],
         "core.order_line_modifiers": [{"order_id": 1, "line_no": 1, "modifier_no": 1}],
         "core.order_deliveries": [{"order_id": 1, "delivery_no": 1}],
     }
-    assert run_check(claim, flat | {"raw.latest_orders": [GATE]}) == []
-    more = str(Decimal(str(GATE[counted])) + (1 if residual is None else Decimal("0.0001")))
-    (found,) = run_check(claim, flat | {"raw.latest_orders": [GATE | {counted: more}]})
-    assert (found["entity_id"], found["place"], found["residual"]) == (1, place, residual)
+    assert run_check(claim, flat | {"raw.latest_orders": [VALIDATED]}) == []
+    more = str(Decimal(str(VALIDATED[counted])) + (1 if residual is None else Decimal("0.0001")))
+    (found,) = run_check(claim, flat | {"raw.latest_orders": [VALIDATED | {counted: more}]})
+    assert (found["entity_id"], found["location"], found["residual"]) == (1, place, residual)
 
 
 def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
-    (found,) = run_check("core.orders__match_the_gate", {"raw.latest_orders": [GATE]})
-    assert (found["entity_id"], found["place"]) == (1, "order")
+    (found,) = run_check("core.orders__match_validation_counts", {"raw.latest_orders": [VALIDATED]})
+    assert (found["entity_id"], found["location"]) == (1, "order")
 
 
 def test_formula_rules_hold_what_settings_name(run_check: Run) -> None:
@@ -203,7 +203,7 @@ def test_formula_rules_hold_what_settings_name(run_check: Run) -> None:
     assert run_check(claim, {"audit.formula_rules": rules, "raw.formula_settings": clean}) == []
     planted = {"setting_no": 2, "rule_target": "subtotal", "rule": "a guess"}
     assert run_check(claim, {"audit.formula_rules": rules, "raw.formula_settings": [*clean, planted]}) == [
-        {"entity_id": None, "place": "the subtotal rule of [formula] no. 2", "residual": None, "detail": "a guess"}
+        {"entity_id": None, "location": "the subtotal rule of [formula] no. 2", "residual": None, "detail": "a guess"}
     ]
 
 
@@ -219,4 +219,4 @@ def test_formula_populations_bear_out_settings(run_check: Run) -> None:
     }
     assert run_check(claim, {"audit.formula_populations": [clean]}) == []
     (found,) = run_check(claim, {"audit.formula_populations": [clean | {"verdict": "none"}]})
-    assert (found["place"], found["detail"]) == ("total, [[formula.rule]] no. 1", "so")
+    assert (found["location"], found["detail"]) == ("total, [[formula.rule]] no. 1", "so")

@@ -1,4 +1,4 @@
-"""The claims about stores: each with a clean case and a planted fault."""
+"""The checks of stores: each with a clean case and a planted fault."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ if TYPE_CHECKING:
     Run = Callable[[str, Given], list[dict[str, Any]]]
 
 
-def test_stores_match_the_gate(run_check: Run) -> None:
-    """A store that was accepted and has no row, or fewer menus than the gate counted, is found."""
-    latest = [{"store_id": 1, "gate_menu_ids": 3}, {"store_id": 2, "gate_menu_ids": 0}]
-    menus = [{"store_id": 1, "menu_id": 10, "mentions": 2}, {"store_id": 1, "menu_id": 11, "mentions": 1}]
-    claim = "core.store_menus__match_the_gate"
+def test_stores_match_validation(run_check: Run) -> None:
+    """An accepted store without a row, or with fewer menus than validation counted, is found."""
+    latest = [{"store_id": 1, "validated_menu_ids": 3}, {"store_id": 2, "validated_menu_ids": 0}]
+    menus = [{"store_id": 1, "menu_id": 10, "mention_count": 2}, {"store_id": 1, "menu_id": 11, "mention_count": 1}]
+    claim = "core.store_menus__match_validation_counts"
     assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
     found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
-    assert found == [{"entity_id": 1, "place": "menu_ids", "detail": "-1 off"}]
-    claim = "core.stores__match_the_gate"
+    assert found == [{"entity_id": 1, "location": "menu_ids", "detail": "-1 off"}]
+    claim = "core.stores__include_every_accepted_record"
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}, {"store_id": 2}]}) == []
     assert run_check(claim, {"raw.latest_stores": latest, "core.stores": [{"store_id": 1}]}) == [{"entity_id": 2}]
 
 
 def test_stores_and_their_menus(run_check: Run) -> None:
-    """A store without a menu that was observed is found, and each menu that it names in vain."""
+    """A store without an observed menu is found, and each unobserved menu that a store names."""
     given: Given = {
         "core.menus": [{"menu_id": 10}],
         "core.store_menus": [{"store_id": 1, "menu_id": 10}],
     }
-    claim, named = "core.stores__have_a_known_menu", "core.store_menus__name_a_known_menu"
+    claim, named = "core.stores__have_a_known_menu", "core.store_menus__reference_a_known_menu"
     assert run_check(claim, given | {"core.stores": [{"store_id": 1}]}) == []
     assert run_check(named, given) == []
     given["core.store_menus"].append({"store_id": 2, "menu_id": 11})
     stores = [{"store_id": 1}, {"store_id": 2}, {"store_id": 3}]
     assert [row["entity_id"] for row in run_check(claim, given | {"core.stores": stores})] == [2, 3]
-    assert run_check(named, given) == [{"entity_id": 2, "place": "menu 11"}]
+    assert run_check(named, given) == [{"entity_id": 2, "location": "menu 11"}]
 
 
 def test_timezones_that_do_not_exist(run_check: Run) -> None:
     """A timezone that the database lacks is found; none at all is not."""
-    claim = "core.stores__name_a_timezone_that_exists"
+    claim = "core.stores__have_a_valid_timezone"
     clean = [{"store_id": 1, "timezone": "Europe/Berlin"}, {"store_id": 2, "timezone": None}]
     assert run_check(claim, {"core.stores": clean}) == []
     planted = [*clean, {"store_id": 3, "timezone": "europe/berlin"}, {"store_id": 4, "timezone": ""}]

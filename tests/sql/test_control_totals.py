@@ -1,4 +1,4 @@
-"""audit.control_totals: what was stated of a store's day against what our orders come to."""
+"""audit.control_totals: stated against actual totals of a store-day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def total(store_id: int, orders: int | None, amount: str | None, classes: str = 
     """Return a row of raw.control_totals."""
     key = {"business_date": DAY, "store_id": store_id, "amount_field": "total_price", "sale_classes": classes}
     act = {"entry_no": 1, "imported_at": "2026-11-02T08:00:00Z"}
-    return key | act | {"orders": orders, "amount": amount}
+    return key | act | {"order_count": orders, "amount": amount}
 
 
 def order(order_id: int, store_id: int, price: str | None, sale_class: str = "counted") -> dict[str, Any]:
@@ -30,8 +30,8 @@ def order(order_id: int, store_id: int, price: str | None, sale_class: str = "co
 
 
 @pytest.mark.duckdb2
-def test_equal_and_different(run_table: Run) -> None:
-    """What agrees in orders and money is equal; a cent or an order off is different, by exactly that."""
+def test_tie_out_status_is_exact(run_table: Run) -> None:
+    """Equal order counts and amounts tie; any difference is a variance of exactly that size."""
     rows = run_table(
         "audit.control_totals",
         {
@@ -50,16 +50,16 @@ def test_equal_and_different(run_table: Run) -> None:
             "core.stores": [{"store_id": 3}],
         },
     )
-    assert [(r["store_id"], r["comparison"], r["order_count_variance"], r["amount_variance"]) for r in rows] == [
-        (1, "equal", 0, 0),
-        (1, "equal", None, 0),
-        (2, "different", 0, Decimal("0.01")),
-        (3, "different", -4, Decimal("-7.5")),
+    assert [(r["store_id"], r["tie_out_status"], r["order_count_variance"], r["amount_variance"]) for r in rows] == [
+        (1, "tied", 0, 0),
+        (1, "tied", None, 0),
+        (2, "variance", 0, Decimal("0.01")),
+        (3, "variance", -4, Decimal("-7.5")),
     ]
 
 
-def test_what_cannot_be_compared(run_table: Run) -> None:
-    """An unknown store, unmapped orders that a total does not count, and orders without the part are said."""
+def test_status_is_unknown_with_a_reason(run_table: Run) -> None:
+    """An unknown store, unmapped orders outside the total, and orders without the amount are named."""
     rows = run_table(
         "audit.control_totals",
         {
@@ -67,11 +67,11 @@ def test_what_cannot_be_compared(run_table: Run) -> None:
             "mart.orders": [order(1, 2, "1"), order(2, 2, "9", "unmapped"), order(3, 3, None), order(4, 4, None)],
         },
     )
-    assert [(row["store_id"], row["comparison"], row["unknown_reason"]) for row in rows] == [
+    assert [(row["store_id"], row["tie_out_status"], row["unknown_reason"]) for row in rows] == [
         (1, "unknown", "store_unknown"),
-        (2, "unknown", "unmapped_order_count"),
-        (3, "unknown", "part_not_stated"),
-        (4, "equal", None),
+        (2, "unknown", "unmapped_orders"),
+        (3, "unknown", "missing_amount"),
+        (4, "tied", None),
     ]
 
 
@@ -84,7 +84,9 @@ def test_the_claim(run_check: Run) -> None:
         "order_count_variance": -1,
         "amount_variance": "-2",
     }
-    given = [row | {"comparison": each} for each in ("equal", "unknown")]
+    given = [row | {"tie_out_status": status} for status in ("tied", "unknown")]
     assert run_check("audit.control_totals__agree", {"audit.control_totals": given}) == []
-    (found,) = run_check("audit.control_totals__agree", {"audit.control_totals": [row | {"comparison": "different"}]})
-    assert (found["entity_id"], found["place"], found["residual"]) == (7, "2026-10-31 tip", -2)
+    (found,) = run_check(
+        "audit.control_totals__agree", {"audit.control_totals": [row | {"tie_out_status": "variance"}]}
+    )
+    assert (found["entity_id"], found["location"], found["residual"]) == (7, "2026-10-31 tip", -2)

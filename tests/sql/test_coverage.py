@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 DAY = dt.date(2026, 10, 31)
 COUNTS = (
-    "ids",
-    "hinted",
-    "known",
-    "fetched",
-    "unchanged",
-    "missing",
-    "failed",
-    "quarantined",
+    "id_count",
+    "notified_count",
+    "known_count",
+    "fetched_count",
+    "unchanged_count",
+    "not_found_count",
+    "failed_count",
+    "quarantined_count",
     "unrequested_count",
-    "stale",
+    "stale_count",
 )
 
 
@@ -34,7 +34,7 @@ def state(id_: int, verdict: str, hour: int | None = 3, *, held: bool = False) -
     return {"kind": "orders", "id": id_, "last_verdict": verdict, "last_checked_at": at, "_payload_sha256": sha256}
 
 
-def hint(id_: int, hour: int, kind: str = "orders") -> dict[str, Any]:
+def notification(id_: int, hour: int, kind: str = "orders") -> dict[str, Any]:
     """Return a row of raw.hints, received at that hour."""
     return {"seq": id_, "kind": kind, "id": id_, "received_at": f"2026-11-01T{hour:02}:30:00Z"}
 
@@ -47,7 +47,18 @@ def order(order_id: int) -> dict[str, Any]:
 
 def checks(store_id: int | None, **counts: int) -> dict[str, Any]:
     """Return a row of audit.daily_fetch_outcomes of that day."""
-    zero = dict.fromkeys(("known", "fetched", "unchanged", "archive_count", "missing", "failed", "quarantined"), 0)
+    zero = dict.fromkeys(
+        (
+            "known_count",
+            "fetched_count",
+            "unchanged_count",
+            "archive_count",
+            "not_found_count",
+            "failed_count",
+            "quarantined_count",
+        ),
+        0,
+    )
     return {"store_id": store_id, "business_date": DAY, **zero, **counts}
 
 
@@ -57,7 +68,9 @@ def test_each_id_stands_once(run_table: Run) -> None:
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_fetch_outcomes": [checks(7, known=4, fetched=2, unchanged=1, archive_count=1, missing=1)],
+            "audit.daily_fetch_outcomes": [
+                checks(7, known_count=4, fetched_count=2, unchanged_count=1, archive_count=1, not_found_count=1)
+            ],
             "raw.states": [
                 state(1, "accepted", held=True),
                 state(2, "unchanged", held=True),
@@ -65,7 +78,14 @@ def test_each_id_stands_once(run_table: Run) -> None:
                 state(5, "failed", hour=None),
                 {**state(1, "missing"), "kind": "menus"},
             ],
-            "raw.hints": [hint(1, 2), hint(2, 2), hint(2, 4), hint(5, 2), hint(9, 2), hint(1, 5, "menus")],
+            "raw.hints": [
+                notification(1, 2),
+                notification(2, 2),
+                notification(2, 4),
+                notification(5, 2),
+                notification(9, 2),
+                notification(1, 5, "menus"),
+            ],
             "mart.orders": [order(1), order(2)],
         },
     )
@@ -79,26 +99,32 @@ def test_each_id_stands_once(run_table: Run) -> None:
 
 def test_a_control_total_is_a_denominator(run_table: Run) -> None:
     """The total that counts most classes measures completeness; a day of which nothing is held is a row too."""
-    total = {"business_date": DAY, "amount_field": "tip", "comparison": "different"}
+    total = {"business_date": DAY, "amount_field": "tip", "tie_out_status": "variance"}
     rows = run_table(
         "audit.coverage",
         {
-            "audit.daily_fetch_outcomes": [checks(7, known=2, fetched=2)],
+            "audit.daily_fetch_outcomes": [checks(7, known_count=2, fetched_count=2)],
             "audit.control_totals": [
                 {**total, "store_id": 7, "sale_classes": "counted", "control_order_count": 1, "actual_order_count": 1},
                 {
                     **total,
                     "store_id": 7,
-                    "sale_classes": "counted+gone",
+                    "sale_classes": "counted+deleted",
                     "control_order_count": 4,
                     "actual_order_count": 2,
                 },
                 {**total, "store_id": 8, "sale_classes": "counted", "control_order_count": 3, "actual_order_count": 0},
-                {**total, "store_id": 9, "sale_classes": "counted", "control_order_count": 3, "comparison": "unknown"},
+                {
+                    **total,
+                    "store_id": 9,
+                    "sale_classes": "counted",
+                    "control_order_count": 3,
+                    "tie_out_status": "unknown",
+                },
             ],
         },
     )
-    assert [(r["store_id"], r["known"], r["completeness_basis"], r["completeness"]) for r in rows] == [
+    assert [(r["store_id"], r["known_count"], r["completeness_basis"], r["completeness"]) for r in rows] == [
         (7, 2, "control_total", 0.5),
         (8, 0, "control_total", 0.0),
     ]

@@ -37,8 +37,22 @@ def test_orders_are_counted_by_what_came_last(run_table: Run) -> None:
         },
     )
     assert rows == [
-        {"store_id": 7, "business_date": DAY, "known": 4, "fetched": 2, "unchanged": 1, "archive_count": 1}
-        | {"missing": 1, "failed": 0, "quarantined": 0},
-        {"store_id": None, "business_date": DAY, "known": 2, "fetched": 0, "unchanged": 0, "archive_count": 0}
-        | {"missing": 0, "failed": 1, "quarantined": 1},
+        {
+            "store_id": 7,
+            "business_date": DAY,
+            "known_count": 4,
+            "fetched_count": 2,
+            "unchanged_count": 1,
+            "archive_count": 1,
+        }
+        | {"not_found_count": 1, "failed_count": 0, "quarantined_count": 0},
+        {
+            "store_id": None,
+            "business_date": DAY,
+            "known_count": 2,
+            "fetched_count": 0,
+            "unchanged_count": 0,
+            "archive_count": 0,
+        }
+        | {"not_found_count": 0, "failed_count": 1, "quarantined_count": 1},
     ]

@@ -19,12 +19,12 @@ def test_counted_by_day(run_table: Run) -> None:
     notes = [
         {
             "order_id": 1,
-            "absences": ["tip=null"],
+            "missing_fields": ["tip=null"],
             "unknown_fields": ["/a:string"],
             "_fetched_at": "2026-11-20T01:00:00Z",
         },
-        {"order_id": 2, "absences": ["tip=null"], "unknown_fields": [], "_fetched_at": "2026-11-20T02:00:00Z"},
-        {"order_id": 3, "absences": ["tip=null"], "unknown_fields": []},
+        {"order_id": 2, "missing_fields": ["tip=null"], "unknown_fields": [], "_fetched_at": "2026-11-20T02:00:00Z"},
+        {"order_id": 3, "missing_fields": ["tip=null"], "unknown_fields": []},
     ]
     days = [
         {"order_id": 1, "business_date": "2026-11-20"},
@@ -34,7 +34,7 @@ def test_counted_by_day(run_table: Run) -> None:
     ]
     rows = run_table("audit.daily_field_profile", {"audit.order_field_issues": notes, "mart.orders": days})
     day = dt.date(2026, 11, 20)
-    assert [(row["business_date"], row["note"], row["documents"], row["example_id"]) for row in rows] == [
+    assert [(row["business_date"], row["note"], row["document_count"], row["example_id"]) for row in rows] == [
         (day, "/a:string", 1, 1),
         (day, "tip=null", 2, 1),
         (None, "tip=null", 1, 3),

@@ -46,19 +46,19 @@ def test_measured_by_day(run_table: Run) -> None:
     )
     found = {row["path"]: row for row in rows if row["business_date"] == DAY}
     tip = found["/tip"]
-    assert (tip["places"], tip["present"], tip["decimals"]) == (2, 2, 4)
-    assert (tip["least"], tip["greatest"]) == (Decimal("-0.0625"), Decimal("1.5"))
+    assert (tip["parent_count"], tip["present_count"], tip["max_decimals"]) == (2, 2, 4)
+    assert (tip["min_value"], tip["max_value"]) == (Decimal("-0.0625"), Decimal("1.5"))
     assert tip["last_seen_at"] == dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
     status = found["/status"]
-    assert (status["shortest"], status["longest"], status["empty"], status["least"]) == (0, 4, 1, None)
-    assert found["/created_at"]["earliest"] == dt.datetime(2026, 11, 20, 0, 30, tzinfo=dt.UTC)
-    assert (found["/created_at"]["present"], found["/created_at"]["places"]) == (1, 2)
+    assert (status["min_length"], status["max_length"], status["empty_count"], status["min_value"]) == (0, 4, 1, None)
+    assert found["/created_at"]["min_timestamp"] == dt.datetime(2026, 11, 20, 0, 30, tzinfo=dt.UTC)
+    assert (found["/created_at"]["present_count"], found["/created_at"]["parent_count"]) == (1, 2)
     name = found["/user_name"]
-    assert (name["present"], name["empty"], name["longest"], name["greatest"]) == (2, 1, None, None)
-    assert (found["/items/*/name"]["present"], found["/items/*/name"]["longest"]) == (1, 3)
-    assert found["/items/*/quantity"]["greatest"] == Decimal(7)
-    assert found["/platform"]["present"] == 0
+    assert (name["present_count"], name["empty_count"], name["max_length"], name["max_value"]) == (2, 1, None, None)
+    assert (found["/items/*/name"]["present_count"], found["/items/*/name"]["max_length"]) == (1, 3)
+    assert found["/items/*/quantity"]["max_value"] == Decimal(7)
+    assert found["/platform"]["present_count"] == 0
     assert found["/platform"]["first_seen_at"] is None
     without_day = {row["path"]: row for row in rows if row["business_date"] is None}
-    assert (without_day["/user_latitude"]["present"], without_day["/user_latitude"]["type"]) == (1, "number")
+    assert (without_day["/user_latitude"]["present_count"], without_day["/user_latitude"]["type"]) == (1, "number")
     assert "/items/*/name" not in without_day

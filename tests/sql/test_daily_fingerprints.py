@@ -17,7 +17,7 @@ ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
 def prints(run_table: Run, *orders: dict[str, Any]) -> list[tuple[int, str]]:
     """Return number and fingerprint of each place."""
     rows = run_table("audit.daily_fingerprints", {"mart.order_reconciliation": list(orders)})
-    return [(row["orders"], row["fingerprint"]) for row in rows]
+    return [(row["order_count"], row["fingerprint"]) for row in rows]
 
 
 def test_any_amount_makes_another_fingerprint(run_table: Run) -> None:
@@ -38,5 +38,5 @@ def test_equal_changes_do_not_cancel(run_table: Run) -> None:
 
 def test_a_row_a_place(run_table: Run) -> None:
     """Another class, another store and no day at all are places of their own."""
-    places = [{"sale_class": "gone"}, {"store_id": None}, {"business_date": None}]
+    places = [{"sale_class": "deleted"}, {"store_id": None}, {"business_date": None}]
     assert len(prints(run_table, ORDER, *(ORDER | each for each in places))) == 4

@@ -53,6 +53,6 @@ def test_each_order_answers_what_it_can(run_table: Run) -> None:
         "nulls": [3],
     }
     assert against["sales"]["total_price"] == Decimal("1.005")
-    agree = {row["question"]: row["orders"] for row in rows if not row["is_against"]}
+    agree = {row["question"]: row["order_count"] for row in rows if not row["is_against"]}
     assert (agree["total_formula"], agree["timezone"], agree["deleted"]) == (1, 2, 3)
     assert "business_day" not in agree

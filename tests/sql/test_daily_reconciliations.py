@@ -33,7 +33,7 @@ def test_orders_by_verdict_and_money(run_table: Run) -> None:
     (row,) = run_table("mart.daily_reconciliations", {"mart.order_reconciliation": given})
     verdicts = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
     assert [row[f"{each}_count"] for each in verdicts] == [1, 1, 1, 1, 1]
-    assert (row["orders"], row["breaks"]) == (5, 3)
+    assert (row["order_count"], row["break_count"]) == (5, 3)
     assert (row["total_price"], row["tip"], row["delivery_price"]) == (11, 1, None)
     assert (row["total_residual"], row["total_abs_residual"]) == (0, 1)
     assert (row["subtotal_residual"], row["subtotal_abs_residual"]) == (Decimal("-2.9999"), Decimal("3.0001"))
@@ -45,11 +45,11 @@ def test_places_stand_apart(run_table: Run) -> None:
     given = [
         order(1, "balanced"),
         order(2, "balanced", business_date=None),
-        order(3, "balanced", sale_class="gone"),
+        order(3, "balanced", sale_class="deleted"),
         order(4, "balanced", store_id=2, currency="BRL"),
     ]
     rows = run_table("mart.daily_reconciliations", {"mart.order_reconciliation": given})
-    assert [(row["store_id"], row["currency"], row["orders"]) for row in rows] == [
+    assert [(row["store_id"], row["currency"], row["order_count"]) for row in rows] == [
         (1, "EUR", 1),
         (1, "EUR", 1),
         (1, "EUR", 1),

@@ -45,7 +45,7 @@ def test_changes_by_day(run_table: Run) -> None:
             row["entity_type"],
             row["previous_status"],
             row["status"],
-            row["times"],
+            row["occurrence_count"],
             row["example_id"],
         )
         for row in rows

@@ -39,16 +39,16 @@ def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
             "mart.orders": [
                 _order(1, "2026-10-01", "0.2", 200),
                 _order(2, "2026-10-01", "0", 5),
-                _order(3, "2026-10-01", None, 5, is_deleted=True, sale_class="gone"),
+                _order(3, "2026-10-01", None, 5, is_deleted=True, sale_class="deleted"),
                 _order(4, "2026-10-01", "9", 5, last_checked_at=None),
-                _order(5, None, "1", 1, is_deleted=True, sale_class="gone"),
+                _order(5, None, "1", 1, is_deleted=True, sale_class="deleted"),
             ]
         },
     )
     shown = (
         "business_date",
         "sale_class",
-        "orders",
+        "order_count",
         "deleted_count",
         "zero_total_count",
         "missing_total_count",
@@ -59,5 +59,5 @@ def test_orders_stand_by_day_with_their_ages(run_table: Run) -> None:
         (None, None, 1, 1, 0, 0, 0),
     ]
     assert (rows[0]["subtotal_price"], rows[0]["total_price"]) == (Decimal("0.4"), Decimal("9.2"))
-    assert (rows[0]["ages"], rows[0]["orders_by_age"]) == ([5, 200], [2, 1])
-    assert (rows[1]["ages"], rows[1]["orders_by_age"]) == ([1], [1])
+    assert (rows[0]["ages"], rows[0]["order_counts_by_age"]) == ([5, 200], [2, 1])
+    assert (rows[1]["ages"], rows[1]["order_counts_by_age"]) == ([1], [1])

@@ -35,7 +35,9 @@ def test_every_coded_field(run_table: Run) -> None:
             ],
         },
     )
-    assert [(row["path"], row["value"], row["documents"], row["times"], row["example_id"]) for row in rows] == [
+    assert [
+        (row["path"], row["value"], row["document_count"], row["occurrence_count"], row["example_id"]) for row in rows
+    ] == [
         ("/deliveries/*/status", "confirmed", 1, 1, 2),
         ("/deliveries/*/status", "lost", 1, 1, 2),
         ("/deliveries/*/type", "own_delivery", 1, 2, 2),
@@ -51,7 +53,7 @@ def test_days_apart(run_table: Run) -> None:
     """Each day has its own rows, orders without a day too."""
     orders = [{"order_id": 1, "business_date": DAY, "status": "done"}, {"order_id": 2, "status": "done"}]
     rows = run_table("audit.daily_vocabulary", {"mart.orders": orders})
-    assert [(row["business_date"], row["documents"]) for row in rows] == [(DAY, 1), (None, 1)]
+    assert [(row["business_date"], row["document_count"]) for row in rows] == [(DAY, 1), (None, 1)]
 
 
 def test_replaced_statuses_stay_known(run_table: Run) -> None:
@@ -69,7 +71,7 @@ def test_replaced_statuses_stay_known(run_table: Run) -> None:
             ],
         },
     )
-    assert [(row["path"], row["value"], row["documents"], row["first_seen_at"].hour) for row in rows] == [
+    assert [(row["path"], row["value"], row["document_count"], row["first_seen_at"].hour) for row in rows] == [
         ("/platform", "web", 1, 1),
         ("/status", "done", 1, 5),
         ("/status", "new", 0, 1),
@@ -95,8 +97,8 @@ def test_a_value_is_as_old_as_the_version_that_brought_it(run_table: Run) -> Non
                 third | {"delivery_types": ["own", "drone", None]},
             ],
             "core.order_changes": [
-                change | {"version_no": 2, "old": "web", "new": "app"},
-                change | {"version_no": 3, "old": "app", "new": "kiosk"},
+                change | {"version_no": 2, "old_value": "web", "new_value": "app"},
+                change | {"version_no": 3, "old_value": "app", "new_value": "kiosk"},
             ],
             "core.order_line_modifiers": [
                 modifier | {"action": "swap"},
@@ -113,7 +115,7 @@ def test_a_value_is_as_old_as_the_version_that_brought_it(run_table: Run) -> Non
             ],
         },
     )
-    assert [(row["path"], row["value"], row["documents"], row["first_seen_at"].hour) for row in rows] == [
+    assert [(row["path"], row["value"], row["document_count"], row["first_seen_at"].hour) for row in rows] == [
         ("/deliveries/*/type", "drone", 1, 5),
         ("/deliveries/*/type", "own", 1, 1),
         ("/dispatch_method", "robot", 1, 1),

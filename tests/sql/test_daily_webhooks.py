@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 
-def hint(seq: int, at: str, id: int) -> dict[str, Any]:  # noqa: A002
+def notification(seq: int, at: str, id: int) -> dict[str, Any]:  # noqa: A002
     """Return a row of raw.hints."""
     return {"seq": seq, "received_at": at, "topic": "orders.update", "kind": "orders", "id": id}
 
@@ -21,11 +21,11 @@ def test_only_an_answer_after_the_delivery_counts(run_table: Run) -> None:
         "audit.daily_webhooks",
         {
             "raw.hints": [
-                hint(1, "2026-11-01T10:00:00Z", 1),
-                hint(2, "2026-11-01T11:00:00Z", 1),
-                hint(3, "2026-11-01T12:00:00Z", 2),
-                hint(4, "2026-11-01T23:59:59Z", 3),
-                hint(5, "2026-11-02T00:00:00Z", 1),
+                notification(1, "2026-11-01T10:00:00Z", 1),
+                notification(2, "2026-11-01T11:00:00Z", 1),
+                notification(3, "2026-11-01T12:00:00Z", 2),
+                notification(4, "2026-11-01T23:59:59Z", 3),
+                notification(5, "2026-11-02T00:00:00Z", 1),
             ],
             "raw.states": [
                 {"kind": "orders", "id": 1, "last_checked_at": "2026-11-01T10:30:00Z"},
@@ -34,4 +34,4 @@ def test_only_an_answer_after_the_delivery_counts(run_table: Run) -> None:
             ],
         },
     )
-    assert [(r["deliveries"], r["ids"], r["fetched_id_count"]) for r in rows] == [(4, 3, 1), (1, 1, 0)]
+    assert [(r["webhook_count"], r["id_count"], r["fetched_id_count"]) for r in rows] == [(4, 3, 1), (1, 1, 0)]

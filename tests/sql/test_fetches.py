@@ -29,9 +29,12 @@ def test_each_id_asked_for_is_a_row(run_table: Run) -> None:
             ]
         },
     )
-    assert [(r["entity_id"], r["outcome"], r["http_status"], r["bytes"], r["tries"], r["reason"]) for r in rows] == [
+    assert [
+        (r["entity_id"], r["outcome"], r["http_status"], r["response_bytes"], r["attempt_count"], r["reason"])
+        for r in rows
+    ] == [
         (100, "accepted", 200, 900, 1, None),
-        (101, "missing", 404, 0, 1, None),
+        (101, "not_found", 404, 0, 1, None),
         (102, "failed", None, 0, 12, "reset"),
     ]
 
@@ -57,7 +60,16 @@ def test_each_try_is_a_row(run_table: Run) -> None:
         {"http_status": None, "reason": "reset", "ms": 3, "bytes": 0},
     ]
     rows = run_table("audit.fetches", {"raw.observations": [observed(0, "accepted", tries=3, earlier_tries=earlier)]})
-    names = ("attempt_no", "outcome", "reason", "http_status", "ms", "bytes", "tries", "is_final_attempt")
+    names = (
+        "attempt_no",
+        "outcome",
+        "reason",
+        "http_status",
+        "duration_ms",
+        "response_bytes",
+        "attempt_count",
+        "is_final_attempt",
+    )
     assert sorted(tuple(row[name] for name in names) for row in rows) == [
         (1, "retried", "server_error", 503, 7, 0, 3, False),
         (2, "retried", "reset", None, 3, 0, 3, False),

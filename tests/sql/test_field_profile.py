@@ -18,16 +18,32 @@ if TYPE_CHECKING:
 def test_days_and_kinds_add_up(run_table: Run) -> None:
     """Days of orders add up to one row a field; what is null, absent or unknown stands beside what is there."""
     at = "2026-11-20T0{}:00:00Z".format
-    tip = {"path": "/tip", "type": "number", "places": 10}
+    tip = {"path": "/tip", "type": "number", "parent_count": 10}
     days = [
-        {"path": "/id", "type": "integer", "places": 10, "present": 10, "decimals": 0, "example_id": 1},
-        tip | {"present": 8, "decimals": 2, "least": "0", "greatest": "2.5", "first_seen_at": at(2), "example_id": 6},
-        tip | {"present": 7, "decimals": 1, "least": "-1", "greatest": "1", "first_seen_at": at(1), "example_id": 5},
+        {"path": "/id", "type": "integer", "parent_count": 10, "present_count": 10, "max_decimals": 0, "example_id": 1},
+        tip
+        | {
+            "present_count": 8,
+            "max_decimals": 2,
+            "min_value": "0",
+            "max_value": "2.5",
+            "first_seen_at": at(2),
+            "example_id": 6,
+        },
+        tip
+        | {
+            "present_count": 7,
+            "max_decimals": 1,
+            "min_value": "-1",
+            "max_value": "1",
+            "first_seen_at": at(1),
+            "example_id": 5,
+        },
     ]
     notes = [
-        {"note": "tip=null", "documents": 2, "first_seen_at": at(1), "last_seen_at": at(3), "example_id": 7},
-        {"note": "tip=null", "documents": 3, "first_seen_at": at(2), "last_seen_at": at(5), "example_id": 4},
-        {"note": "items=absent", "documents": 1, "example_id": 9},
+        {"note": "tip=null", "document_count": 2, "first_seen_at": at(1), "last_seen_at": at(3), "example_id": 7},
+        {"note": "tip=null", "document_count": 3, "first_seen_at": at(2), "last_seen_at": at(5), "example_id": 4},
+        {"note": "items=absent", "document_count": 1, "example_id": 9},
     ]
     rows = run_table(
         "audit.field_profile",
@@ -35,12 +51,12 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
             "audit.daily_field_values": days,
             "audit.daily_field_profile": notes,
             "audit.menu_field_values": [
-                {"path": "/menu/id", "type": "integer", "places": 2, "present": 2},
-                {"path": "/menu/name", "type": "string", "places": 2, "present": 0},
+                {"path": "/menu/id", "type": "integer", "parent_count": 2, "present_count": 2},
+                {"path": "/menu/name", "type": "string", "parent_count": 2, "present_count": 0},
             ],
             "audit.menu_field_issues": [
-                {"menu_id": 10, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
-                {"menu_id": 11, "absences": ["menu/name=null"], "unknown_fields": ["/a:b:string"]},
+                {"menu_id": 10, "missing_fields": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
+                {"menu_id": 11, "missing_fields": ["menu/name=null"], "unknown_fields": ["/a:b:string"]},
             ],
         },
     )
@@ -54,15 +70,24 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
         ("orders", "/tip"),
     ]
     tips = by_path["orders", "/tip"]
-    assert (tips["documents"], tips["places"], tips["present"], tips["null_document_count"]) == (10, 20, 15, 5)
-    assert (tips["least"], tips["greatest"], tips["decimals"]) == (Decimal(-1), Decimal("2.5"), 2)
+    assert (tips["document_count"], tips["parent_count"], tips["present_count"], tips["null_document_count"]) == (
+        10,
+        20,
+        15,
+        5,
+    )
+    assert (tips["min_value"], tips["max_value"], tips["max_decimals"]) == (Decimal(-1), Decimal("2.5"), 2)
     assert (tips["types"], tips["example_id"], tips["null_example_id"]) == (["null", "number"], 5, 4)
     assert tips["first_seen_at"] == tips["null_first_seen_at"] == dt.datetime(2026, 11, 20, 1, tzinfo=dt.UTC)
     unknown = by_path["menus", "/a:b"]
-    assert (unknown["is_documented"], unknown["present"], unknown["types"]) == (False, 2, ["null", "number", "string"])
+    assert (unknown["is_documented"], unknown["present_count"], unknown["types"]) == (
+        False,
+        2,
+        ["null", "number", "string"],
+    )
     assert by_path["menus", "/menu/name"]["types"] == ["null"]
     assert by_path["orders", "/items"]["absent_document_count"] == 1
-    assert by_path["orders", "/items"]["present"] is None
+    assert by_path["orders", "/items"]["present_count"] is None
 
 
 def test_stores_show_what_settings_point_to(run_table: Run) -> None:
@@ -74,10 +99,12 @@ def test_stores_show_what_settings_point_to(run_table: Run) -> None:
                 {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},
                 {"store_id": 2, "name": "", "timezone": "Europe/Berlin", "currency": "EUR"},
             ],
-            "audit.store_field_issues": [{"store_id": 3, "absences": ["timezone=absent"], "unknown_fields": []}],
+            "audit.store_field_issues": [{"store_id": 3, "missing_fields": ["timezone=absent"], "unknown_fields": []}],
         },
     )
-    assert [(r["path"], r["present"], r["empty"], r["longest"], r["absent_document_count"]) for r in rows] == [
+    assert [
+        (r["path"], r["present_count"], r["empty_count"], r["max_length"], r["absent_document_count"]) for r in rows
+    ] == [
         ("/currency", 2, 0, 3, 0),
         ("/id", 2, None, None, 0),
         ("/name", 2, 1, 5, 0),

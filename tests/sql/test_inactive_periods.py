@@ -42,7 +42,7 @@ def simulated(seed: int, silent: set[tuple[int, int]] = frozenset()) -> Iterator
             if store == 12 and date.weekday() == 0:
                 orders = 0
             if orders and (store, day) not in silent:
-                yield {"store_id": store, "business_date": date, "sale_class": "counted", "orders": orders}
+                yield {"store_id": store, "business_date": date, "sale_class": "counted", "order_count": orders}
 
 
 def watched(first: int = 0, last: int = DAYS) -> Row:
@@ -74,7 +74,7 @@ def test_planted_silences_are_found(run_table: Run) -> None:
         "audit.inactive_periods", {"mart.daily_store_sales": list(simulated(4, silent)), "audit.loads": [watched()]}
     )
     found = {
-        (row["store_id"], (row["inactive_from_date"] - START).days, row["days"], row["is_ongoing"]) for row in rows
+        (row["store_id"], (row["inactive_from_date"] - START).days, row["day_count"], row["is_ongoing"]) for row in rows
     }
     assert {(9, 60, 1, False), (10, 75, 1, False), (3, 70, 5, False), (8, 88, 2, True)} <= found
     assert len(found) <= 5

@@ -20,7 +20,7 @@ def test_a_note_counts_documents_of_its_load(run_table: Run) -> None:
         "audit.load_notes",
         {"raw.document_notes": [*(note | {"id": id_} for id_ in (9, 4, 7, 8)), note | {"load_id": "b", "id": 1}]},
     )
-    assert [(row["load_id"], row["documents"], row["example_ids"]) for row in rows] == [
+    assert [(row["load_id"], row["document_count"], row["example_ids"]) for row in rows] == [
         ("a", 4, [4, 7, 8]),
         ("b", 1, [1]),
     ]

@@ -32,9 +32,17 @@ def test_verdicts_are_counted(run_table: Run) -> None:
     said = ["accepted", "accepted", "unchanged", "quarantined", "missing", "failed"]
     rows = run_table("audit.loads", {"raw.observations": [verdict("L1", n, each) for n, each in enumerate(said)]})
     assert [
-        (r["bodies"], r["accepted"], r["unchanged"], r["quarantined"], r["missing"], r["failed"]) for r in rows
+        (
+            r["payload_count"],
+            r["accepted_count"],
+            r["unchanged_count"],
+            r["quarantined_count"],
+            r["not_found_count"],
+            r["failed_count"],
+        )
+        for r in rows
     ] == [(6, 2, 1, 1, 1, 1)]
-    assert (rows[0]["places"], rows[0]["validated_count"]) == (6, 6)
+    assert (rows[0]["received_count"], rows[0]["validated_count"]) == (6, 6)
     assert rows[0]["last_observed_at"] == dt.datetime(2026, 11, 20, 10, 0, 5, tzinfo=dt.UTC)
 
 
@@ -49,4 +57,7 @@ def test_a_hole_shows(run_table: Run) -> None:
     """A body without a verdict, or with two, leaves its mark in the places."""
     given = [verdict("L1", 0, "accepted"), verdict("L1", 2, "accepted"), verdict("L2", 0, "accepted")]
     rows = run_table("audit.loads", {"raw.observations": [*given, verdict("L2", 0, "unchanged")]})
-    assert [(row["bodies"], row["places"], row["validated_count"]) for row in rows] == [(2, 3, 2), (2, 1, 1)]
+    assert [(row["payload_count"], row["received_count"], row["validated_count"]) for row in rows] == [
+        (2, 3, 2),
+        (2, 1, 1),
+    ]

@@ -190,7 +190,7 @@ def test_which_time_decides(run_table: Run, time: str, expected: list[dt.date | 
 
 @pytest.mark.duckdb2
 def test_sale_class(run_table: Run) -> None:
-    """A status counts only if it is exactly in a list; gone wins over both."""
+    """A status counts only if it is exactly in a list; deleted takes precedence over both."""
     statuses: list[tuple[str | None, bool]] = [
         ("done", False),
         ("void", False),
@@ -213,9 +213,9 @@ def test_sale_class(run_table: Run) -> None:
         "unmapped",
         "unmapped",
         "unmapped",
-        "gone",
-        "gone",
-        "gone",
+        "deleted",
+        "deleted",
+        "deleted",
     ]
 
 
@@ -236,7 +236,7 @@ def test_lines_and_units(run_table: Run) -> None:
         {"order_id": 4, "line_no": 2, "quantity": huge},
     ]
     rows = placed(run_table, [order(n) for n in (1, 2, 3, 4)], lines=lines)
-    assert [(row["lines"], row["units"]) for row in rows] == [(2, 2), (0, 0), (1, None), (2, 2 * huge)]
+    assert [(row["line_count"], row["unit_count"]) for row in rows] == [(2, 2), (0, 0), (1, None), (2, 2 * huge)]
 
 
 def test_parts_and_names_as_they_are(run_table: Run) -> None:

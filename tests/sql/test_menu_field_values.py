@@ -35,9 +35,18 @@ def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
     )
     found = {row["path"]: row for row in rows}
     price = found["/menu/price_groups/*/prices/*/price"]
-    assert (price["places"], price["present"], price["decimals"], price["greatest"]) == (2, 1, 3, Decimal("4.999"))
-    assert (found["/menu/name"]["places"], found["/menu/name"]["present"], found["/menu/name"]["longest"]) == (2, 1, 5)
-    assert (found["/products/*/description"]["empty"], found["/products/*/description"]["longest"]) == (1, 0)
-    assert found["/products/*/modifiers/*/price"]["greatest"] == Decimal(1)
-    assert found["/modifiers/*/children/*/price"]["places"] == 2
+    assert (price["parent_count"], price["present_count"], price["max_decimals"], price["max_value"]) == (
+        2,
+        1,
+        3,
+        Decimal("4.999"),
+    )
+    assert (
+        found["/menu/name"]["parent_count"],
+        found["/menu/name"]["present_count"],
+        found["/menu/name"]["max_length"],
+    ) == (2, 1, 5)
+    assert (found["/products/*/description"]["empty_count"], found["/products/*/description"]["max_length"]) == (1, 0)
+    assert found["/products/*/modifiers/*/price"]["max_value"] == Decimal(1)
+    assert found["/modifiers/*/children/*/price"]["parent_count"] == 2
     assert found["/menu/price_groups/*/position"]["example_id"] == 10

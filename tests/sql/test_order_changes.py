@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def changes(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return field, old and new of each row."""
-    return [(row["field"], row["old"], row["new"]) for row in rows]
+    return [(row["field"], row["old_value"], row["new_value"]) for row in rows]
 
 
 @pytest.mark.duckdb2
@@ -67,7 +67,9 @@ def test_what_was_stays(run_table: Run) -> None:
     rows = run_table(
         "core.order_changes",
         {
-            "core.order_changes": [{"order_id": 7, "version_no": 2, "field": "tip", "old": "1.0000", "new": None}],
+            "core.order_changes": [
+                {"order_id": 7, "version_no": 2, "field": "tip", "old_value": "1.0000", "new_value": None}
+            ],
             "raw.order_edits": [
                 {"order_id": 7, "version_no": 3, "before": {"status": "new"}, "after": {"status": None}}
             ],

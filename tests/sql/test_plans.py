@@ -25,7 +25,7 @@ def test_shares_only_where_something_was_checked(run_table: Run) -> None:
             ]
         },
     )
-    assert [(row["changed_share"], row["changed_share_low"], row["changed_share_high"]) for row in rows] == [
+    assert [(row["changed_rate"], row["changed_rate_low"], row["changed_rate_high"]) for row in rows] == [
         (0.25, 0.1, 0.6),
         (None, None, None),
         (None, None, None),

@@ -21,8 +21,8 @@ def order(order_id: int, minute: int, **others: Any) -> dict[str, Any]:
         "customer_key": "c1",
         "store_id": 1,
         "sale_class": "counted",
-        "lines": 2,
-        "units": 3,
+        "line_count": 2,
+        "unit_count": 3,
         "created_at": f"2026-10-31T23:{minute:02d}:00Z",
         "total_price": "7.5",
         **others,
@@ -92,7 +92,7 @@ def test_they_are_warned_of(run_check: Run) -> None:
     assert run_check(claim, {"audit.possible_duplicate_orders": [planted]}) == [
         {
             "entity_id": 2,
-            "place": "created_at",
+            "location": "created_at",
             "residual": Decimal("7.5"),
             "detail": "like order 1, 60 s before",
         }

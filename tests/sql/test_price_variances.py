@@ -46,7 +46,7 @@ def test_offers_are_intervals(run_table: Run) -> None:
     found = {row["offered_from"]: row for row in rows}
     assert found.keys() == {None, fifth, tenth}
     assert [found[each]["offered_until"] for each in (None, fifth, tenth)] == [fifth, tenth, None]
-    assert [found[each]["places"] for each in (None, fifth, tenth)] == [1, 2, 2]
+    assert [found[each]["menu_entry_count"] for each in (None, fifth, tenth)] == [1, 2, 2]
     assert [found[each]["prices"] for each in (None, fifth, tenth)] == [[3], [3, 4], [4, Decimal(MOST)]]
     assert found[tenth]["delivery_prices"] == [Decimal("4.5")]
 
@@ -83,7 +83,7 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
             "core.modifier_paths": [path, path, path | {"is_cycle": True}],
         },
     )
-    assert [(row["modifier_id"], row["places"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
+    assert [(row["modifier_id"], row["menu_entry_count"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
 
 
 def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
@@ -121,7 +121,7 @@ def variances(
     **line: Any,
 ) -> dict[str, Any]:
     """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
-    offer = {"menu_id": 1, "product_id": 5, "places": 1, "delivery_prices": []}
+    offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
     (row,) = run_table(
         "mart.price_variances",
         {
@@ -155,7 +155,7 @@ OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3)}
 def test_which_price_matches(run_table: Run, price: str | None, match: str, menus: tuple[int, ...]) -> None:
     """The price sold is that of the menu, that for delivery, or neither, and then by how much is shown."""
     row = variances(run_table, price, OFFER, menus=menus)
-    assert (row["menu_match"], row["price_match"], row["places"]) == ("unique", match, 1)
+    assert (row["menu_match"], row["price_match"], row["menu_entry_count"]) == ("unique", match, 1)
     assert (row["menu_price"], row["menu_delivery_price"]) == (3, Decimal("3.5"))
     if price:
         assert row["price_variance"] == Decimal(price) - 3
@@ -176,13 +176,13 @@ def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
     offers = [
         OFFER | {"offered_until": at(7)},
         OFFER | {"prices": ["9"], "offered_from": at(7), "offered_until": at(9)},
-        OFFER | {"menu_id": 2, "prices": ["4"], "places": 2, "offered_from": at(5), "offered_until": at(8)},
+        OFFER | {"menu_id": 2, "prices": ["4"], "menu_entry_count": 2, "offered_from": at(5), "offered_until": at(8)},
         OFFER | {"menu_id": 3, "prices": ["5"]},
     ]
     found = []
     for day in range(4, 10):
         row = variances(run_table, "4", *offers, day=day)
-        found.append((row["places"], row["menu_price"], row["price_match"]))
+        found.append((row["menu_entry_count"], row["menu_price"], row["price_match"]))
     assert found == [
         (1, 3, "neither"),
         (3, None, "price"),
@@ -220,12 +220,12 @@ def test_what_may_stand_on_a_menu_not_seen_yet_is_unknown(run_table: Run, until:
 def test_several_places_and_none(run_table: Run) -> None:
     """In several places a match is ambiguous, and a drift only shown where they agree; a stranger matches none."""
     row = variances(run_table, "4", OFFER, OFFER | {"menu_id": 2, "prices": ["4"]})
-    assert (row["menu_match"], row["places"], row["price_match"]) == ("ambiguous", 2, "price")
+    assert (row["menu_match"], row["menu_entry_count"], row["price_match"]) == ("ambiguous", 2, "price")
     assert (row["menu_price"], row["menu_delivery_price"]) == (None, Decimal("3.5"))
-    row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "places": 2})
+    row = variances(run_table, "4", OFFER | {"prices": ["3", "4"], "menu_entry_count": 2})
     assert (row["menu_match"], row["price_match"], row["price_variance"]) == ("ambiguous", "price", None)
     row = variances(run_table, "3", OFFER, product_id=6)
-    assert (row["menu_match"], row["price_match"], row["places"]) == ("none", "indeterminate", 0)
+    assert (row["menu_match"], row["price_match"], row["menu_entry_count"]) == ("none", "indeterminate", 0)
 
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
@@ -244,8 +244,15 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
             "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
             "audit.stores_with_menus": [{"store_id": 9, "are_all_known": True}],
             "audit.menu_offers": [
-                OFFER | {"menu_id": 1, "product_id": 5, "places": 1},
-                {"menu_id": 1, "product_id": 5, "modifier_id": 7, "places": 1, "prices": ["1"], "delivery_prices": []},
+                OFFER | {"menu_id": 1, "product_id": 5, "menu_entry_count": 1},
+                {
+                    "menu_id": 1,
+                    "product_id": 5,
+                    "modifier_id": 7,
+                    "menu_entry_count": 1,
+                    "prices": ["1"],
+                    "delivery_prices": [],
+                },
             ],
         },
     )
@@ -271,7 +278,8 @@ def test_matches_are_counted_by_day(run_table: Run) -> None:
         },
     )
     assert [
-        (each["kind"], each["menu_match"], each["times"], each["price"], each["price_variance"]) for each in rows
+        (each["item_type"], each["menu_match"], each["item_count"], each["price"], each["price_variance"])
+        for each in rows
     ] == [
         ("line", "ambiguous", 1, None, None),
         ("line", "unique", 2, Decimal(10) ** 14, 1),
@@ -285,11 +293,11 @@ SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "un
 @pytest.mark.parametrize(
     "fault",
     [
-        {"times": 3},
+        {"item_count": 3},
         {"price": "4.0001"},
         {"price_variance": "-0.0001"},
         {"delivery_price_variance": None},
-        {"kind": "modifier"},
+        {"item_type": "modifier"},
         {"currency": "BRL"},
         {"sale_class": "excluded"},
         {"menu_match": "ambiguous"},
@@ -307,8 +315,8 @@ def test_days_tie_to_their_lines(run_check: Run, fault: dict[str, Any]) -> None:
         SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_variance": "0"},
     ]
     day = {key: SOLD[key] for key in ("store_id", "sale_class", "menu_match", "price_match")} | {
-        "kind": "line",
-        "times": 2,
+        "item_type": "line",
+        "item_count": 2,
         "currency": "EUR",
         "price": "4",
         "delivery_price_variance": "-1",

@@ -45,7 +45,7 @@ def mix(run_table: Run, *lines: dict[str, Any]) -> list[dict[str, Any]]:
 def test_orders_lines_and_units(run_table: Run) -> None:
     """A product in two lines of an order is one order, two lines, and as many units as both state."""
     rows = mix(run_table, line(1, 1, 5, 2), line(1, 2, 5, 3), line(2, 1, 5, None), line(2, 2, 6, None))
-    assert [(row["product_id"], row["orders"], row["lines"], row["units"]) for row in rows] == [
+    assert [(row["product_id"], row["order_count"], row["line_count"], row["unit_count"]) for row in rows] == [
         (5, 2, 3, 5),
         (6, 1, 1, None),
     ]
@@ -53,12 +53,12 @@ def test_orders_lines_and_units(run_table: Run) -> None:
 
 def test_classes_and_lines_without_a_product(run_table: Run) -> None:
     """Classes stand side by side; lines that name no product are one row under null."""
-    gone = line(2, 1, 5, 1, sale_class="gone")
-    rows = mix(run_table, line(1, 1, 5, 1), line(1, 2, None, 1), line(1, 3, None, 1), gone)
-    assert [(row["sale_class"], row["product_id"], row["lines"]) for row in rows] == [
+    deleted = line(2, 1, 5, 1, sale_class="deleted")
+    rows = mix(run_table, line(1, 1, 5, 1), line(1, 2, None, 1), line(1, 3, None, 1), deleted)
+    assert [(row["sale_class"], row["product_id"], row["line_count"]) for row in rows] == [
         ("counted", 5, 1),
         ("counted", None, 2),
-        ("gone", 5, 1),
+        ("deleted", 5, 1),
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_name_is_of_its_day(run_table: Run) -> None:
         line(3, 1, 5, 1, None, business_date="2026-01-12"),
         line(4, 1, 5, 1, "Tea", business_date=None, store_id=None, currency=None),
         line(5, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None),
-        line(6, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None, sale_class="gone"),
+        line(6, 1, 5, 1, "Chai", business_date=None, store_id=None, currency=None, sale_class="deleted"),
     )
     found = {(str(row["business_date"]), row["sale_class"]): row for row in rows}
     assert {key: (row["ordered_name"], row["has_multiple_names"]) for key, row in found.items()} == {
@@ -95,7 +95,7 @@ def test_a_name_is_of_its_day(run_table: Run) -> None:
         ("2026-01-11", "counted"): ("Chai", False),
         ("2026-01-12", "counted"): (None, False),
         ("None", "counted"): ("Tea", True),
-        ("None", "gone"): ("Chai", False),
+        ("None", "deleted"): ("Chai", False),
     }
 
 
@@ -110,10 +110,10 @@ def test_repeats_are_of_their_order_and_product(run_table: Run) -> None:
         line(3, 1, 5, 1),
         line(3, 2, 5, 1),
         line(3, 3, 5, 1),
-        line(4, 1, 5, 1, sale_class="gone"),
+        line(4, 1, 5, 1, sale_class="deleted"),
     )
-    told = {(row["product_id"], row["sale_class"]): (row["orders"], row["lines"]) for row in rows}
-    assert told == {(None, "counted"): (2, 3), (5, "counted"): (1, 3), (5, "gone"): (1, 1)}
+    told = {(row["product_id"], row["sale_class"]): (row["order_count"], row["line_count"]) for row in rows}
+    assert told == {(None, "counted"): (2, 3), (5, "counted"): (1, 3), (5, "deleted"): (1, 1)}
 
 
 def test_amounts_of_lines(run_table: Run) -> None:

@@ -55,7 +55,7 @@ def test_one_row_a_cause(run_table: Run) -> None:
             "raw.states": [state(1, "quarantined")],
         },
     )
-    assert [(r["reason"], r["times"], r["load_id"], r["source"], r["is_unresolved"]) for r in rows] == [
+    assert [(r["reason"], r["occurrence_count"], r["load_id"], r["source"], r["is_unresolved"]) for r in rows] == [
         ("duplicate_key", 1, "L05", "live", True),
         ("wrong_type", 3, "L03", "live", False),
     ]
@@ -69,7 +69,7 @@ def test_bodies_without_an_id(run_table: Run) -> None:
         "audit.quarantine",
         {"raw.refusals": [refused(None, "not_json", None, seq=seq, pointer=None) for seq in (0, 1)]},
     )
-    assert [(row["entity_id"], row["seq"], row["times"], row["is_unresolved"]) for row in rows] == [
+    assert [(row["entity_id"], row["seq"], row["occurrence_count"], row["is_unresolved"]) for row in rows] == [
         (None, 0, 1, True),
         (None, 1, 1, True),
     ]

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 def asked(*questions: str) -> list[dict[str, Any]]:
     """Return questions in this order, with what is assumed."""
     return [
-        {"no": no, "question": each, "section": "2", "undocumented": each, "assumed": "[x] y = 1", "ask": f"{each}?"}
+        {
+            "no": no,
+            "question": each,
+            "section": "2",
+            "undocumented": each,
+            "assumption": "[x] y = 1",
+            "partner_question": f"{each}?",
+        }
         for no, each in enumerate(questions, 1)
     ]
 
@@ -30,19 +37,19 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
         {
             "raw.assumptions": asked("token_lifetime", "timezone", "sales"),
             "audit.daily_question_cases": [
-                case | {"orders": 2, "total_price": "10.5", "example_ids": [7, 9]},
-                case | {"orders": 3, "total_price": "1", "example_ids": [4, 8, 11]},
-                {"question": "sales", "is_against": False, "currency": "EUR", "orders": 90, "example_ids": [1]},
+                case | {"order_count": 2, "total_price": "10.5", "example_ids": [7, 9]},
+                case | {"order_count": 3, "total_price": "1", "example_ids": [4, 8, 11]},
+                {"question": "sales", "is_against": False, "currency": "EUR", "order_count": 90, "example_ids": [1]},
             ],
         },
     )
     by_rank = sorted(rows, key=lambda row: row["rank"])
-    assert [(row["question"], row["evidence_status"], row["orders"]) for row in by_rank] == [
+    assert [(row["question"], row["evidence_status"], row["affected_order_count"]) for row in by_rank] == [
         ("timezone", "contradicted", 5),
         ("token_lifetime", "unknown", 0),
         ("sales", "supported", 0),
     ]
-    assert (by_rank[0]["money"], by_rank[0]["currency"]) == (Decimal("11.5"), "EUR")
+    assert (by_rank[0]["affected_amount"], by_rank[0]["currency"]) == (Decimal("11.5"), "EUR")
     assert by_rank[0]["example_ids"] == [4, 7, 8]
     assert by_rank[0]["evidence"].startswith("5 orders are of stores without a timezone")
     assert by_rank[2]["supporting_count"] == 90
@@ -51,7 +58,7 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
 
 def test_two_currencies_do_not_add_up(run_table: Run) -> None:
     """Orders of two currencies, or of none, have a count and no sum."""
-    case = {"question": "deleted", "is_against": True, "orders": 1, "total_price": "5", "example_ids": [1]}
+    case = {"question": "deleted", "is_against": True, "order_count": 1, "total_price": "5", "example_ids": [1]}
     rows = run_table(
         "audit.questions",
         {
@@ -59,14 +66,14 @@ def test_two_currencies_do_not_add_up(run_table: Run) -> None:
             "audit.daily_question_cases": [case | {"currency": "EUR"}, case | {"currency": None}],
         },
     )
-    assert (rows[0]["orders"], rows[0]["money"], rows[0]["currency"]) == (2, None, None)
+    assert (rows[0]["affected_order_count"], rows[0]["affected_amount"], rows[0]["currency"]) == (2, None, None)
 
 
 def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
     """What other evidence shows stands in a sentence, with counts and examples."""
     shown = {
         "kind": "orders",
-        "documents": 10,
+        "document_count": 10,
         "null_document_count": 0,
         "absent_document_count": 0,
         "is_documented": True,
@@ -76,12 +83,13 @@ def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
         {
             "raw.assumptions": asked("values", "nulls", "new_fields"),
             "audit.vocabulary": [
-                {"kind": "orders", "path": "/status", "value": "done", "documents": 3},
-                {"kind": "orders", "path": "/status", "value": "new", "documents": 7},
+                {"kind": "orders", "path": "/status", "value": "done", "document_count": 3},
+                {"kind": "orders", "path": "/status", "value": "new", "document_count": 7},
             ],
             "audit.field_profile": [
                 shown | {"path": "/tip", "types": ["number"], "null_document_count": 2, "null_example_id": 5},
-                shown | {"path": "/a", "is_documented": False, "types": ["string"], "present": 4, "example_id": 6},
+                shown
+                | {"path": "/a", "is_documented": False, "types": ["string"], "present_count": 4, "example_id": 6},
             ],
         },
     )
@@ -96,9 +104,9 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
     """A store's fields, sealed ones by their names, its menus, and which statuses were seen to follow each other."""
     field = {
         "kind": "stores",
-        "places": 3,
-        "present": 2,
-        "documents": 3,
+        "parent_count": 3,
+        "present_count": 2,
+        "document_count": 3,
         "null_document_count": 0,
         "absent_document_count": 0,
     }
@@ -111,10 +119,10 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
                 field | {"path": "/phone", "is_documented": False, "types": ["string"], "example_id": 9},
             ],
             "core.store_menus": [{"store_id": s, "menu_id": m} for s, m in ((7, 1), (7, 2), (8, 1))],
-            "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "documents": 3}],
+            "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "document_count": 3}],
             "audit.status_transitions": [
-                {"entity_type": "order", "previous_status": "new", "status": "done", "times": 2},
-                {"entity_type": "delivery", "previous_status": "a", "status": "b", "times": 5},
+                {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 2},
+                {"entity_type": "delivery", "previous_status": "a", "status": "b", "occurrence_count": 5},
             ],
         },
     )
@@ -130,15 +138,16 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
 
 def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
     """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
-    met = {"operation": "orders", "aspect": "status", "name": "200", "times": 40}
+    met = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 40}
     rows = run_table(
         "audit.questions",
         {
             "raw.assumptions": asked("limits", "token_header", "errors"),
             "audit.service_behaviour": [
                 met,
-                met | {"aspect": "retry_after", "name": "429", "times": 2, "least": 1.0, "greatest": 30.0},
-                met | {"aspect": "error_body", "name": '404 {"error":string}', "times": 1200},
+                met
+                | {"aspect": "retry_after", "name": "429", "occurrence_count": 2, "min_value": 1.0, "max_value": 30.0},
+                met | {"aspect": "error_body", "name": '404 {"error":string}', "occurrence_count": 1200},
             ],
         },
     )

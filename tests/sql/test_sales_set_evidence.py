@@ -46,7 +46,7 @@ def totals_of(orders: Rows, counted: Iterable[str | None], *, money: bool = True
             "store_id": 1,
             "amount_field": "total_price",
             "sale_classes": "counted",
-            "orders": len(sold) if number else None,
+            "order_count": len(sold) if number else None,
             "amount": sum((each["total_price"] for each in sold), Decimal(0)) if money else None,
         }
         for day in sorted({each["business_date"] for each in orders})
@@ -77,7 +77,7 @@ def test_the_true_set_is_proposed(run_table: Run, truth: list[str], stated: dict
     assert proposed(rows) == [truth]
     assert {row["verdict"] for row in rows if row["statuses"] != truth} == {"refuted"}
     assert [row["statuses"] for row in rows if row["is_configured"]] == [["delivered"]]
-    assert best(rows)["days_tied"] == best(rows)["days"] == len(given["raw.control_totals"])
+    assert best(rows)["tied_store_day_count"] == best(rows)["store_day_count"] == len(given["raw.control_totals"])
 
 
 def test_a_few_wrong_totals_do_not_hide_it(run_table: Run) -> None:
@@ -85,10 +85,10 @@ def test_a_few_wrong_totals_do_not_hide_it(run_table: Run) -> None:
     orders = orders_of(60)
     totals = totals_of(orders, ["delivered", "ready"])
     for wrong in totals[:2]:
-        wrong["orders"] += 50
+        wrong["order_count"] += 50
     assert proposed(run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals})) == [["delivered", "ready"]]
     for wrong in totals[2:10]:
-        wrong["orders"] += 50
+        wrong["order_count"] += 50
     rows = run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals})
     assert proposed(rows) == []
     assert best(rows)["reason"].startswith("no set ties enough: the best one ties ")
@@ -103,9 +103,11 @@ def test_a_status_that_days_cannot_tell(run_table: Run) -> None:
     rows = run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals})
     assert proposed(rows) == []
     assert (best(rows)["statuses"], best(rows)["verdict"]) == (["delivered"], "undecided")
-    assert best(rows)["reason"].startswith("0 store-days tell it from delivered + preparing, of which it ties 0")
-    untold = [row["statuses"] for row in rows if row["verdict"] == "untold"]
-    assert untold == [["delivered", "preparing"]]
+    assert best(rows)["reason"].startswith(
+        "too few store-days distinguish it from delivered + preparing: 0, of which it ties 0"
+    )
+    indistinguishable = [row["statuses"] for row in rows if row["verdict"] == "indistinguishable"]
+    assert indistinguishable == [["delivered", "preparing"]]
 
 
 def test_few_days_propose_nothing(run_table: Run) -> None:
@@ -114,7 +116,7 @@ def test_few_days_propose_nothing(run_table: Run) -> None:
     given = {"mart.orders": orders, "raw.control_totals": totals_of(orders, ["delivered"])}
     rows = run_table(TABLE, given)
     assert proposed(rows) == []
-    assert best(rows)["reason"].endswith(" store-days can be compared, 20 are asked for")
+    assert best(rows)["reason"].endswith(" comparable store-days; 20 are required")
     assert proposed(run_table(TABLE, given | {"raw.settings": [{"formula_min_distinguishing_orders": 5}]})) == [
         ["delivered"]
     ]
@@ -127,7 +129,7 @@ def test_what_is_not_compared(run_table: Run) -> None:
     rows = run_table(TABLE, given)
     assert proposed(rows) == [["delivered"]]
     assert [row["statuses"] for row in rows] == [["(none)"], ["(none)", "delivered"], ["delivered"]]
-    days = best(rows)["days"]
+    days = best(rows)["store_day_count"]
     first = orders[0]
     given["mart.orders"] = [
         *orders,
@@ -135,11 +137,23 @@ def test_what_is_not_compared(run_table: Run) -> None:
         first | {"order_id": 1_000_002, "total_price": None},
     ]
     given["raw.control_totals"] += [
-        {"business_date": "2027-01-01", "store_id": 1, "amount_field": "tip", "sale_classes": "counted", "orders": 3},
-        {"business_date": "2026-10-02", "store_id": 1, "amount_field": "tip", "sale_classes": "gone", "orders": 3},
+        {
+            "business_date": "2027-01-01",
+            "store_id": 1,
+            "amount_field": "tip",
+            "sale_classes": "counted",
+            "order_count": 3,
+        },
+        {
+            "business_date": "2026-10-02",
+            "store_id": 1,
+            "amount_field": "tip",
+            "sale_classes": "deleted",
+            "order_count": 3,
+        },
     ]
     rows = run_table(TABLE, given)
-    assert (best(rows)["days"], best(rows)["days_tied"]) == (days - 1, days - 1)
+    assert (best(rows)["store_day_count"], best(rows)["tied_store_day_count"]) == (days - 1, days - 1)
 
 
 def test_sets_are_bounded(run_table: Run) -> None:
@@ -150,6 +164,6 @@ def test_sets_are_bounded(run_table: Run) -> None:
     assert (len(rows), proposed(rows)) == (1023, [ten[3:5]])
     orders = orders_of(60, [*ten, "one more"])
     (row,) = run_table(TABLE, {"mart.orders": orders, "raw.control_totals": totals_of(orders, ten)})
-    assert (row["verdict"], row["days"]) == ("undecided", 0)
-    assert row["reason"] == "11 statuses: of more than 10, sets are not compared"
+    assert (row["verdict"], row["store_day_count"]) == ("undecided", 0)
+    assert row["reason"] == "11 statuses: sets are compared for up to 10"
     assert run_table(TABLE, {"mart.orders": orders}) == []

@@ -41,7 +41,7 @@ def test_values_after_the_first_loads_are_drift(run_table: Run) -> None:
             "audit.vocabulary": [value("done", 1), value("late", 1, 9), value("lost", 5)],
         },
     )
-    assert [(row["value"], row["what"], row["load_id"], row["example_ids"]) for row in rows] == [
+    assert [(row["value"], row["change_type"], row["load_id"], row["example_ids"]) for row in rows] == [
         ("lost", "value", "c", [7])
     ]
 
@@ -70,7 +70,7 @@ def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
             ],
         },
     )
-    assert [(row["path"], row["what"], row["value"], row["load_id"], row["example_ids"]) for row in rows] == [
+    assert [(row["path"], row["change_type"], row["value"], row["load_id"], row["example_ids"]) for row in rows] == [
         ("/items/*/price", "type", None, "d", [5]),
         ("/items/*/x", "field", "number|string", "c", [3]),
         ("/tip", "absent", None, "c", [3]),

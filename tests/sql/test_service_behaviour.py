@@ -39,10 +39,14 @@ def test_days_add_up_and_bounds_give_percentiles(run_table: Run) -> None:
         },
     )
     found = {(row["aspect"], row["name"]): row for row in rows}
-    assert found["status", "200"]["times"] == 12
-    assert (found["retry_after", "429"]["least"], found["retry_after", "429"]["greatest"]) == (1.0, 30.0)
-    assert [found["ms", name]["figure"] for name in ("p50", "p90", "p95", "p99")] == [10, 10, 950, 950]
-    assert (found["ms", "p99"]["times"], found["ms", "p50"]["least"], found["ms", "p50"]["greatest"]) == (100, 6.2, 950)
+    assert found["status", "200"]["occurrence_count"] == 12
+    assert (found["retry_after", "429"]["min_value"], found["retry_after", "429"]["max_value"]) == (1.0, 30.0)
+    assert [found["duration_ms", name]["metric_value"] for name in ("p50", "p90", "p95", "p99")] == [10, 10, 950, 950]
+    assert (
+        found["duration_ms", "p99"]["occurrence_count"],
+        found["duration_ms", "p50"]["min_value"],
+        found["duration_ms", "p50"]["max_value"],
+    ) == (100, 6.2, 950)
 
 
 def test_webhooks_are_held_against_what_was_found(run_table: Run) -> None:
@@ -72,8 +76,14 @@ def test_webhooks_are_held_against_what_was_found(run_table: Run) -> None:
     )
     found = {(row["aspect"], row["name"]): row for row in rows}
     created = found["loss", "orders.create"]
-    assert (created["times"], created["figure"]) == (3, pytest.approx(1 / 3))
-    assert (found["loss", "orders.update"]["times"], found["loss", "orders.update"]["figure"]) == (2, 0.5)
+    assert (created["occurrence_count"], created["metric_value"]) == (3, pytest.approx(1 / 3))
+    assert (found["loss", "orders.update"]["occurrence_count"], found["loss", "orders.update"]["metric_value"]) == (
+        2,
+        0.5,
+    )
     lag = found["lag_seconds", "orders.create p90"]
-    assert (lag["times"], lag["least"], lag["greatest"], lag["figure"]) == (2, 0, 10, 10)
-    assert (found["deliveries", "orders.create"]["times"], found["deliveries", "orders.create"]["figure"]) == (3, 1.5)
+    assert (lag["occurrence_count"], lag["min_value"], lag["max_value"], lag["metric_value"]) == (2, 0, 10, 10)
+    assert (
+        found["deliveries", "orders.create"]["occurrence_count"],
+        found["deliveries", "orders.create"]["metric_value"],
+    ) == (3, 1.5)

@@ -22,12 +22,12 @@ def day(date: str, status: str | None, ages: dict[int, int], **others: Any) -> d
         "status": status,
         "currency": "EUR",
         "sale_class": "unmapped",
-        "orders": sum(ages.values()),
+        "order_count": sum(ages.values()),
         "deleted_count": 0,
         "zero_total_count": 0,
         "missing_total_count": 0,
         "ages": sorted(ages),
-        "orders_by_age": [ages[age] for age in sorted(ages)],
+        "order_counts_by_age": [ages[age] for age in sorted(ages)],
         "week_old_count": 0,
         **others,
     }
@@ -45,11 +45,11 @@ def test_orders_money_and_age(run_table: Run) -> None:
                 day("2026-10-02", "done", {7: 1}, total_price="5", currency="BRL"),
                 day("2026-10-03", "done", {9: 2, 8: 1}, currency="SEK"),
                 day("2026-10-03", "done", {9: 2, 8: 2}, currency="USD"),
-                day("2026-10-03", None, {}, orders=1, total_price="1"),
+                day("2026-10-03", None, {}, order_count=1, total_price="1"),
             ]
         },
     )
-    shown = ("status", "currency", "orders", "deleted_count", "zero_total_count", "week_old_count", "total_price")
+    shown = ("status", "currency", "order_count", "deleted_count", "zero_total_count", "week_old_count", "total_price")
     assert [tuple(row[each] for each in shown) for row in rows] == [
         ("done", "BRL", 1, 0, 0, 0, 5),
         ("done", "EUR", 4, 1, 1, 1, Decimal(10) ** 14),
@@ -64,15 +64,15 @@ def test_orders_money_and_age(run_table: Run) -> None:
 def test_what_became_of_them(run_table: Run) -> None:
     """Changes that were seen are counted, the most frequent first; a status that no order has any more stays."""
     seen = [
-        {"entity_type": "order", "previous_status": "new", "status": "done", "times": 2},
-        {"entity_type": "order", "previous_status": "new", "status": None, "times": 3},
-        {"entity_type": "delivery", "previous_status": "new", "status": "lost", "times": 9},
+        {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 2},
+        {"entity_type": "order", "previous_status": "new", "status": None, "occurrence_count": 3},
+        {"entity_type": "delivery", "previous_status": "new", "status": "lost", "occurrence_count": 9},
     ]
     rows = run_table(
         "audit.status_evidence",
         {"audit.daily_statuses": [day("2026-10-01", "done", {2: 1})], "audit.status_transitions": seen},
     )
-    assert [(row["status"], row["orders"], row["transitioned_count"], row["next_statuses"]) for row in rows] == [
+    assert [(row["status"], row["order_count"], row["transitioned_count"], row["next_statuses"]) for row in rows] == [
         ("done", 1, 0, []),
         ("new", 0, 5, ["(none): 3", "done: 2"]),
     ]
@@ -80,7 +80,7 @@ def test_what_became_of_them(run_table: Run) -> None:
 
 def test_the_share_that_moved_on(run_table: Run) -> None:
     """Of the times that a status was met, those that another followed; orders of every currency have it still."""
-    seen = {"entity_type": "order", "previous_status": "new", "status": "done", "times": 3}
+    seen = {"entity_type": "order", "previous_status": "new", "status": "done", "occurrence_count": 3}
     days = [day("2026-10-01", "new", {2: 4}), day("2026-10-01", "new", {2: 5}, currency="BRL")]
     days.append(day("2026-10-01", "done", {2: 3}))
     given = {"audit.daily_statuses": days, "audit.status_transitions": [seen, seen | {"previous_status": "lost"}]}

@@ -18,7 +18,13 @@ def test_days_add_up(run_table: Run) -> None:
 
     def day(date: str | None, of: str, times: int, hour: int, example: int) -> dict[str, Any]:
         seen = f"2026-11-20T{hour:02d}:00:00Z"
-        row = {"business_date": date, "entity_type": of, "previous_status": "new", "status": "done", "times": times}
+        row = {
+            "business_date": date,
+            "entity_type": of,
+            "previous_status": "new",
+            "status": "done",
+            "occurrence_count": times,
+        }
         return row | {"first_seen_at": seen, "last_seen_at": seen, "example_id": example}
 
     rows = run_table(
@@ -31,7 +37,7 @@ def test_days_add_up(run_table: Run) -> None:
             ]
         },
     )
-    assert [(row["entity_type"], row["times"], row["example_id"]) for row in rows] == [
+    assert [(row["entity_type"], row["occurrence_count"], row["example_id"]) for row in rows] == [
         ("delivery", 1, 6),
         ("order", 3, 4),
     ]

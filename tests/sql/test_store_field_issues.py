@@ -27,7 +27,7 @@ def test_only_what_is_odd(run_table: Run) -> None:
             ]
         },
     )
-    assert [(row["store_id"], row["absences"], row["unknown_fields"], row["rounded"]) for row in rows] == [
+    assert [(row["store_id"], row["missing_fields"], row["unknown_fields"], row["rounded_count"]) for row in rows] == [
         (2, ["name=null"], [], 0),
         (3, [], ["/a:string", "/b/*/c:number|null"], 0),
         (4, [], [], 2),

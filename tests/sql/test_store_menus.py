@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def named(run_table: Run, *stores: tuple[int, Any]) -> list[tuple[int, int, int]]:
-    """Return (store_id, menu_id, mentions) of stores given with their menu_ids."""
+    """Return (store_id, menu_id, mention_count) of stores given with their menu_ids."""
     given = [{"store_id": store, "document": {"menu_ids": menus}, "_load_id": "L1"} for store, menus in stores]
     rows = run_table("core.store_menus", {"raw.latest_stores": given})
-    return [(row["store_id"], row["menu_id"], row["mentions"]) for row in rows]
+    return [(row["store_id"], row["menu_id"], row["mention_count"]) for row in rows]
 
 
 @pytest.mark.duckdb2

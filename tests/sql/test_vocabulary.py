@@ -25,16 +25,16 @@ def test_days_and_menus(run_table: Run) -> None:
                 {
                     "path": "/status",
                     "value": "done",
-                    "documents": 2,
-                    "times": 2,
+                    "document_count": 2,
+                    "occurrence_count": 2,
                     "is_of_unknown_time": True,
                     "example_id": 9,
                 },
                 {
                     "path": "/status",
                     "value": "done",
-                    "documents": 1,
-                    "times": 1,
+                    "document_count": 1,
+                    "occurrence_count": 1,
                     "is_of_unknown_time": False,
                     "example_id": 4,
                     "first_seen_at": "2026-11-20T01:00:00Z",
@@ -52,7 +52,9 @@ def test_days_and_menus(run_table: Run) -> None:
             ],
         },
     )
-    assert [(row["path"], row["value"], row["documents"], row["times"], row["example_id"]) for row in rows] == [
+    assert [
+        (row["path"], row["value"], row["document_count"], row["occurrence_count"], row["example_id"]) for row in rows
+    ] == [
         ("/menu/price_groups/*/prices/*/channel", "both", 2, 3, 10),
         ("/products/*/dispatch_method", "both", 1, 1, 11),
         ("/status", "done", 3, 3, 4),
@@ -79,7 +81,9 @@ def test_menus_by_version(run_table: Run) -> None:
             ],
         },
     )
-    assert [(row["value"], row["documents"], row["first_seen_at"].hour, row["last_seen_at"].hour) for row in rows] == [
+    assert [
+        (row["value"], row["document_count"], row["first_seen_at"].hour, row["last_seen_at"].hour) for row in rows
+    ] == [
         ("both", 1, 1, 5),
         ("new", 1, 5, 5),
         ("old", 0, 1, 1),

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.release.macros import create_macros, macros
+from pipelines.warehouse.catalogue.macros import create_macros, macros
 
 START = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
 FEW: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 REPEATS = "select order_id, original_order_id from audit.possible_duplicate_orders order by all"
 AT = "2026-11-01T10:00:00Z"
-COVERAGE = "select known, fetched, missing, quarantined from audit.coverage order by all"
+COVERAGE = "select known_count, fetched_count, not_found_count, quarantined_count from audit.coverage order by all"
 
 
 def test_orders_alike_follow_one_that_changed(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:

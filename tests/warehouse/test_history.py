@@ -48,7 +48,7 @@ def test_an_increment_reads_no_old_document(world: Any, make_order: Any) -> None
     old.rename(hidden)
     assert not world.build().full
     hidden.rename(old)
-    changes = "select version_no, field, old, new from core.order_changes order by all"
+    changes = "select version_no, field, old_value, new_value from core.order_changes order by all"
     assert world.rows(changes) == [(2, "items", None, None), (2, "status", "preparing", "done")]
     lines = "select lines_version_no, line_no, line_id from core.order_line_versions order by all"
     assert world.rows(lines) == [(1, 1, 10), (1, 2, 11), (2, 1, 11)]
@@ -84,7 +84,9 @@ def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
         (1, "new", []),
         (2, "done", ["status"]),
     ]
-    assert world.rows("select previous_status, status, times from audit.status_transitions") == [("new", "done", 1)]
+    assert world.rows("select previous_status, status, occurrence_count from audit.status_transitions") == [
+        ("new", "done", 1)
+    ]
 
 
 def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
@@ -92,7 +94,7 @@ def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
     world.land("orders", [{"id": 1, "document": make_order(1), "at": 1}])
     world.land("orders", [{"id": 1, "document": make_order(1, tip="2"), "at": 2, "personal": ["user_name"]}])
     world.build()
-    assert world.rows("select field, old, new from core.order_changes order by all") == [
+    assert world.rows("select field, old_value, new_value from core.order_changes order by all") == [
         ("tip", "0.0001", "2.0000"),
         ("user_name", None, None),
     ]

@@ -51,14 +51,15 @@ def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
     world.build()
     file, ledger = tmp_path / "totals.csv", Ledger(world.data / "ledger")
-    for amount, comparison in (("13.5001", "equal"), ("13.50", "different")):
+    for amount, status in (("13.5001", "tied"), ("13.50", "variance")):
         file.write_text(
-            "day,store_id,orders,amount,amount_field,sale_classes\n" + f"2026-11-02,2,1,{amount},total_price,all\n"
+            "business_date,store_id,order_count,amount,amount_field,sale_classes\n"
+            f"2026-11-02,2,1,{amount},total_price,all\n"
         )
         import_totals(ledger, file)
         result = world.build()
         assert result.why == "nothing was landed; raw.control_totals changed"
-        assert world.rows("select comparison from audit.control_totals") == [(comparison,)]
+        assert world.rows("select tie_out_status from audit.control_totals") == [(status,)]
     before = world.contents()
     world.build(full=True)
     assert world.contents() == before
@@ -68,7 +69,7 @@ def test_settings_that_questions_show_make_a_build(world: Any, make_order: Any) 
     """Another timeout alone brings what is assumed up to date; a secret, or what no question shows, makes no build."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])
     world.build()
-    assumed = "select assumed from audit.questions where question = 'timeouts'"
+    assumed = "select assumption from audit.questions where question = 'timeouts'"
     assert "timeout_seconds = 30" in world.rows(assumed)[0][0]
     file = world.data.parent / "ordermart.toml"
     hidden = {"ORDERMART_PARTNER__CLIENT_SECRET": "s3cret", "ORDERMART_WAREHOUSE__THREADS": "1"}

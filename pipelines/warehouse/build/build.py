@@ -5,11 +5,13 @@ Knows nothing of how rows are made, nor of releases.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from pipelines.landing import guard_source, raw_files
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.increment.increment import apply_changes, find_changes
@@ -17,6 +19,7 @@ from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_s
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
 from pipelines.warehouse.rows.session import Memory, attached, fingerprint_of, remembered, session
+from pipelines.warehouse.rows.ties import TiesBroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.results import CheckResult
 
-KINDS = ("stores", "menus", "orders")
 _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
 
@@ -46,11 +48,22 @@ def build(
 
     `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
-    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice.
+    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice. An increment whose
+    totals do not tie out is not committed: all tables are rebuilt instead, and `notes` of the result say so.
     """
     guard_source(settings)
     show = progress or (lambda _what, _done, _total: None)
-    why = "a full rebuild was asked for" if full else ""
+    try:
+        return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
+    except TiesBroken as broken:
+        why = f"an incremental build did not tie out ({broken.named()}), so it was not committed"
+    result = _build_in_parts(settings, why, show)
+    note = f"{why}; all tables were rebuilt from raw. The tables are right, the incremental build is not: report it."
+    return dataclasses.replace(result, notes=(*result.notes, note[0].upper() + note[1:]))
+
+
+def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
+    """Build, in smaller parts each time that memory does not suffice."""
     for spread in _SPREADS:
         try:
             return _build(settings, why, spread, show)
@@ -64,7 +77,7 @@ def build(
 def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
     """Build once; `why` says why everything must be made anew, "" where that is yet to be found out."""
     file = warehouse_file(settings.data_dir)
-    raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
     with session(settings) as con:
         create_sources(con, settings)

@@ -33,6 +33,7 @@ from pipelines.warehouse.rows.session import (
     remember,
     reopen_draft,
 )
+from pipelines.warehouse.rows.ties import tie_out
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def rebuild(
             _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets) // spread
             _make_all(making, draft, raw, max(1, orders), progress)
+            for tie in tie_out(con):
+                making.tally.add(tie)
             making.tally.raise_if_blocked()
             remember(con, memory, _parts(con))
             results = making.results()

@@ -20,6 +20,7 @@ from pipelines.warehouse.catalogue.tables import (
     stages,
     table,
     tables,
+    ties,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "stages",
     "table",
     "tables",
+    "ties",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
-from pipelines.warehouse.release.macros import macros
+from pipelines.warehouse.catalogue.macros import macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Find every table and check, and the order in which they can be built.
 
-A table is `sql/<schema>/<table>.sql` and the contract that names it; a check is a file
-`sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select itself. Inputs made by the
-build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+A table is `sql/<schema>/<table>.sql`, or a select generated from the shape of documents (`GENERATED`), and the contract
+that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select
+itself. Inputs made by the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -11,7 +11,7 @@ A check's file starts with its claim, then its severity, then perhaps another sc
     -- scope: order | menu | store | day | load | all
 
 It selects its violations: `entity_id` BIGINT (the order, menu or store, by scope; may be null for day, load and all),
-`place` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
+`location` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
 (codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
 violation of a blocking check keeps the whole build from being committed.
 
@@ -27,19 +27,25 @@ import json
 import pkgutil
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
+from pipelines.resources import resource
 from pipelines.warehouse import contracts
+from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-SQL = Path(__file__).resolve().parents[3] / "sql"
+SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
+GENERATED: dict[str, Callable[[], str]] = {
+    "audit.daily_field_values": field_values.daily_field_values,
+    "audit.menu_field_values": field_values.menu_field_values,
+}
 Severity = Literal["blocking", "warning"]
 
 
@@ -75,13 +81,13 @@ class Table:
 
     @property
     def description(self) -> str:
-        """Grain, source and traps, as the contract says."""
+        """Grain, source and caveats, as the contract says."""
         return self.contract.about()
 
     @property
-    def is_step(self) -> bool:
-        """Whether it is but a step on the way to other tables, which no release holds: its contract says so."""
-        return "\nFor machines:" in self.description
+    def is_released(self) -> bool:
+        """Whether a release holds it; if not, it is a step from which other tables are made."""
+        return self.contract.grain().is_released
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -90,8 +96,12 @@ class Table:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/`."""
-        return (contract_check(self), key_check(self), *(each for each in checks() if each.table == self.name))
+        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/` and `sql/ties/`."""
+        return (
+            contract_check(self),
+            key_check(self),
+            *(each for each in (*checks(), *ties()) if each.table == self.name),
+        )
 
     @property
     def scope(self) -> Scope:
@@ -129,13 +139,10 @@ def tables() -> tuple[Table, ...]:
     Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
     """
     models = {model.grain().table: model for model in _models()}
-    files = {f"{path.parent.name}.{path.stem}": path for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
-    if lone := sorted(models.keys() ^ files.keys()):
-        raise CatalogueError(f"without its other half, SQL file or contract: {', '.join(lone)}")
-    found = {}
-    for name, path in files.items():
-        sql = path.read_text(encoding="utf-8")
-        found[name] = Table(name, sql, models[name], _reads(sql, path))
+    files = {f"{path.parent.name}.{path.stem}" for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
+    if lone := sorted(models.keys() ^ (files | GENERATED.keys())):
+        raise CatalogueError(f"without its other half, SQL or contract: {', '.join(lone)}")
+    found = {name: _table(name, model) for name, model in models.items()}
     known = found.keys()
     for table in found.values():
         if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
@@ -149,7 +156,7 @@ def tables() -> tuple[Table, ...]:
 @functools.cache
 def released() -> tuple[Table, ...]:
     """Return the tables that a release holds: all but steps."""
-    return tuple(table for table in tables() if not table.is_step)
+    return tuple(table for table in tables() if table.is_released)
 
 
 @functools.cache
@@ -182,19 +189,22 @@ def checks() -> tuple[Check, ...]:
     return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
 
 
+@functools.cache
+def ties() -> tuple[Check, ...]:
+    """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
+    return tuple(_check(path) for path in sorted((SQL / "ties").glob("*.sql")))
+
+
 def table(name: str) -> Table:
     """Return the table of that name (`core.orders`), whatever the state of the others."""
-    schema, _, stem = name.partition(".")
-    path = SQL / schema / f"{stem}.sql"
     model = next((model for model in _models() if model.grain().table == name), None)
-    if model is None or not path.exists():
-        raise CatalogueError(f"{name} needs both sql/{schema}/{stem}.sql and a contract")
-    sql = path.read_text(encoding="utf-8")
-    return Table(name, sql, model, _reads(sql, path))
+    if model is None or not (name in GENERATED or _file(name).exists()):
+        raise CatalogueError(f"{name} needs both SQL and a contract")
+    return _table(name, model)
 
 
 def check(name: str) -> Check:
-    """Return the check of that name (`core.orders__match_the_gate`), whatever the state of the others."""
+    """Return the check of that name (`core.orders__match_validation_counts`), whatever the state of the others."""
     return _check(SQL / "checks" / f"{name}.sql")
 
 
@@ -239,6 +249,17 @@ def reads(sql: str) -> Reads:
         names=frozenset(_strings(tree)),
         stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
     )
+
+
+def _file(name: str) -> Path:
+    schema, _, stem = name.partition(".")
+    return SQL / schema / f"{stem}.sql"
+
+
+def _table(name: str, model: type[Contract]) -> Table:
+    path = _file(name)
+    sql = GENERATED[name]() if name in GENERATED else path.read_text(encoding="utf-8")
+    return Table(name, sql, model, _reads(sql, path))
 
 
 def _reads(sql: str, path: Path) -> Reads:
@@ -292,7 +313,9 @@ def _check(path: Path) -> Check:
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
     scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
     if not claim or not severity:
-        raise CatalogueError(f"checks/{path.name} must start with its claim, then `-- severity: blocking` or `warning`")
+        raise CatalogueError(
+            f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"
+        )
     return Check(
         name=path.stem,
         table=about,

@@ -1,8 +1,7 @@
 """Contracts of the evidence: what was loaded, refused, lacking, unknown, and which values there are."""
 
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
-
-KINDS = ("orders", "menus", "stores")
 
 _KIND = "What kind of document: orders, menus or stores."
 _PATH = "Where in the document, as a JSON pointer in which * stands for every element or key."
@@ -20,25 +19,26 @@ _BUSINESS_DATE = "The business day of the orders, see mart.orders; null for orde
 
 
 class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
-    """One row per load: how many bodies it judged, by verdict.
+    """One row per load: its payloads by verdict.
 
-    Source: raw.observations, the gate's verdicts. The verdicts add up to bodies, or nothing is published.
-    Trap: unchanged is no error: the service gave the document that was known already.
+    Source: raw.observations, the verdicts of validation. They add up to payload_count, or nothing is published.
+    Caveats: unchanged is not an error: the service returned the document that was already known.
     """
 
     load_id: Text = column("The load: the time at which it began, and a random part.")
     kind: Text = column(_KIND, isin=KINDS)
-    source: Text = column("live: the service answered. archive: files were landed.", isin=("live", "archive"))
-    is_backfill: Flag = column("Whether a backfill of long past documents landed it: alarms leave it out.")
-    bodies: Count = column("How many bodies and answers were judged.", ge=1)
-    accepted: Count = column("How many were new documents, or known ones with new content.", ge=0)
-    unchanged: Count = column("How many were the document that was known already.", ge=0)
-    quarantined: Count = column("How many were refused whole: see audit.quarantine.", ge=0)
-    missing: Count = column("How many were a 404.", ge=0)
-    failed: Count = column("How many ids gave no answer at all, after all tries: see audit.quarantine.", ge=0)
-    no_id_count: Count = column("How many had no usable id and none was asked for.", ge=0)
-    places: Count = column("The last place in the load, from 1: as many bodies came in.", ge=1)
-    validated_count: Count = column("How many places have a verdict; the same number, or nothing is published.", ge=1)
+    source: Text = column("live: responses of the service. archive: files.", isin=("live", "archive"))
+    is_backfill: Flag = column("Whether it is part of a backfill of old documents; alarms ignore those.")
+    payload_count: Count = column("Payloads with a verdict, 404s and failed ids included.", ge=1)
+    accepted_count: Count = column("New documents, or known ones with new content.", ge=0)
+    unchanged_count: Count = column("Documents that were already known.", ge=0)
+    quarantined_count: Count = column("Rejected documents: see audit.quarantine.", ge=0)
+    not_found_count: Count = column("Requests answered with 404.", ge=0)
+    failed_count: Count = column("Ids without a usable response after all attempts: see audit.quarantine.", ge=0)
+    no_id_count: Count = column("Payloads without a usable id that were not requested by id.", ge=0)
+    received_count: Count = column("Last position in the load, from 1: as many payloads were received.", ge=1)
+    validated_count: Count = column("Positions with a verdict; equal to received_count, or nothing is published.", ge=1)
+    started_at: Instant = column("When the load began; null if no file says.", nullable=True)
     first_observed_at: Instant = column(
         "When the first was observed; null for an archive of unknown time.", nullable=True
     )
@@ -51,7 +51,7 @@ class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="
     """One row per observation of an order in which nothing but personal data changed.
 
     Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
-    Trap: such an observation is 'unchanged' and makes no new version of the order.
+    Caveats: such an observation is 'unchanged' and makes no new version of the order.
     """
 
     load_id: Text = column(_LOAD)
@@ -67,41 +67,41 @@ class Quarantine(
     scope="all",
     key=("kind", "entity_id", "reason", "pointer", "load_id", "seq"),
 ):
-    """One row per document and cause for which it was refused or could not be fetched; per body where it had no id.
+    """One row per document and reason for its rejection or failed fetch; per payload if it had no id.
 
-    Source: every quarantined body, and every id whose fetch failed. Neither the values nor the bytes are here: they are
-    sealed in the vault.
-    Traps: a refused body leaves the document as it was before; rows stay when a later body was accepted, so filter by
-    is_unresolved for what is wrong now.
+    Source: every quarantined payload, and every id whose fetch failed. Neither values nor bytes are here: they are
+    encrypted in the vault.
+    Caveats: a rejected payload leaves the document as it was; its row remains after a later one was accepted, so filter
+    by is_unresolved for current problems.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
-    entity_id: Id = column("The order, menu or store; null where the body has no usable id.", nullable=True)
-    reason: Text = column("Why it was refused, as a code.", nullable=True)
-    pointer: Text = column("Where in the body, as a JSON pointer; null where it is about the whole.", nullable=True)
-    source: Text = column("Of the last such refusal: live or archive.", isin=("live", "archive"))
-    load_id: Text = column("The load of the last such refusal.")
-    seq: Count = column("The body's place in that load, from 0.", ge=0)
-    times: Count = column("How often it was refused for this cause.", ge=1)
-    first_seen_at: Instant = column("When it was first refused so; null for an archive of unknown time.", nullable=True)
-    last_seen_at: Instant = column("When it was last refused so; null for an archive of unknown time.", nullable=True)
-    is_unresolved: Flag = column(
-        "Whether nothing better came since: for an id, this is its last verdict; always so for a body without an id."
+    entity_id: Id = column("The order, menu or store; null if the payload has no usable id.", nullable=True)
+    reason: Text = column("Why it was rejected, as a code.", nullable=True)
+    pointer: Text = column("Where in the document, as a JSON pointer; null if it concerns the whole.", nullable=True)
+    source: Text = column("Source of the last such rejection: live or archive.", isin=("live", "archive"))
+    load_id: Text = column("Load of the last such rejection.")
+    seq: Count = column("Position of the payload in that load, from 0.", ge=0)
+    occurrence_count: Count = column("How often it was rejected for this reason.", ge=1)
+    first_seen_at: Instant = column(
+        "When it was first rejected so; null for an archive of unknown time.", nullable=True
     )
+    last_seen_at: Instant = column("Last such rejection; null for an archive of unknown time.", nullable=True)
+    is_unresolved: Flag = column("Whether this is the last verdict on the id; always true for a payload without an id.")
 
 
 class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order", key=("order_id",)):
     """One row per order whose document lacks a field, has an unknown one or was rounded.
 
     Source: the gate's notes on the latest version.
-    Trap: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
+    Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
     counts them.
     """
 
     order_id: Id = column("The order, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -113,9 +113,9 @@ class MenuFieldIssues(Contract, table="audit.menu_field_issues", scope="menu", k
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -127,9 +127,9 @@ class StoreFieldIssues(Contract, table="audit.store_field_issues", scope="store"
     """
 
     store_id: Id = column("The store, as the service numbers it.")
-    absences: Texts = column(_ABSENCES)
+    missing_fields: Texts = column(_ABSENCES)
     unknown_fields: Texts = column(_UNKNOWN)
-    rounded: Count = column(_ROUNDED, ge=0)
+    rounded_count: Count = column(_ROUNDED, ge=0)
     fetched_at: Instant = column(_FETCHED, named="_fetched_at", nullable=True)
     load_id: Text = column(_LOAD, named="_load_id")
 
@@ -142,7 +142,7 @@ class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day"
 
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     note: Text = column("The field and what is odd about it, as in audit.order_field_issues.")
-    documents: Count = column("How many orders.", ge=1)
+    document_count: Count = column("How many orders.", ge=1)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     example_id: Id = column(_EXAMPLE.format("an order"))
@@ -158,8 +158,8 @@ class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
-    times: Count = column("How often it stands in them.", ge=0)
+    document_count: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
+    occurrence_count: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(
@@ -172,14 +172,14 @@ class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "
     """One row per kind of document, coded field, and value that it has.
 
     Source: every version of orders and menus. The interface shows no complete set of values for any of these fields.
-    Trap: null and absent are no values: see audit.field_profile.
+    Caveats: null and absent are no values: see audit.field_profile.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
-    documents: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
-    times: Count = column("How often it stands in them.", ge=0)
+    document_count: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
+    occurrence_count: Count = column("How often it stands in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(

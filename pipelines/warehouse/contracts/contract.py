@@ -1,6 +1,6 @@
 """What every table's contract is made of: columns with a type, a meaning and its checks, a key and a scope.
 
-A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the traps.
+A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the caveats.
 The same class checks the rows, comments the release's columns, fills the dictionary and gives the asset's column
 schema. Knows nothing of SQL files, of connections or of how a table is built.
 """
@@ -16,13 +16,13 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-Scope = Literal["order", "alike", "menu", "store", "day", "month", "load", "check", "all"]
-"""What part of a table is computed anew when something changed: the rows of the touched orders (orders alike, menus,
+Scope = Literal["order", "comparison", "menu", "store", "day", "month", "load", "check", "all"]
+"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, menus,
 stores, business days, months of business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
-    "alike": "order_id",
+    "comparison": "order_id",
     "menu": "menu_id",
     "store": "store_id",
     "day": "business_date",
@@ -94,7 +94,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Alike:
+class ComparisonScope:
     """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
 
     All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
@@ -113,14 +113,16 @@ class Grain:
     `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
     held when the order was created. Null is without end; "" where rows hold for good.
 
-    `alike` is for a table of scope alike, whose rows compare orders with each other.
+    `comparison_scope` is for a table of scope comparison, whose rows compare orders with each other. `is_released` is
+    false for a step: a table that other tables are made from, and that no release holds.
     """
 
     table: str
     scope: Scope
     key: tuple[str, ...]
     span: tuple[str, str] | None = None
-    alike: Alike | None = None
+    comparison_scope: ComparisonScope | None = None
+    is_released: bool = True
 
 
 class Contract(pandera.DataFrameModel):
@@ -143,21 +145,22 @@ class Contract(pandera.DataFrameModel):
         scope: Scope,
         key: tuple[str, ...],
         span: tuple[str, str] | None = None,
-        alike: Alike | None = None,
+        comparison_scope: ComparisonScope | None = None,
+        is_released: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
-        cls._grain = Grain(table, scope, key, span, alike)
+        cls._grain = Grain(table, scope, key, span, comparison_scope, is_released)
 
     @classmethod
     def grain(cls) -> Grain:
-        """Return the table's name, scope and key."""
+        """Return what a row of the table is."""
         return cls._grain
 
     @classmethod
     @functools.cache
     def about(cls) -> str:
-        """Return the docstring, unwrapped: grain, source, traps."""
+        """Return the docstring, unwrapped: grain, source, caveats."""
         return inspect.cleandoc(cls.__doc__ or "")
 
     @classmethod

@@ -1,6 +1,6 @@
 """Contracts of what the fields of documents hold: how often they are there, how long, how much, and when."""
 
-from pipelines.warehouse.contracts.audit import KINDS
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
 
 TYPES = ("integer", "number", "string")
@@ -31,7 +31,7 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
 
     Source: orders as last observed, their lines, modifiers and deliveries, by the business day of mart.orders: what
     audit.field_profile adds up, kept by day.
-    Trap: of sealed fields only presence is known here; the vault alone has their values.
+    Caveats: of sealed fields only presence is known here; the vault alone has their values.
     """
 
     business_date: Day = column(
@@ -39,40 +39,40 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
     )
     path: Text = column(_PATH)
     type: Text = column(_TYPE, isin=TYPES)
-    places: Count = column(_PLACES, ge=0)
-    present: Count = column(_PRESENT, ge=0)
-    empty: Count = column(_EMPTY, ge=0, nullable=True)
-    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
-    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
-    longest: Count = column(_LONGEST, ge=0, nullable=True)
-    least: Amount = column(_LEAST, nullable=True)
-    greatest: Amount = column(_GREATEST, nullable=True)
-    earliest: Instant = column(_EARLIEST, nullable=True)
-    latest: Instant = column(_LATEST, nullable=True)
+    parent_count: Count = column(_PLACES, ge=0)
+    present_count: Count = column(_PRESENT, ge=0)
+    empty_count: Count = column(_EMPTY, ge=0, nullable=True)
+    max_decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    min_length: Count = column(_SHORTEST, ge=0, nullable=True)
+    max_length: Count = column(_LONGEST, ge=0, nullable=True)
+    min_value: Amount = column(_LEAST, nullable=True)
+    max_value: Amount = column(_GREATEST, nullable=True)
+    min_timestamp: Instant = column(_EARLIEST, nullable=True)
+    max_timestamp: Instant = column(_LATEST, nullable=True)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     example_id: Id = column(_EXAMPLE, nullable=True)
 
 
-class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",)):
+class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",), is_released=False):
     """One row per field of the menu document: how often it is there, and between what it lies.
 
-    For machines: a step on the way to audit.field_profile, which is what to read.
+    A step: read audit.field_profile instead.
     Source: menus as last observed, with their groups, prices, products, modifiers and references.
     """
 
     path: Text = column(_PATH)
     type: Text = column(_TYPE, isin=TYPES)
-    places: Count = column(_PLACES, ge=0)
-    present: Count = column(_PRESENT, ge=0)
-    empty: Count = column(_EMPTY, ge=0, nullable=True)
-    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
-    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
-    longest: Count = column(_LONGEST, ge=0, nullable=True)
-    least: Amount = column(_LEAST, nullable=True)
-    greatest: Amount = column(_GREATEST, nullable=True)
-    earliest: Instant = column(_EARLIEST, nullable=True)
-    latest: Instant = column(_LATEST, nullable=True)
+    parent_count: Count = column(_PLACES, ge=0)
+    present_count: Count = column(_PRESENT, ge=0)
+    empty_count: Count = column(_EMPTY, ge=0, nullable=True)
+    max_decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    min_length: Count = column(_SHORTEST, ge=0, nullable=True)
+    max_length: Count = column(_LONGEST, ge=0, nullable=True)
+    min_value: Amount = column(_LEAST, nullable=True)
+    max_value: Amount = column(_GREATEST, nullable=True)
+    min_timestamp: Instant = column(_EARLIEST, nullable=True)
+    max_timestamp: Instant = column(_LATEST, nullable=True)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     example_id: Id = column(_EXAMPLE, nullable=True)
@@ -82,7 +82,7 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     """One row per kind of document and field, documented or not: how often it is there, and what it holds.
 
     Source: documents as last observed, and the gate's notes on them.
-    Traps: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
+    Caveats: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
     of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
     and types. An array has a row only where some document lacks it.
     """
@@ -90,22 +90,24 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     is_documented: Flag = column("Whether the interface shows this field; of stores: whether a setting points to it.")
-    documents: Count = column("How many documents of this kind there are, with or without it.", ge=1)
-    places: Count = column(_PLACES + " Null for arrays and for fields that are not documented.", ge=0, nullable=True)
-    present: Count = column(
+    document_count: Count = column("How many documents of this kind there are, with or without it.", ge=1)
+    parent_count: Count = column(
+        _PLACES + " Null for arrays and for fields that are not documented.", ge=0, nullable=True
+    )
+    present_count: Count = column(
         _PRESENT + " Of a field that is not documented: in how many documents. Null for arrays.", ge=0, nullable=True
     )
-    empty: Count = column(_EMPTY, ge=0, nullable=True)
+    empty_count: Count = column(_EMPTY, ge=0, nullable=True)
     null_document_count: Count = column("In how many documents it is null, in one place or more.", ge=0)
     absent_document_count: Count = column("In how many documents it is absent, from one place or more.", ge=0)
     types: Texts = column("The JSON types met, sorted; a documented field of another type is refused, not listed here.")
-    decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
-    shortest: Count = column(_SHORTEST, ge=0, nullable=True)
-    longest: Count = column(_LONGEST, ge=0, nullable=True)
-    least: Amount = column(_LEAST, nullable=True)
-    greatest: Amount = column(_GREATEST, nullable=True)
-    earliest: Instant = column(_EARLIEST, nullable=True)
-    latest: Instant = column(_LATEST, nullable=True)
+    max_decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
+    min_length: Count = column(_SHORTEST, ge=0, nullable=True)
+    max_length: Count = column(_LONGEST, ge=0, nullable=True)
+    min_value: Amount = column(_LEAST, nullable=True)
+    max_value: Amount = column(_GREATEST, nullable=True)
+    min_timestamp: Instant = column(_EARLIEST, nullable=True)
+    max_timestamp: Instant = column(_LATEST, nullable=True)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     null_first_seen_at: Instant = column(

@@ -17,13 +17,15 @@ from pipelines.warehouse.contracts.formula import FITS, HOLDS, SETTING
 _ORDER = "The order, as the service numbers it."
 
 
-class OrderLineSums(Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no")):
+class OrderLineSums(
+    Contract, table="audit.order_line_sums", scope="order", key=("order_id", "line_no"), is_released=False
+):
     """One row per order line: its price, its quantity, and what its modifiers could add up to.
 
-    For machines: a step on the way to audit.formula_evidence, which is what to read.
+    A step: read audit.formula_evidence instead.
     Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are left out: they add nothing under
     any rule.
-    Traps: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
+    Caveats: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
     Quantities beyond a million count as not stated: their products would leave 38 digits.
     """
 
@@ -57,10 +59,12 @@ class OrderComponents(Contract, table="audit.order_components", scope="order", k
     amount: Product = column("What it adds to the total.", nullable=True)
 
 
-class OrderRuleSettings(Contract, table="audit.order_rule_settings", scope="order", key=("order_id",)):
+class OrderRuleSettings(
+    Contract, table="audit.order_rule_settings", scope="order", key=("order_id",), is_released=False
+):
     """One row per order: the rules that settings name for it, if any.
 
-    For machines: a step on the way to audit.order_rules, which is what to read.
+    A step: read audit.order_rules instead.
     Source: mart.orders, [[formula.rule]], [formula] total_rule and subtotal_rule. Of several the one with most
     conditions holds, of equals the last.
     """
@@ -70,10 +74,10 @@ class OrderRuleSettings(Contract, table="audit.order_rule_settings", scope="orde
     total_setting_no: Id = column(SETTING, nullable=True)
 
 
-class SubtotalPatterns(Contract, table="audit.subtotal_patterns", scope="order", key=("order_id",)):
+class SubtotalPatterns(Contract, table="audit.subtotal_patterns", scope="order", key=("order_id",), is_released=False):
     """One row per order whose lines and subtotal can be compared: what it holds, and which forms fit it.
 
-    For machines: a step on the way to audit.order_rules, which is what to read.
+    A step: read audit.order_rules instead.
     Source: audit.order_line_sums and mart.orders. Orders without lines, without a subtotal or a discount, with a price
     or quantity not stated, an amount of ten billion and more or ten thousand of one product are left out.
     """
@@ -84,10 +88,10 @@ class SubtotalPatterns(Contract, table="audit.subtotal_patterns", scope="order",
     is_rounded: Flag = column("Whether its prices have more decimals than its subtotal can have.")
 
 
-class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=("order_id",)):
+class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=("order_id",), is_released=False):
     """One row per order that states all six prices: what it holds, and which total forms fit it.
 
-    For machines: a step on the way to audit.order_rules, which is what to read.
+    A step: read audit.order_rules instead.
     Source: mart.orders and audit.order_components. Orders with an amount of ten billion and more are left out.
     """
 
@@ -97,10 +101,10 @@ class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=(
     is_rounded: Flag = column("Whether its parts have more decimals than its total can have.")
 
 
-class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order", key=("order_id",)):
+class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order", key=("order_id",), is_released=False):
     """One row per order: the rules that it keeps while its day is closed, if it is.
 
-    For machines: a step on the way to audit.order_rules, which is what to read.
+    A step: read audit.order_rules instead.
     Source: mart.orders and the ledger's closes. An order that came after the close has the one rule of its store's
     day, else of the whole day, else none.
     """

@@ -7,7 +7,7 @@ class Findings(Contract, table="audit.findings", scope="check", key=()):
     """One row per violation of a check that warns.
 
     Source: the selects of sql/checks/ with severity warning, kept up to date with the rows that they are about.
-    Trap: these rows are published as the partner sent them; a finding is no correction. One check may list an
+    Caveats: these rows are published as the partner sent them; a finding is no correction. One check may list an
     entity several times, once per place.
     """
 
@@ -17,6 +17,6 @@ class Findings(Contract, table="audit.findings", scope="check", key=()):
         "The order, menu or store (see the table) in which it does not hold; null where it is about none of them.",
         nullable=True,
     )
-    place: Text = column("Where in that entity, such as 'line 2, modifier 1'.", nullable=True)
+    location: Text = column("Where in that entity, such as 'line 2, modifier 1'.", nullable=True)
     residual: Amount = column("By how much an amount is off; null where no amount is.", nullable=True)
     detail: Text = column("Codes and ids that help to find the cause.", nullable=True)

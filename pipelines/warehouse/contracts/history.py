@@ -28,7 +28,7 @@ class OrderVersions(Contract, table="core.order_versions", scope="order", key=("
     """One row per version of an order: a run of observations of the same content, A, B, A being three.
 
     Source: every document of the order that was ever accepted, and all observations of it.
-    Traps: a version that came and went between two observations was never seen. The times are those of observation,
+    Caveats: a version that came and went between two observations was never seen. The times are those of observation,
     not of the change. A change in nothing but personal data makes no version: see audit.personal_data_changes.
     """
 
@@ -62,7 +62,7 @@ class OrderChanges(Contract, table="core.order_changes", scope="order", key=("or
     """One row per later version of an order, and field in which it differs from the version before.
 
     Source: the documents of the two versions.
-    Traps: what is personal or sealed stands here by its name alone, and so do items and deliveries: their rows are in
+    Caveats: what is personal or sealed stands here by its name alone, and so do items and deliveries: their rows are in
     core.order_line_versions and core.delivery_status_observations. An absent array is an empty one, and two ways to
     write one number or instant are no change.
     """
@@ -70,10 +70,10 @@ class OrderChanges(Contract, table="core.order_changes", scope="order", key=("or
     order_id: Id = column(_ORDER)
     version_no: Count = column("The later of the two versions.", ge=2)
     field: Text = column("The field's name in the interface; for sealed ones with * for places in arrays.")
-    old: Text = column(
+    old_value: Text = column(
         "What it was, as text; null where nothing was, and where only the name may be told.", nullable=True
     )
-    new: Text = column(
+    new_value: Text = column(
         "What it is, as text; null where nothing is, and where only the name may be told.", nullable=True
     )
 
@@ -84,8 +84,8 @@ class OrderLineVersions(
     """One row per line of each lines' version of an order whose items ever changed, the present ones included.
 
     Source: items of every version of the order.
-    Traps: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which other
-    things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
+    Caveats: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which
+    other things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
     """
 
     order_id: Id = column(_ORDER)
@@ -111,7 +111,7 @@ class OrderLineModifierVersions(
     """One row per modifier of a line in each lines' version of an order whose items ever changed.
 
     Source: modifiers of the items of every version of the order.
-    Trap: as with core.order_line_versions, orders whose items never changed are not here.
+    Caveats: as with core.order_line_versions, orders whose items never changed are not here.
     """
 
     order_id: Id = column(_ORDER)
@@ -131,7 +131,7 @@ class OrderStatusObservations(
     """One row per run of versions of an order with the same status.
 
     Source: core.order_versions.
-    Traps: a status that came and went between two observations is not here, and the time of a change is known only to
+    Caveats: a status that came and went between two observations is not here, and the time of a change is known only to
     lie between previous_last_seen_at and first_seen_at. Nothing is inferred beyond that.
     """
 
@@ -156,7 +156,7 @@ class DeliveryStatusObservations(
     """One row per place of a delivery record in an order, and run of versions in which its id and status are the same.
 
     Source: core.order_versions.
-    Traps: records are told apart by their place, since their ids are not promised to be unique: where a place holds
+    Caveats: records are told apart by their place, since their ids are not promised to be unique: where a place holds
     another id, a record without a past begins. Times are as in core.order_status_observations.
     """
 

@@ -15,7 +15,7 @@ from pipelines.warehouse.contracts.contract import (
     column,
 )
 
-SALE_CLASSES = ("counted", "excluded", "unmapped", "gone")
+SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store, as the service numbers it; null for orders that name none."
@@ -24,7 +24,7 @@ _BUSINESS_DATE = (
     "day_start. Null for orders without that time: they are counted under no day, not dropped."
 )
 _SALE_CLASS = (
-    "counted or excluded by [sales], unmapped where the status is in neither list or null, gone where the service no "
+    "counted or excluded by [sales], unmapped where the status is in neither list or null, deleted where the service no "
     "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
 )
 _CURRENCY = (
@@ -39,8 +39,9 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     """One row per order that was ever observed, as last observed: the table to start from.
 
     Source: core.orders, core.order_lines, core.stores and the settings [business_day] and [sales].
-    Traps: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to lines
-    or deliveries an order's money multiplies. total_price is what the service stated: see mart.order_reconciliation.
+    Caveats: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to
+    lines or deliveries an order's money multiplies. total_price is what the service stated: see
+    mart.order_reconciliation.
     """
 
     order_id: Id = column(_ORDER)
@@ -69,8 +70,8 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     promised_pick_up_time_local: LocalTime = column(
         "The promised pick-up time," + _LOCAL + " Null when not for pick-up.", nullable=True
     )
-    lines: Count = column("How many lines it has.", ge=0)
-    units: Units = column(
+    line_count: Count = column("How many lines it has.", ge=0)
+    unit_count: Units = column(
         "Sum of its lines' quantities; 0 without lines, null where there are lines and none states a quantity.",
         nullable=True,
     )
@@ -99,7 +100,7 @@ class DailyStoreSales(
     """One row per store, business day and sale class.
 
     Source: mart.orders; ties to it in counts and money, or nothing is published.
-    Traps: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
+    Caveats: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
     store's, so one currency's: add stores only within a currency. An order without a part adds nothing to that part.
     """
 
@@ -108,10 +109,10 @@ class DailyStoreSales(
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
-    orders: Count = column("How many orders.", ge=1)
+    order_count: Count = column("How many orders.", ge=1)
     incomplete_order_count: Count = column("How many of them do not state all six price fields.", ge=0)
-    lines: Count = column("How many order lines.", ge=0)
-    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    line_count: Count = column("How many order lines.", ge=0)
+    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
     tip: Amount = column(_SUM.format("tip"), nullable=True)
@@ -126,9 +127,9 @@ class ProductMix(
     """One row per store, business day, sale class and product sold.
 
     Source: mart.order_lines; lines, units and amounts tie to it and to mart.orders, or nothing is published.
-    Traps: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order with
-    the product in two lines counts once in orders, so orders do not add up over products. Join names from menus through
-    mart.store_products, never core.products, which may hold the product once per menu.
+    Caveats: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order
+    with the product in two lines counts once in orders, so orders do not add up over products. Join names from menus
+    through mart.store_products, never core.products, which may hold the product once per menu.
     """
 
     store_id: Id = column(_STORE, nullable=True)
@@ -141,9 +142,9 @@ class ProductMix(
     has_multiple_names: Flag = column(
         "Whether those lines give it different names: it was renamed, or the id means several products."
     )
-    orders: Count = column("How many orders hold the product; do not add over products.", ge=1)
-    lines: Count = column("How many order lines.", ge=1)
-    units: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    order_count: Count = column("How many orders hold the product; do not add over products.", ge=1)
+    line_count: Count = column("How many order lines.", ge=1)
+    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
     unvalued_line_count: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
@@ -152,15 +153,15 @@ class ProductMix(
 class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
     """One row per store and product that the store sold or that its menus hold, with its name on the menus.
 
-    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus] product_id_scope:
-    global, every menu's; per_menu, only those of the store.
-    Trap: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and the
-    menu with the lowest menu_id is taken, the store's own before others.
+    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus]
+    product_id_scope: global, every menu's; per_menu, only those of the store.
+    Caveats: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and
+    the menu with the lowest menu_id is taken, the store's own before others.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
     product_id: Id = column("The product: a key of the products of some menu, or of an order line.")
     product_name: Text = column("The product's name; null where no menu that may name it does.", nullable=True)
     is_on_menu: Flag = column("Whether a menu of this store holds the product now.")
-    menus: Count = column("How many menus that may name it hold it.", ge=0)
-    names: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)
+    menu_count: Count = column("How many menus that may name it hold it.", ge=0)
+    name_count: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)

@@ -12,7 +12,8 @@ class Menus(Contract, table="core.menus", scope="menu", key=("menu_id",)):
     """One row per menu, as last observed.
 
     Source: get menu details.
-    Trap: the menu as it is now, not as it was when an order was placed. Which stores use it stands in core.store_menus.
+    Caveats: the menu as it is now, not as it was when an order was placed. Which stores use it stands in
+    core.store_menus.
     """
 
     menu_id: Id = column(_MENU)
@@ -33,7 +34,7 @@ class PriceGroups(Contract, table="core.price_groups", scope="menu", key=("menu_
     """One row per price group of a menu, in the order of the document.
 
     Source: menu.price_groups of get menu details.
-    Trap: price_group_id is not promised to be unique: join by menu_id and group_no.
+    Caveats: price_group_id is not promised to be unique: join by menu_id and group_no.
     """
 
     menu_id: Id = column(_MENU)
@@ -48,7 +49,7 @@ class MenuPrices(Contract, table="core.menu_prices", scope="menu", key=("menu_id
     """One row per price in a price group of a menu, in the order of the document.
 
     Source: prices of the price groups of get menu details.
-    Traps: a product may have several prices: in several groups, for several channels, under several menus. Joined to
+    Caveats: a product may have several prices: in several groups, for several channels, under several menus. Joined to
     order lines by product_id alone this table multiplies them. Price and delivery_price are alternatives: never add
     them.
     """
@@ -73,7 +74,7 @@ class Products(Contract, table="core.products", scope="menu", key=("menu_id", "p
     """One row per product in a menu's products dictionary.
 
     Source: products of get menu details.
-    Trap: the same product_id may stand in several menus, under other names; whether it is the same product is the
+    Caveats: the same product_id may stand in several menus, under other names; whether it is the same product is the
     setting [menus] product_id_scope. Join by menu_id and product_id; from an order, which names no menu, use
     mart.store_products.
     """
@@ -90,7 +91,7 @@ class Modifiers(Contract, table="core.modifiers", scope="menu", key=("menu_id", 
     """One row per modifier in a menu's modifiers dictionary.
 
     Source: modifiers of get menu details.
-    Traps: a group (sizes) and its options (large) are both modifiers; only core.modifier_edges tells them apart. A
+    Caveats: a group (sizes) and its options (large) are both modifiers; only core.modifier_edges tells them apart. A
     modifier has no price of its own: it has one in each place where it is referred to.
     """
 
@@ -107,7 +108,7 @@ class ModifierEdges(
     """One row per modifier reference in a menu: below a product, or below a modifier as its child.
 
     Source: modifiers of a product and children of a modifier of get menu details.
-    Traps: a modifier that several products share has one row under each of them, but its children only once. Product
+    Caveats: a modifier that several products share has one row under each of them, but its children only once. Product
     and modifier ids are separate numbers: a join by parent_id needs parent_type too.
     """
 
@@ -129,7 +130,7 @@ class ModifierPaths(Contract, table="core.modifier_paths", scope="menu", key=("m
     """One row per path from a product down its modifiers, in one menu: the tree below each product, written out.
 
     Source: core.modifier_edges, walked level by level.
-    Traps: do not sum price over paths: groups and options stand beside each other, and a shared modifier stands once
+    Caveats: do not sum price over paths: groups and options stand beside each other, and a shared modifier stands once
     in every place. A modifier may be reached by several paths, so joined to order modifiers by modifier_id rows
     multiply. The walk stops at a repeated modifier, 32 modifiers deep, at 10,000 paths a product and 500,000 a menu;
     what is cut is listed in audit.findings.

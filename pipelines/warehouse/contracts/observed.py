@@ -28,8 +28,8 @@ class MenuPriceVersions(
     """One row per place of a price in a menu, and run of versions in which it is the same: an interval of observation.
 
     Source: prices of every version of the menu.
-    Traps: the times say when we saw it, never from when it was effective. A place is where the document has it: a price
-    put in before others moves them all. A row is written only on change.
+    Caveats: the times say when we saw it, never from when it was effective. A place is where the document has it: a
+    price put in before others moves them all. A row is written only on change.
     """
 
     menu_id: Id = column(_MENU)
@@ -54,7 +54,7 @@ class MenuProductVersions(
     """One row per product of a menu, and run of versions in which it is the same: an interval of observation.
 
     Source: products of every version of the menu.
-    Trap: the times say when we saw it, never from when it was effective. A row is written only on change.
+    Caveats: the times say when we saw it, never from when it was effective. A row is written only on change.
     """
 
     menu_id: Id = column(_MENU)
@@ -79,8 +79,8 @@ class ModifierPriceVersions(
     """One row per place of a modifier in a menu, and run of versions in which it is the same.
 
     Source: modifiers of products and children of modifiers of every version of the menu.
-    Traps: the times say when we saw it, never from when it was effective. A modifier has a price in each place, not one
-    of its own. A row is written only on change.
+    Caveats: the times say when we saw it, never from when it was effective. A modifier has a price in each place, not
+    one of its own. A row is written only on change.
     """
 
     menu_id: Id = column(_MENU)
@@ -102,8 +102,8 @@ class StoreVersions(Contract, table="core.store_versions", scope="store", key=("
 
     Source: every version of the store's record. Each run asks for every store that the service lists, so a store that
     is no longer listed is no longer observed: its last_listed_at stays behind that of the others.
-    Traps: the times say when we saw it, never from when it was so. A record that was asked for otherwise, by a webhook,
-    counts as listed.
+    Caveats: the times say when we saw it, never from when it was so. A record that was asked for otherwise, by a
+    webhook, counts as listed.
     """
 
     store_id: Id = column("The store, as the service numbers it.")

@@ -10,7 +10,7 @@ class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
     """One row per order, as its latest version says.
 
     Source: get order details, every field of the interface that is not personal; raw.latest_orders.
-    Traps: which statuses are sales is not stated: see mart.orders. An order that the service no longer knows stays,
+    Caveats: which statuses are sales is not stated: see mart.orders. An order that the service no longer knows stays,
     with is_deleted. No part of the price is filled in: null means that the source gave none.
     """
 
@@ -57,7 +57,7 @@ class OrderLines(Contract, table="core.order_lines", scope="order", key=("order_
     """One row per order line, in the order of the document.
 
     Source: items of get order details.
-    Traps: the interface does not say whether price is for one unit or for the line: sum no price times quantity from
+    Caveats: the interface does not say whether price is for one unit or for the line: sum no price times quantity from
     here. line_id is not promised to be unique. Joined to order_line_modifiers a line multiplies.
     """
 
@@ -82,7 +82,7 @@ class OrderLineModifiers(
     """One row per modifier of an order line, in the order of the document.
 
     Source: modifiers of the items of get order details.
-    Traps: the interface does not say whether price counts once, per unit of the modifier or per unit of the line. The
+    Caveats: the interface does not say whether price counts once, per unit of the modifier or per unit of the line. The
     same modifier may stand several times in a line.
     """
 
@@ -102,7 +102,7 @@ class OrderDeliveries(Contract, table="core.order_deliveries", scope="order", ke
     """One row per delivery record of an order, in the order of the document.
 
     Source: deliveries of get order details.
-    Trap: an order may have none or several; delivery_id is not promised to be unique.
+    Caveats: an order may have none or several; delivery_id is not promised to be unique.
     """
 
     order_id: Id = column("The order, as the service numbers it.")

@@ -23,12 +23,13 @@ class DailyQuestionCases(
     table="audit.daily_question_cases",
     scope="day",
     key=("business_date", "question", "is_against", "currency"),
+    is_released=False,
 ):
     """One row per business day, open question about orders, whether they bear out what is assumed, and currency.
 
-    For machines: a step on the way to audit.questions, which is what to read.
+    A step: read audit.questions instead.
     Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
-    Trap: an order stands under every question that it can answer; do not add questions up.
+    Caveats: an order stands under every question that it can answer; do not add questions up.
     """
 
     business_date: Day = column(
@@ -37,7 +38,7 @@ class DailyQuestionCases(
     question: Text = column(_QUESTION, isin=ABOUT_ORDERS)
     is_against: Flag = column("Whether the orders are cases against what is assumed, or cases that depend on it.")
     currency: Text = column(_CURRENCY, nullable=True)
-    orders: Count = column("How many orders.", ge=1)
+    order_count: Count = column("How many orders.", ge=1)
     total_price: Amount = column("The sum of their total_price, as sent.", nullable=True)
     example_ids: Ids = column("The three lowest order ids.")
 
@@ -46,7 +47,7 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     """One row per thing that the interface does not show: what is assumed, what the data show, what depends on it.
 
     Source: the settings, audit.daily_question_cases, audit.field_profile, audit.vocabulary, audit.findings.
-    Traps: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
+    Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
     questions --markdown` writes them as a letter to the partner.
     """
 
@@ -56,18 +57,20 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     )
     section: Text = column("The section of the interface that leaves it open.")
     undocumented: Text = column("What is not shown, as in the README's table of assumptions.")
-    assumed: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
-    ask: Text = column("The question to the partner.")
+    assumption: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
+    partner_question: Text = column("The question to the partner.")
     evidence: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
     evidence_status: Text = column(
-        "contradicted: cases against it were seen. supported: there were cases, none against it. seen: evidence tells "
-        "what was met. unknown: the data cannot tell.",
-        isin=("contradicted", "supported", "seen", "unknown"),
+        "contradicted: there is evidence against it. supported: cases for it, none against. observed: the evidence "
+        "shows what occurs. unknown: the data show nothing.",
+        isin=("contradicted", "supported", "observed", "unknown"),
     )
     supporting_count: Count = column("How many cases bear it out.", ge=0)
     contradicting_count: Count = column("How many cases do not, or have nothing but the assumption to go by.", ge=0)
-    orders: Count = column("How many orders depend on it: they would be shown differently.", ge=0)
-    money: Amount = column("Their total_price, added up; null for several currencies, or none.", nullable=True)
+    affected_order_count: Count = column("How many orders depend on it: they would be shown differently.", ge=0)
+    affected_amount: Amount = column(
+        "Their total_price, added up; null for several currencies, or none.", nullable=True
+    )
     currency: Text = column(_CURRENCY, nullable=True)
     example_ids: Ids = column(
         "Up to three ids of documents in point, the lowest; orders where the question is about them."

@@ -41,7 +41,7 @@ _BASIS = (
 _ORDER = "The order, as the service numbers it."
 _STORE = "The store it belongs to; null for orders that name none."
 _DAY = "The business day of the order, as in mart.orders; null for orders without that time."
-_SALE_CLASS = "counted, excluded, unmapped or gone, as in mart.orders: filter by it, never ignore it."
+_SALE_CLASS = "counted, excluded, unmapped or deleted, as in mart.orders: filter by it, never ignore it."
 _CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
 _SUM = "Sum of {0} of the orders that state one; null where none does."
 _CAUSE = (
@@ -52,10 +52,10 @@ _CAUSE = (
 )
 
 
-class OrderPopulations(Contract, table="audit.order_populations", scope="order", key=("order_id",)):
+class OrderPopulations(Contract, table="audit.order_populations", scope="order", key=("order_id",), is_released=False):
     """One row per order: the populations it belongs to.
 
-    For machines: a step on the way to audit.order_rules, which is what to read.
+    A step: read audit.order_rules instead.
     Source: mart.orders, audit.formula_divisions and what the order holds.
     """
 
@@ -96,7 +96,7 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     """One row per order line: what was sold, how much of it, and its amount where a rule says what that is.
 
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
-    Traps: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
+    Caveats: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
     evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
     no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
     """
@@ -131,7 +131,7 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
     Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: the rules are those
     that the orders bear out or [formula] fixes, and for the total, until then, that of the observed order. A residual
     is a question to the partner, not an error.
-    Traps: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
+    Caveats: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
     where reason says that they cannot be told; balanced needs both.
     """
 
@@ -176,27 +176,23 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
 class DailyReconciliations(
     Contract, table="mart.daily_reconciliations", scope="day", key=("store_id", "business_date", "sale_class")
 ):
-    """One row per store, business day and sale class: how far the prices of its orders explain each other.
+    """One row per store, business day and sale class: price residuals and breaks.
 
-    Source: mart.order_reconciliation; ties to it exactly, or nothing is published.
-    Traps: residuals of opposite sign cancel: a sum of zero is no proof, breaks of zero and a size of zero are. Rows are
-    one store's, so one currency's: add stores only within a currency.
+    Source: mart.order_reconciliation, to which it ties exactly, or nothing is published.
+    Caveats: residuals of opposite sign cancel: a zero sum proves nothing; break_count 0 and a zero absolute residual do.
+    A row has one store's currency: add stores only within a currency.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    orders: Count = column("How many orders.", ge=1)
-    balanced_count: Count = column("How many of them are balanced.", ge=0)
-    total_break_count: Count = column(
-        "How many have a total that is off, and lines that are not or that cannot be told.", ge=0
-    )
-    subtotal_break_count: Count = column(
-        "How many have lines that are off, and a total that is not or that cannot be told.", ge=0
-    )
-    both_break_count: Count = column("How many are off in both.", ge=0)
-    indeterminate_count: Count = column("How many cannot be told, with nothing known to be off.", ge=0)
-    breaks: Count = column("How many are off: total off, lines off or both.", ge=0)
+    order_count: Count = column("Orders.", ge=1)
+    balanced_count: Count = column("Orders that are balanced.", ge=0)
+    total_break_count: Count = column("Orders with a break in the total only.", ge=0)
+    subtotal_break_count: Count = column("Orders with a break in the subtotal only.", ge=0)
+    both_break_count: Count = column("Orders with a break in total and subtotal.", ge=0)
+    indeterminate_count: Count = column("Orders without a known break that cannot be tested in full.", ge=0)
+    break_count: Count = column("Orders with a break: total, subtotal or both.", ge=0)
     currency: Text = column(_CURRENCY, nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
@@ -206,9 +202,9 @@ class DailyReconciliations(
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
     line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
     unallocated_amount: Amount = column(
-        "What of the subtotals stands on no line: line_amount and this add up to subtotal_price, always."
+        "Subtotal amount that no line accounts for: line_amount plus this always equals subtotal_price."
     )
-    formula_subtotal: Amount = column("Sum of the subtotals by the rule in force, where known.", nullable=True)
+    formula_subtotal: Amount = column("Sum of the subtotals by the effective rule, where known.", nullable=True)
     subtotal_residual: Amount = column("Sum of the subtotals' residuals, where known.", nullable=True)
     subtotal_abs_residual: Amount = column("The same, each without its sign.", nullable=True, ge=0)
     formula_total: Amount = column("Sum of the totals by the rule in force, where known.", nullable=True)

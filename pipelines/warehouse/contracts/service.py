@@ -1,4 +1,4 @@
-"""Contract of how the service behaves, as far as its answers and webhooks show."""
+"""Contract of the observed behaviour of the service."""
 
 from pipelines.warehouse.contracts.contract import Contract, Count, Instant, Share, Text, column
 
@@ -8,10 +8,10 @@ ASPECTS = (
     "rate_limit",
     "retry_after",
     "token_lifetime",
-    "ms",
-    "bytes",
+    "duration_ms",
+    "response_bytes",
     "error_body",
-    "trouble",
+    "request_error",
     "deliveries",
     "lag_seconds",
     "loss",
@@ -19,30 +19,31 @@ ASPECTS = (
 
 
 class ServiceBehaviour(Contract, table="audit.service_behaviour", scope="all", key=("operation", "aspect", "name")):
-    """One row per operation of the service, aspect of its behaviour, and what was met: what no document shows.
+    """One row per operation of the service, aspect of its behaviour, and observed name.
 
-    Source: what the client counted of every answer, tries that failed included (a log of runs, kept below data/raw),
-    and webhooks against what fetching found.
-    Traps: figures are of the place where we stand, with our pace. A lag is from created_at to the first delivery that
-    named the order; a loss is the share of orders created, or of status changes found, while webhooks came, of which
-    none of them told. Times and sizes are counted in six bounds a power of ten: a percentile is
-    the bound above it, or the greatest figure.
+    Source: the client's counts of every response and failed attempt (a log of runs below data/raw), and webhook
+    notifications compared with what fetching found.
+    Caveats: the figures depend on this client's location and request rate. A lag is from created_at to the first
+    notification that named the order; a loss is the share of orders created, or of status changes found, without a
+    notification while webhooks were received. Durations and sizes are counted in six buckets per power of ten: a
+    percentile is the upper bound of its bucket, or the maximum.
     """
 
     operation: Text = column("orders, menus, stores, store list, authenticate, or webhooks.")
     aspect: Text = column(
-        "status: codes met. header: names of headers met. rate_limit: headers of limits, with their numbers. "
-        "retry_after: seconds asked for, by status. token_lifetime: claimed, the seconds that the service states; accepted "
-        "and refused, the age at which a token was. ms: milliseconds of a try. bytes: of a body. error_body: status, "
-        "and keys and types of the body. trouble: why a try failed. deliveries, lag_seconds, loss: of webhooks.",
+        "status: HTTP codes. header: names of headers. rate_limit: rate-limit headers with their numbers. retry_after: "
+        "requested seconds, by status. token_lifetime: claimed, the seconds that the service states; accepted and "
+        "refused, the age of a token when it was. duration_ms: of an attempt. response_bytes: of a body. error_body: "
+        "status, and keys and types of the body. request_error: why an attempt failed. deliveries, lag_seconds, loss: "
+        "of webhooks.",
         isin=ASPECTS,
     )
-    name: Text = column("What was met, or which percentile; … stands for names that do not look like one.")
-    times: Count = column("How often; of a percentile: how many figures it is of.", ge=0)
-    figure: Share = column(
-        "The percentile; of deliveries: how many an id; of loss: the share. Null for others.", nullable=True
+    name: Text = column("The observed value, or which percentile; … replaces text that is not a plain name.")
+    occurrence_count: Count = column("How often it occurred; for a percentile: the number of measurements.", ge=0)
+    metric_value: Share = column(
+        "The percentile; of deliveries: how many per id; of loss: the share. Null for others.", nullable=True
     )
-    least: Share = column("The lowest figure met; null where there are no figures.", nullable=True)
-    greatest: Share = column("The highest figure met; null where there are no figures.", nullable=True)
-    first_seen_at: Instant = column("When it was first met.", nullable=True)
-    last_seen_at: Instant = column("When it was last met.", nullable=True)
+    min_value: Share = column("Smallest measurement; null if nothing was measured.", nullable=True)
+    max_value: Share = column("Largest measurement; null if nothing was measured.", nullable=True)
+    first_seen_at: Instant = column("When it was first observed.", nullable=True)
+    last_seen_at: Instant = column("When it was last observed.", nullable=True)

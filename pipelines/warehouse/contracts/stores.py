@@ -9,7 +9,7 @@ class Stores(Contract, table="core.stores", scope="store", key=("store_id",)):
     """One row per store, as its record was last observed.
 
     Source: the store record; the interface shows no field of it, so [partner.store] says where each one stands.
-    Traps: timezone is the record's own text and may name no zone that exists: mart.orders says which zone was used.
+    Caveats: timezone is the record's own text and may name no zone that exists: mart.orders says which zone was used.
     Currency is a label, never a factor. A store that an order names but no listing showed has no row here.
     """
 
@@ -43,11 +43,11 @@ class StoreMenus(Contract, table="core.store_menus", scope="store", key=("store_
     """One row per store and menu that the store's record names.
 
     Source: the places of the store record that [partner.store] menu_id_pointers names.
-    Traps: a store may have several menus and a menu several stores: joined to orders by store_id it multiplies them.
+    Caveats: a store may have several menus and a menu several stores: joined to orders by store_id it multiplies them.
     The menu need not have been fetched.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
     menu_id: Id = column("The menu, as the service numbers it.")
-    mentions: Count = column("How many times the record names this menu; more than 1 is odd, not wrong.", ge=1)
+    mention_count: Count = column("How many times the record names this menu; more than 1 is odd, not wrong.", ge=1)
     load_id: Text = column(_LOAD, named="_load_id")

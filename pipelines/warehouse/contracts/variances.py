@@ -38,12 +38,13 @@ class StoresWithMenus(
     scope="all",
     key=("store_id", "known_from"),
     span=("known_from", "known_until"),
+    is_released=False,
 ):
     """One row per store and interval in which menus of it were known: first some of them, then all.
 
-    For machines: a step on the way to mart.price_variances, which is what to read.
+    A step: read mart.price_variances instead.
     Source: core.store_menus and core.menu_price_versions.
-    Traps: menus are those that the store's record names now. One without a price counts as never observed.
+    Caveats: menus are those that the store's record names now. One without a price counts as never observed.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
@@ -62,13 +63,14 @@ class MenuOffers(
     scope="all",
     key=("menu_id", "product_id", "modifier_id", "offered_from"),
     span=("offered_from", "offered_until"),
+    is_released=False,
 ):
     """One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
 
-    For machines: a step on the way to mart.price_variances, which is what to read.
+    A step: read mart.price_variances instead.
     Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
     of the product itself; only those have delivery prices.
-    Traps: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
+    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
     lie below a product is taken from the menu as it is now.
     """
 
@@ -77,7 +79,7 @@ class MenuOffers(
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
     offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
-    places: Count = column("In how many places of the menu it stood.", ge=1)
+    menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
 
@@ -87,7 +89,7 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
 
     Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
     audit.menu_offers.
-    Traps: menus are those that the store's record names now; times are those of observation, so a price that changed
+    Caveats: menus are those that the store's record names now; times are those of observation, so a price that changed
     shortly before may still be compared with the old one. Which dispatch methods take delivery_price is not stated: see
     which one matches. A drift is shown only where all places agree.
     """
@@ -101,7 +103,7 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     product_id: Id = column("The product of the line; null where it names none.", nullable=True)
     modifier_id: Id = column("The modifier; null for the line itself, and where it names none.", nullable=True)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
-    places: Count = column("In how many places of the store's menus it stood then.", ge=0)
+    menu_entry_count: Count = column("How many entries of the store's menus offered it then.", ge=0)
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column("The price on the order, as sent.", nullable=True)
@@ -119,22 +121,22 @@ class DailyPriceMatches(
     Contract,
     table="mart.daily_price_matches",
     scope="day",
-    key=("store_id", "business_date", "sale_class", "dispatch_method", "kind", "menu_match", "price_match"),
+    key=("store_id", "business_date", "sale_class", "dispatch_method", "item_type", "menu_match", "price_match"),
 ):
     """One row per store, business day, sale class, dispatch method and kind of match of prices to the menus of then.
 
     Source: mart.price_variances.
-    Trap: sums of prices of lines and modifiers, each counted once: no sales.
+    Caveats: sums of prices of lines and modifiers, each counted once: no sales.
     """
 
     store_id: Id = column("The store of the orders.", nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
-    kind: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
+    item_type: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
-    times: Count = column("How many lines or modifiers.", ge=1)
+    item_count: Count = column("How many lines or modifiers.", ge=1)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Amount = column("Sum of their prices, each counted once, whatever the quantity.", nullable=True)
     price_variance: Amount = column("Sum of their price drifts, where known.", nullable=True)

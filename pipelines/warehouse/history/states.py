@@ -40,7 +40,6 @@ STATE = {
     "last_verdict": "VARCHAR",
     "last_checked_at": "TIMESTAMP WITH TIME ZONE",
 }
-GONE_AFTER = 3  # misses
 _COLUMNS = ", ".join(STATE)
 
 # An id with one observation and no past, which is most of them in a full build: no window, no sort.

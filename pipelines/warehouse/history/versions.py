@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
+from pipelines.warehouse.catalogue.documents import HELD
 from pipelines.warehouse.history.runs import create_runs, fold_runs
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
 
@@ -180,8 +181,9 @@ def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
         """
     )
     of_grown = "order_id in (select order_id from touched.grown)"
+    of_orders = HELD["orders"][""]
     fields = ", ".join(
-        f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{_column(name)}"}'
+        f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{of_orders.column(name)}"}'
         for name, type_ in inputs.CONTENT.items()
     )
     con.execute(
@@ -233,7 +235,7 @@ def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
             coalesce(p.lines_before, 1) + count(*) filter (where p.before.items is distinct from p.after.items) over (
                 partition by p.order_id order by p.version_no rows unbounded preceding
             ) as lines_version_no,
-            p.before, p.after, r.changed_personal
+            p.before, p.after, {inputs.changes("p.before", "p.after", "r.changed_personal")} as changes
         from pairs as p
         left join {RUNS} as r on r.kind = 'orders' and r.id = p.order_id and r.version_no = p.version_no
         where p.before is not null
@@ -253,7 +255,7 @@ def _content(document: str) -> str:
         value = f"{document}.{name}"
         if isinstance(type_, list):
             value = _normal(value, type_[0], name[0])
-        elif name in inputs.TIMES:
+        elif type_ == inputs.INSTANT:
             value = f"cast({value} as timestamp with time zone)"
         fields.append(f'"{name}" := {value}')
     return f"struct_pack({', '.join(fields)})"
@@ -268,17 +270,6 @@ def _normal(value: str, shape: dict[str, Any], each: str) -> str:
     return f"list_transform(coalesce({value}, []), lambda {each}: struct_pack({fields}))"
 
 
-_COLUMNS = {
-    "items": {"id": "line_id"},
-    "items/modifiers": {"id": "modifier_id"},
-    "deliveries": {"id": "delivery_id"},
-}
-
-
-def _column(name: str) -> str:
-    return "order_id" if name == "id" else name
-
-
 def _list(name: str) -> str:
     element = inputs.sql_type(inputs.CONTENT[name])
     return f"coalesce({name}.{name}, [])".replace("items.items", "lines.items") + f"::{element}"
@@ -289,9 +280,10 @@ def _packed(path: str) -> str:
     shape: Any = inputs.CONTENT
     for part in path.split("/"):
         shape = shape[part][0]
+    held = HELD["orders"]["".join(f"/{part}/*" for part in path.split("/"))]
     fields = []
     for name, type_ in shape.items():
-        value = _COLUMNS[path].get(name, name)
+        value = str(held.column(name))
         if isinstance(type_, list):
             value = f"coalesce(m.{name}, [])"
         elif path == "items":

@@ -1,14 +1,14 @@
 """Which orders, menus, stores and business days an increment computes anew, table by table.
 
-The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw
-documents stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked
-for. Where it also reads tables of another scope (stores, products), the rows that changed in what it reads of them
-touch the orders that hold the same value in a key column of the same name; where no name is shared, all orders. Of a
-table of intervals, only orders created while it says other than before: spans.py. One that compares orders with each
-other is about those that are alike, too: alike.py. A table by business day is about the days, old and new, of the
-orders whose rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up
-tables by day, and is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where
-a source changed, what reads it is made anew for all it holds.
+The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw documents
+stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked for. Where it
+also reads tables of another scope (stores, products), the rows that changed in what it reads of them touch the orders
+that hold the same value in a key column of the same name; where no name is shared, all orders. Of a table of intervals,
+only orders created while it says other than before: spans.py. One that compares orders with each other is about those
+compared with it, too: comparison_scope.py. A table by business day is about the days, old and new, of the orders whose
+rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up tables by day, and
+is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed,
+what reads it is made anew for all it holds.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.landing.shape import ENTITIES
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
-from pipelines.warehouse.increment.comparison_scope import orders_alike
+from pipelines.warehouse.increment.comparison_scope import compared_orders
 from pipelines.warehouse.increment.differences import changed_orders
 from pipelines.warehouse.increment.spans import clock_of, orders_within
 from pipelines.warehouse.rows.views import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Check, Table
     from pipelines.warehouse.rows.views import Staged
 
-KINDS = {"order": "orders", "menu": "menus", "store": "stores"}
+KINDS = {entity: kind for kind, entity in ENTITIES.items()}
 CHECKS = "raw.order_checks"
 
 
@@ -44,8 +45,8 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
     """Return the relation of keys that `item` is about in this increment; None: of no key, but everything."""
     if item.scope in KINDS:
         return _entities(staged, item)
-    if item.scope == "alike":
-        return orders_alike(staged, item)
+    if item.scope == "comparison":
+        return compared_orders(staged, item)
     if item.scope == "day":
         return _days(staged, item)
     if item.scope == "month":
@@ -123,7 +124,8 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
             continue
         mine = {column.name for column in staged.catalogue[own].columns}
         selects += [
-            f"select t.{entity} from ({projected_rows_sql(staged, own)}) as t where t.{shared} in (select {shared} from {rows})"
+            f"select t.{entity} from ({projected_rows_sql(staged, own)}) as t "
+            f"where t.{shared} in (select {shared} from {rows})"
             for shared in staged.catalogue[name].key
             if shared in mine
         ]

@@ -1,8 +1,8 @@
-"""Which orders a table that compares orders with each other computes anew, when some of them changed.
+"""Find the orders for which a table that compares orders with each other is recomputed, when some of them changed.
 
-Orders are compared where they share some columns (customer, store, number of lines) and lie close in time; the table's
-contract names both. So the table is about the orders that changed, those that are close to one of them as it was or as
-it is, those close to these, and so on: of that chain all are at hand, and none is close to an order outside it.
+Orders are compared when they share some columns (customer, store, number of lines) and are close in time; the table's
+contract names both. Affected are the orders that changed, those close to one of them before or after the change, those
+close to these, and so on: the chain is complete, and no order outside it is close to one inside.
 
 Knows nothing of what comparing them finds.
 """
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts.contract import Alike
+    from pipelines.warehouse.contracts.contract import ComparisonScope
     from pipelines.warehouse.rows.views import Staged
 
 
-def orders_alike(staged: Staged, item: Table | Check) -> str | None:
-    """Return the relation of orders that a table or check of scope alike is about; None: of none, but everything."""
+def compared_orders(staged: Staged, item: Table | Check) -> str | None:
+    """Return the relation of orders that a table or check of scope comparison is about; None: all of them."""
     read = [name for name in item.depends_on if name in staged.sets]
     sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in ORDERS]
     if staged.sources.intersection(item.depends_on) or len(sets) < len(read) or None in sets:
@@ -31,34 +31,34 @@ def orders_alike(staged: Staged, item: Table | Check) -> str | None:
     nothing = "select cast(null as bigint) as order_id limit 0"
     changed = " union ".join(f"select order_id from {keys}" for keys in sets) or nothing
     staged.con.execute(f"create or replace table {relation} as {changed}")
-    alike = staged.catalogue[item.name].contract.grain().alike if item.name in staged.catalogue else None
-    if alike and sets:
-        base = _base(staged, item, alike)
+    scope = staged.catalogue[item.name].contract.grain().comparison_scope if item.name in staged.catalogue else None
+    if scope and sets:
+        base = _base(staged, item, scope)
         sides = [f"warehouse.{base}"] + ([f'fresh."{base}"'] if base in staged.sets else [])
-        _add_chain(staged.con, relation, alike, sides)
+        _add_chain(staged.con, relation, scope, sides)
     return relation
 
 
-def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, alike: Alike, sides: list[str]) -> None:
+def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, scope: ComparisonScope, sides: list[str]) -> None:
     """Add to a relation of orders those that are close to one of them, link by link; `sides` are old and new rows."""
-    columns = ", ".join(f"t.{column}" for column in (*alike.columns, alike.clock))
+    columns = ", ".join(f"t.{column}" for column in (*scope.columns, scope.clock))
     are_in = f"{between(con, relation, 't.order_id', 'order_id')} and t.order_id in (from {relation})"
     ends = " union ".join(f"select t.order_id, {columns} from {side} as t where {are_in}" for side in sides)
     con.execute(f"create or replace table touched.chain_ends as {ends}")
-    same = " and ".join(f"t.{column} = e.{column}" for column in alike.columns)
-    within = f"(select {alike.minutes} * interval 1 minute from raw.settings)"
+    same = " and ".join(f"t.{column} = e.{column}" for column in scope.columns)
+    within = f"(select {scope.minutes} * interval 1 minute from raw.settings)"
     while True:
         con.execute(
             f"""
             create or replace table touched.chain_links as
             select t.order_id, {columns} from {sides[0]} as t
-            where t.{alike.clock} >= (select min({alike.clock}) from touched.chain_ends) - {within}
-                and t.{alike.clock} <= (select max({alike.clock}) from touched.chain_ends) + {within}
+            where t.{scope.clock} >= (select min({scope.clock}) from touched.chain_ends) - {within}
+                and t.{scope.clock} <= (select max({scope.clock}) from touched.chain_ends) + {within}
                 and exists (
                     select 1 from touched.chain_ends as e
                     where {same}
-                        and t.{alike.clock} <= e.{alike.clock} + {within}
-                        and t.{alike.clock} >= e.{alike.clock} - {within}
+                        and t.{scope.clock} <= e.{scope.clock} + {within}
+                        and t.{scope.clock} >= e.{scope.clock} - {within}
                 )
                 and t.order_id not in (from {relation})
             """
@@ -69,9 +69,9 @@ def _add_chain(con: duckdb.DuckDBPyConnection, relation: str, alike: Alike, side
         con.execute("create or replace table touched.chain_ends as from touched.chain_links")
 
 
-def _base(staged: Staged, item: Table | Check, alike: Alike) -> str:
+def _base(staged: Staged, item: Table | Check, scope: ComparisonScope) -> str:
     """Return the table that has the columns by which orders are compared."""
-    wanted = {*alike.columns, alike.clock}
+    wanted = {*scope.columns, scope.clock}
     for name in item.depends_on:
         if name in staged.catalogue and wanted <= {column.name for column in staged.catalogue[name].columns}:
             return name

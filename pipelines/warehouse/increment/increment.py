@@ -16,6 +16,7 @@ from pipelines.warehouse.increment.affected import is_stale, touched
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.session import WHOLE, month_of, remember
+from pipelines.warehouse.rows.ties import require_increment_ties
 from pipelines.warehouse.rows.views import ENTITIES, STATES, between
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
-_IDENTITY = "versions, sha256, fetched_at, fetch_load_id, customer_key, misses >= 3"
+_IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs.IS_DELETED}"
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
@@ -76,7 +77,8 @@ def apply_changes(
 ) -> list[CheckResult]:
     """Make what find_changes noted, and what reads one of these sources; check it, commit it, return what checks found.
 
-    Raise BuildBlocked when a blocking check found anything: the warehouse is then as it was.
+    Raise BuildBlocked when a blocking check found anything, TiesBroken when totals over all rows do not tie out: the
+    warehouse is then as it was.
     """
     for kind, files in raw.items():
         fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
@@ -95,6 +97,7 @@ def apply_changes(
         _replace_findings(making)
         _replace_memory(con, new)
         remember(con, memory, parts)
+        require_increment_ties(con, making.tally)
         con.execute("commit")
     except BaseException:
         con.execute("rollback")

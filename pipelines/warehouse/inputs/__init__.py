@@ -7,12 +7,26 @@ from pipelines.warehouse.inputs.relations import (
     CONTENT,
     DOCUMENTS,
     ENTITY,
-    GATE,
+    INSTANT,
+    IS_DELETED,
     OBSERVATION,
     RAW,
-    TIMES,
+    VALIDATED,
+    changes,
     sql_type,
     structure,
 )
 
-__all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
+__all__ = [
+    "CONTENT",
+    "DOCUMENTS",
+    "ENTITY",
+    "INSTANT",
+    "IS_DELETED",
+    "OBSERVATION",
+    "RAW",
+    "VALIDATED",
+    "changes",
+    "sql_type",
+    "structure",
+]

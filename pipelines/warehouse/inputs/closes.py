@@ -1,7 +1,7 @@
-"""The acts of closing as relations of schema raw: which days are sealed, with which orders, what was restated since.
+"""Closes of the ledger as relations of schema raw: closed days, their orders at close, and restatements since.
 
-Rows are read where they lie in the ledger, after their hash was compared: a build of anything else is refused. Knows
-nothing of how a day is closed, or of what tables make of it.
+Row files are read in place, after their hash was verified. Knows nothing of how a day is closed, or of what tables make
+of it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pipelines.ledger import Seals, ledger_of
-from pipelines.ledger.closing import CLOSED, POSTED_ACT, REOPENED, RESTATED, RESTATED_ACT, SEALED
+from pipelines.ledger import Closes, ledger_of
+from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, POSTINGS, REOPENED, RESTATED, RESTATEMENTS
+from pipelines.ledger.old_names import select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import duckdb
-
-    from pipelines.ledger import Entry
 
 
 _TYPES: dict[pa.DataType, str] = {
@@ -31,8 +30,6 @@ _TYPES: dict[pa.DataType, str] = {
     pa.decimal128(38, 4): "DECIMAL(38,4)",
     pa.list_(pa.int64()): "BIGINT[]",
 }
-_SEALED_COLUMNS = {"close_entry_no": "BIGINT", **{each.name: _TYPES[each.type] for each in SEALED}}
-_RESTATED_COLUMNS = {"restated_no": "BIGINT", **{each.name: _TYPES[each.type] for each in RESTATED}}
 COLUMNS: dict[str, dict[str, str]] = {
     "raw.day_closes": {
         "business_date": "DATE",
@@ -41,7 +38,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "close_entry_no": "BIGINT",
         "closed_at": "TIMESTAMP WITH TIME ZONE",
     },
-    "raw.closed_orders": _SEALED_COLUMNS,
+    "raw.closed_orders": {"close_entry_no": "BIGINT", **{field.name: _TYPES[field.type] for field in CLOSED_ORDERS}},
     "raw.closed_rules": {
         "close_entry_no": "BIGINT",
         "rule_target": "VARCHAR",
@@ -50,12 +47,16 @@ COLUMNS: dict[str, dict[str, str]] = {
         "rule": "VARCHAR",
         "basis": "VARCHAR",
     },
-    "raw.restated": {**_RESTATED_COLUMNS, "posted_period": "VARCHAR"},
+    "raw.restated": {
+        "entry_no": "BIGINT",
+        **{field.name: _TYPES[field.type] for field in RESTATEMENTS},
+        "posted_period": "VARCHAR",
+    },
 }
 
 
 def state_of(*acts: str) -> Callable[[Path], str]:
-    """Return the function that tells the last act of these names, by its hash."""
+    """Return a function that returns the hash of the last entry of these acts."""
 
     def state(data_dir: Path) -> str:
         last = ""
@@ -67,41 +68,39 @@ def state_of(*acts: str) -> Callable[[Path], str]:
     return state
 
 
-SEALS_STATE = state_of(CLOSED, REOPENED)
-SEALED_STATE = state_of(CLOSED)
-RESTATED_STATE = state_of(RESTATED_ACT, POSTED_ACT)
+DAY_CLOSES_STATE = state_of(CLOSED, REOPENED)
+CLOSED_ORDERS_STATE = state_of(CLOSED)
+RESTATED_STATE = state_of(RESTATED, POSTED)
 
 
-def create_day_seals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+def create_day_closes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.day_closes."""
-    seals = Seals(ledger_of(data_dir).entries())
-    found = list(seals.rows())
-    if not found:
-        return
-    rows = pa.table(
+    con.from_arrow(day_closes(Closes(ledger_of(data_dir).entries()))).insert_into(name)
+
+
+def day_closes(closes: Closes) -> pa.Table:
+    """Return the rows of raw.day_closes."""
+    found = list(closes.rows())
+    times = [close.close_entry_no and closes.closed[close.close_entry_no].moment for close in found]
+    return pa.table(
         {
-            "business_date": pa.array([each.day for each in found], pa.date32()),
-            "store_id": pa.array([each.store_id for each in found], pa.int64()),
-            "is_every_store": pa.array([each.is_every_store for each in found], pa.bool_()),
-            "close_entry_no": pa.array([each.close_entry_no for each in found], pa.int64()),
-            "closed_at": pa.array(
-                [None if each.close_entry_no is None else seals.closed[each.close_entry_no].moment for each in found],
-                pa.timestamp("us", tz="UTC"),
-            ),
+            "business_date": pa.array([close.day for close in found], pa.date32()),
+            "store_id": pa.array([close.store_id for close in found], pa.int64()),
+            "is_every_store": pa.array([close.is_every_store for close in found], pa.bool_()),
+            "close_entry_no": pa.array([close.close_entry_no for close in found], pa.int64()),
+            "closed_at": pa.array(times, pa.timestamp("us", tz="UTC")),
         }
     )
-    con.from_arrow(rows).insert_into(name)
 
 
-def create_sealed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Make raw.closed_orders a view of the sealed files: millions of rows are not copied for every build."""
+def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Make raw.closed_orders a view of the row files: millions of rows are not copied for every build."""
     if files := _files(data_dir, CLOSED):
-        columns = ", ".join(_SEALED_COLUMNS)
         con.execute(f"drop table {name}")
-        typed = ", ".join(f"null::{kind} as {column}" for column, kind in _SEALED_COLUMNS.items())
+        columns = ", ".join(f"cast({field.name} as {_TYPES[field.type]}) as {field.name}" for field in CLOSED_ORDERS)
         con.execute(
-            f"create or replace view {name} as select {columns} from ("
-            f"select {typed} where false union all by name {_numbered(files, 'close_entry_no')})"
+            f"create or replace view {name} as select entry_no as close_entry_no, {columns} "
+            f"from ({select_rows(CLOSED, files, CLOSED_ORDERS.names)})"
         )
 
 
@@ -109,10 +108,10 @@ def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pat
     """Fill raw.closed_rules from closes that recorded rules by scope, not by order."""
     basis = {"setting": "configured", "evidence": "supported"}
     rows = [
-        (entry.no, rule["part"], rule["scope"], rule["scope_value"], rule["rule"], basis.get(rule["source"]))
+        (entry.no, rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis.get(rule["source"]))
         for entry in ledger_of(data_dir).entries(CLOSED)
         for rule in entry.body["rules"]
-        if "part" in rule
+        if "source" in rule
     ]
     if rows:
         con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?)", rows)
@@ -120,41 +119,23 @@ def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pat
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.restated, each row with the period that it was posted to."""
-    if not (files := _files(data_dir, RESTATED_ACT)):
+    if not (files := _files(data_dir, RESTATED)):
         return
-    posted = "select null::bigint as number, null::varchar as posted_period limit 0"
-    if posts := _files(data_dir, POSTED_ACT):
-        periods = ", ".join(f"({entry.no}, {_text(entry.body['period'])})" for entry, _ in posts)
-        posted = f"""
-            select numbers.number, periods.posted_period
-            from ({_numbered(posts, "act_no")}) as numbers
-            inner join (values {periods}) as periods (act_no, posted_period) on numbers.act_no = periods.act_no
-            """
-    columns = ", ".join(_RESTATED_COLUMNS)
-    theirs = ", ".join(f"restated.{column}" for column in _RESTATED_COLUMNS)
     con.execute(
-        f"""
-        insert into {name} ({columns}, posted_period)
-        select {theirs}, posted.posted_period
-        from ({_numbered(files, "restated_no")}) as restated
-        left join ({posted}) as posted on restated.number = posted.number
-        """
+        f"insert into {name} by name select entry_no, {', '.join(RESTATEMENTS.names)} "
+        f"from ({select_rows(RESTATED, files, RESTATEMENTS.names)})"
     )
+    if posted := _files(data_dir, POSTED):
+        periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(POSTED)]
+        con.execute(
+            f"update {name} as restated set posted_period = periods.period "
+            f"from ({select_rows(POSTED, posted, POSTINGS.names)}) as posted "
+            "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
+            "on posted.entry_no = periods.entry_no where restated.restatement_no = posted.restatement_no",
+            [[no for no, _ in periods], [period for _, period in periods]],
+        )
 
 
-def _files(data_dir: Path, act: str) -> list[tuple[Entry, Path]]:
+def _files(data_dir: Path, act: str) -> list[Path]:
     ledger = ledger_of(data_dir)
-    return [(entry, ledger.file(entry)) for entry in ledger.entries(act)]
-
-
-def _numbered(files: list[tuple[Entry, Path]], column: str) -> str:
-    """Return a select of the rows of sealed files, with the number of their act, which their names start with."""
-    paths = ", ".join(_text(str(path)) for _, path in files)
-    return (
-        f"select *, cast(split_part(parse_filename(filename), '-', 1) as bigint) as {column} "
-        f"from read_parquet([{paths}], filename = true, union_by_name = true)"
-    )
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return [ledger.file(entry) for entry in ledger.entries(act)]

@@ -1,6 +1,6 @@
-"""How landed documents are typed: each field of the interface by its name, money exact out of JSON strings.
+"""How landed documents are typed: each field of the shape by its name, money exact out of JSON strings.
 
-A field that a document lacks is null. Knows nothing of files or tables.
+A field that a document lacks is null. Knows nothing of files, nor of single fields.
 """
 
 from __future__ import annotations
@@ -8,80 +8,32 @@ from __future__ import annotations
 import json
 from typing import Any
 
-_MODIFIER = {"id": "BIGINT", "name": "VARCHAR", "price": "DECIMAL(18,4)", "action": "VARCHAR", "quantity": "BIGINT"}
-_ITEM = {
-    "id": "BIGINT",
-    "product_id": "BIGINT",
-    "quantity": "BIGINT",
-    "name": "VARCHAR",
-    "has_instructions": "BOOLEAN",
-    "instructions": "VARCHAR",
-    "price": "DECIMAL(18,4)",
-    "modifiers": [_MODIFIER],
-}
-_DELIVERY = {
-    "id": "BIGINT",
-    "type": "VARCHAR",
-    "has_confirmation_code": "BOOLEAN",
-    "confirmation_code": "VARCHAR",
-    "status": "VARCHAR",
-    "has_tracking_url": "BOOLEAN",
-    "tracking_url": "VARCHAR",
-}
-# Times stay text here: sql/ casts them, and a cast that fails says so, which from_json does not.
-_ORDER = {
-    "id": "BIGINT",
-    "has_user_phone": "BOOLEAN",
-    "has_user_email": "BOOLEAN",
-    "has_user_address": "BOOLEAN",
-    "has_user_name": "BOOLEAN",
-    "has_apartment_details": "BOOLEAN",
-    "has_user_latitude": "BOOLEAN",
-    "has_user_longitude": "BOOLEAN",
-    "has_dispatch_note": "BOOLEAN",
-    "dispatch_note": "VARCHAR",
-    "dispatch_method": "VARCHAR",
-    "store_id": "BIGINT",
-    "status": "VARCHAR",
-    "platform": "VARCHAR",
-    "requested_time": "VARCHAR",
-    "promised_delivery_time": "VARCHAR",
-    "promised_pick_up_time": "VARCHAR",
-    "created_at": "VARCHAR",
-    "subtotal_price": "DECIMAL(18,4)",
-    "delivery_price": "DECIMAL(18,4)",
-    "tip": "DECIMAL(18,4)",
-    "discount": "DECIMAL(18,4)",
-    "loyalty_discount": "DECIMAL(18,4)",
-    "total_price": "DECIMAL(18,4)",
-    "items": [_ITEM],
-    "deliveries": [_DELIVERY],
-}
-_PRICE = {
-    "price_id": "BIGINT",
-    "product_id": "BIGINT",
-    "position": "BIGINT",
-    "channel": "VARCHAR",
-    "price": "DECIMAL(18,4)",
-    "delivery_price": "DECIMAL(18,4)",
-}
-_REFERENCE = {"modifier_id": "BIGINT", "position": "BIGINT", "price": "DECIMAL(18,4)"}
-_MENU = {
-    "menu": {
-        "id": "BIGINT",
-        "name": "VARCHAR",
-        "price_groups": [{"id": "BIGINT", "name": "VARCHAR", "position": "BIGINT", "prices": [_PRICE]}],
-    },
-    "products": {
-        "*": {
-            "name": "VARCHAR",
-            "description": "VARCHAR",
-            "dispatch_method": "VARCHAR",
-            "modifiers": [_REFERENCE],
-        }
-    },
-    "modifiers": {"*": {"name": "VARCHAR", "description": "VARCHAR", "children": [_REFERENCE]}},
-}
+from pipelines.landing.shape import ENTITIES, ORDER, SHAPES, ArrayField, Field, MapField, Shape
+from pipelines.warehouse.catalogue.documents import HELD, held_fields
+
+# Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.
+_TYPES = {"integer": "BIGINT", "text": "VARCHAR", "time": "VARCHAR", "money": "DECIMAL(18,4)"}
+INSTANT = "TIMESTAMP WITH TIME ZONE"
+ENTITY = {kind: f"{entity}_id" for kind, entity in ENTITIES.items()}
+
+
+def _typed(shape: Shape) -> dict[str, Any]:
+    """Return a shape as names and DuckDB's types; of a hidden field also whether it is there."""
+    found: dict[str, Any] = {}
+    for field in shape.fields:
+        if not isinstance(field, Field):
+            below = _typed(field.of)
+            found[field.name] = (
+                [below] if isinstance(field, ArrayField) else {"*": below} if isinstance(field, MapField) else below
+            )
+            continue
+        if field.is_hidden:
+            found[f"has_{field.name}"] = "BOOLEAN"
+        if not field.personal:
+            found[field.name] = _TYPES[field.leaf]
+    return found
+
+
 _STORE = {
     "id": "BIGINT",
     "name": "VARCHAR",
@@ -90,16 +42,27 @@ _STORE = {
     "menu_ids": ["BIGINT"],
     "attributes": "VARCHAR",
 }
-_OPEN = {"_unknown": {"*": "VARCHAR"}, "_kept": "VARCHAR"}
+_BESIDES = {"_unknown": {"*": "VARCHAR"}, "_kept": "VARCHAR"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
-    "stores": _STORE | _OPEN,
-    "menus": _MENU | _OPEN,
-    "orders": _ORDER | _OPEN,
+    "stores": _STORE | _BESIDES,
+    **{kind: _typed(shape) | _BESIDES for kind, shape in SHAPES.items()},
 }
-TIMES = ("requested_time", "promised_delivery_time", "promised_pick_up_time", "created_at")
+
+
+def _content(shape: Shape, path: str = "") -> dict[str, Any]:
+    """Return the part of a typed order that core tables hold, with times as instants."""
+    held = HELD["orders"][path]
+    times = {field.name: INSTANT for field in shape.leaves if field.leaf == "time"}
+    below = {f.name: f"{path}/{f.name}/*" for f in shape.fields if not isinstance(f, Field)}
+    return {
+        name: [_content(SHAPES["orders"].objects()[below[name]], below[name])] if name in below else type_
+        for name, type_ in (_typed(shape) | times).items()
+        if (below[name] in HELD["orders"] if name in below else held.column(name))
+    }
+
+
 # An order as two versions of it are compared: an absent array is an empty one, and times are instants.
-CONTENT: dict[str, Any] = _ORDER | dict.fromkeys(TIMES, "TIMESTAMP WITH TIME ZONE")
-ENTITY = {"stores": "store_id", "menus": "menu_id", "orders": "order_id"}
+CONTENT: dict[str, Any] = _content(ORDER)
 
 
 def sql_type(shape: Any) -> str:
@@ -126,3 +89,26 @@ def _structure(shape: Any) -> Any:
     if isinstance(shape, dict):
         return {name: _structure(each) for name, each in shape.items()}
     return shape
+
+
+def changes(before: str, after: str, personal: str) -> str:
+    """Return the list of the fields that differ between two contents, as structs of field, old_value, new_value.
+
+    Of hidden fields (also those in `personal`, a list of names) and of arrays only the names are given.
+    """
+    plain = {field.name for field in held_fields("orders")[""] if not field.is_hidden} - {"id"}
+    differs = {name: f"{before}.{name} is distinct from {after}.{name}" for name in CONTENT}
+    values = ", ".join(
+        f"if({differs[name]}, struct_pack(field := '{name}', old_value := cast({before}.{name} as varchar), "
+        f"new_value := cast({after}.{name} as varchar)), null)"
+        for name in CONTENT
+        if name in plain
+    )
+    names = ", ".join(
+        f"if({differs[name]}, '{name.removeprefix('has_')}', null)" for name in CONTENT if name not in {*plain, "id"}
+    )
+    by_name = (
+        f"list_transform(list_distinct([{names}] || coalesce({personal}, [])), lambda name: "
+        "struct_pack(field := name, old_value := cast(null as varchar), new_value := cast(null as varchar)))"
+    )
+    return f"list_filter([{values}] || {by_name}, lambda change: change.field is not null)"

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 _MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
-_OBSERVED = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items())
+# A file from before load_started_at was stored has the time in the ids of its loads only.
+_STORED = {
+    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)"
+}
+_OBSERVED = ", ".join(
+    f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items()
+)
 
 
 class MissingDocumentError(Exception):
@@ -169,8 +175,8 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     low, high = row or (0, 0)
     customer = "wanted.customer_key," if kind == "orders" else ""
     gate = "".join(
-        f", cast(files.{column.removeprefix('gate_')} as {type_}) as {column}"
-        for column, type_ in inputs.GATE[kind].items()
+        f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
+        for column, type_ in inputs.VALIDATED[kind].items()
     )
     return f"""
         insert into raw.latest_{kind}
@@ -178,7 +184,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
             wanted.id,
             from_json(files.document, '{inputs.structure(inputs.DOCUMENTS[kind])}'),
             {customer}
-            wanted.misses >= 3 as is_deleted,
+            wanted.{inputs.IS_DELETED} as is_deleted,
             wanted.fetched_at,
             wanted.fetch_load_id,
             wanted.sha256,

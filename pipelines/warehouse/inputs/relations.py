@@ -5,7 +5,7 @@
 | raw.latest_orders, latest_menus, latest_stores | the latest version of each document that was ever accepted, typed |
 | raw.order_checks, menu_checks, store_checks | for the same ids: when it was last asked for, and what came |
 | raw.order_versions, menu_versions, store_versions | versions not in the tables yet, typed; a full build: all |
-| raw.order_edits | for each such version but an order's first: the contents before and after it |
+| raw.order_edits | for each such version but an order's first: the contents before and after it, and what differs |
 | raw.order_sightings | versions of orders in the tables already that were seen again |
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
@@ -19,9 +19,10 @@
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 | raw.plans | what was planned night by night, and what came of it: a source |
-| raw.control_totals | the control totals that stand in the ledger: a source |
+| raw.verifications | which parts of the warehouse were proven when: a source |
+| raw.control_totals | the effective control totals of the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
-| raw.day_closes, closed_orders, restated | seals in force, orders ever sealed, restatements ever recorded: sources |
+| raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 
 The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
@@ -32,10 +33,24 @@ How documents are typed stands in `documents.py`. Knows nothing of files or of h
 
 from __future__ import annotations
 
-from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, TIMES, sql_type, structure
+from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
+from pipelines.settings.kinds import KINDS
+from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
 from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE, FORMULA_SETTINGS, SOURCES
 
-__all__ = ["CONTENT", "DOCUMENTS", "ENTITY", "GATE", "OBSERVATION", "RAW", "TIMES", "sql_type", "structure"]
+__all__ = [
+    "CONTENT",
+    "DOCUMENTS",
+    "ENTITY",
+    "INSTANT",
+    "IS_DELETED",
+    "OBSERVATION",
+    "RAW",
+    "VALIDATED",
+    "changes",
+    "sql_type",
+    "structure",
+]
 
 _LINEAGE = {
     "is_deleted": "BOOLEAN",
@@ -46,29 +61,15 @@ _LINEAGE = {
 # which version it is, and when it was last observed
 _VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
 _NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
-# What the gate counted and added up by itself, from the JSON text.
-GATE: dict[str, dict[str, str]] = {
-    "stores": {"gate_menu_ids": "BIGINT"},
-    "menus": {
-        "gate_price_groups": "BIGINT",
-        "gate_prices": "BIGINT",
-        "gate_products": "BIGINT",
-        "gate_product_references": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_child_references": "BIGINT",
-        "gate_price_money": "DECIMAL(38,4)",
-        "gate_delivery_price_money": "DECIMAL(38,4)",
-        "gate_reference_money": "DECIMAL(38,4)",
-    },
-    "orders": {
-        "gate_lines": "BIGINT",
-        "gate_modifiers": "BIGINT",
-        "gate_deliveries": "BIGINT",
-        "gate_order_money": "DECIMAL(38,4)",
-        "gate_line_money": "DECIMAL(38,4)",
-        "gate_modifier_money": "DECIMAL(38,4)",
-    },
+# What validation counted and added up, from the JSON text.
+VALIDATED: dict[str, dict[str, str]] = {
+    kind: {f"validated_{name}": "BIGINT" for name in COUNTS[kind]}
+    | {f"validated_{name}": "DECIMAL(38,4)" for name in SUMS[kind]}
+    for kind in KINDS
 }
+# The service no longer knows a document after this many 404s, each an hour or more after the one counted before.
+DELETED_AFTER = 3
+IS_DELETED = f"misses >= {DELETED_AFTER}"
 OBSERVATION = {
     "kind": "VARCHAR",
     "id": "BIGINT",
@@ -88,6 +89,7 @@ OBSERVATION = {
     "tries": "BIGINT",
     "earlier_tries": "STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[]",
     "is_backfill": "BOOLEAN",
+    "load_started_at": "TIMESTAMP WITH TIME ZONE",
 }
 _CHECKS = {
     "last_checked_at": "TIMESTAMP WITH TIME ZONE",
@@ -109,30 +111,17 @@ def _versions(kind: str) -> dict[str, str]:
 
 
 RAW: dict[str, dict[str, str]] = {
-    "raw.latest_orders": {
-        "order_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["orders"]),
-        "customer_key": "VARCHAR",
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["orders"],
-    },
-    "raw.latest_menus": {
-        "menu_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["menus"]),
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["menus"],
-    },
-    "raw.latest_stores": {
-        "store_id": "BIGINT",
-        "document": sql_type(DOCUMENTS["stores"]),
-        **_LINEAGE,
-        **_VERSION,
-        **_NOTES,
-        **GATE["stores"],
+    **{
+        f"raw.latest_{kind}": {
+            ENTITY[kind]: "BIGINT",
+            "document": sql_type(DOCUMENTS[kind]),
+            **({"customer_key": "VARCHAR"} if kind == "orders" else {}),
+            **_LINEAGE,
+            **_VERSION,
+            **_NOTES,
+            **VALIDATED[kind],
+        }
+        for kind in KINDS
     },
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
     "raw.menu_versions": _versions("menus") | {"is_new": "BOOLEAN"},
@@ -143,12 +132,10 @@ RAW: dict[str, dict[str, str]] = {
         "lines_version_no": "BIGINT",
         "before": sql_type(CONTENT),
         "after": sql_type(CONTENT),
-        "changed_personal": "VARCHAR[]",
+        "changes": "STRUCT(field VARCHAR, old_value VARCHAR, new_value VARCHAR)[]",
     },
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
-    "raw.order_checks": {"order_id": "BIGINT", **_CHECKS},
-    "raw.menu_checks": {"menu_id": "BIGINT", **_CHECKS},
-    "raw.store_checks": {"store_id": "BIGINT", **_CHECKS},
+    **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
     "raw.states": {
         "kind": "VARCHAR",
         "id": "BIGINT",
@@ -191,8 +178,8 @@ RAW: dict[str, dict[str, str]] = {
         "question": "VARCHAR",
         "section": "VARCHAR",
         "undocumented": "VARCHAR",
-        "assumed": "VARCHAR",
-        "ask": "VARCHAR",
+        "assumption": "VARCHAR",
+        "partner_question": "VARCHAR",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     **FORMULA_SETTINGS,
@@ -202,7 +189,7 @@ RAW: dict[str, dict[str, str]] = {
         "check_name": "VARCHAR",
         "table_name": "VARCHAR",
         "entity_id": "BIGINT",
-        "place": "VARCHAR",
+        "location": "VARCHAR",
         "residual": "DECIMAL(38,4)",
         "detail": "VARCHAR",
     },

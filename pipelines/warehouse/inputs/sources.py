@@ -19,11 +19,12 @@ import pyarrow as pa
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.landing.service_log import service_log, service_log_state
-from pipelines.ledger import Ledger, LedgerError, ledger_of, totals_in_force
+from pipelines.ledger import Ledger, LedgerError, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
 from pipelines.warehouse.inputs import closes
+from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -158,18 +159,39 @@ def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> 
     con.from_arrow(rows).insert_into(name)
 
 
-def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    standing = totals_in_force(Ledger(data_dir / "ledger"))
+def _create_verifications(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    log = verifications(data_dir)
     rows = pa.table(
         {
-            "entry_no": pa.array([entry.no for entry, _ in standing], pa.int64()),
-            "imported_at": pa.array([entry.moment for entry, _ in standing], pa.timestamp("us", tz="UTC")),
-            "business_date": pa.array([total.day for _, total in standing], pa.date32()),
-            "store_id": pa.array([total.store_id for _, total in standing], pa.int64()),
-            "orders": pa.array([total.orders for _, total in standing], pa.int64()),
-            "amount": pa.array([total.amount for _, total in standing], pa.decimal128(38, 4)),
-            "amount_field": pa.array([total.amount_field for _, total in standing], pa.string()),
-            "sale_classes": pa.array([total.sale_classes for _, total in standing], pa.string()),
+            "verification_no": pa.array([each.no for each in log], pa.int64()),
+            "verified_at": pa.array([each.verified_at for each in log], pa.timestamp("us", tz="UTC")),
+            "part": pa.array([each.part for each in log], pa.string()),
+            "first_order_id": pa.array([each.first_order_id for each in log], pa.int64()),
+            "last_order_id": pa.array([each.last_order_id for each in log], pa.int64()),
+            "business_date": pa.array([each.business_date for each in log], pa.date32()),
+            "order_count": pa.array([each.order_count for each in log], pa.int64()),
+            "table_count": pa.array([each.table_count for each in log], pa.int64()),
+            "difference_count": pa.array([each.difference_count for each in log], pa.int64()),
+            "first_difference": pa.array([each.first_difference for each in log], pa.string()),
+            "release_id": pa.array([each.release_id for each in log], pa.string()),
+            "seconds": pa.array([each.seconds for each in log], pa.float64()),
+        }
+    )
+    con.from_arrow(rows).insert_into(name)
+
+
+def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    totals = effective_totals(Ledger(data_dir / "ledger"))
+    rows = pa.table(
+        {
+            "entry_no": pa.array([entry.no for entry, _ in totals], pa.int64()),
+            "imported_at": pa.array([entry.moment for entry, _ in totals], pa.timestamp("us", tz="UTC")),
+            "business_date": pa.array([total.business_date for _, total in totals], pa.date32()),
+            "store_id": pa.array([total.store_id for _, total in totals], pa.int64()),
+            "order_count": pa.array([total.order_count for _, total in totals], pa.int64()),
+            "amount": pa.array([total.amount for _, total in totals], pa.decimal128(38, 4)),
+            "amount_field": pa.array([total.amount_field for _, total in totals], pa.string()),
+            "sale_classes": pa.array([total.sale_classes for _, total in totals], pa.string()),
         }
     )
     con.from_arrow(rows).insert_into(name)
@@ -197,9 +219,10 @@ SOURCES: dict[str, Source] = {
     "raw.service_log": Source(service_log_state, _create_service_log),
     "raw.hints": Source(_hints_state, _create_hints),
     "raw.plans": Source(_plans_state, _create_plans),
+    "raw.verifications": Source(verifications_state, _create_verifications),
     "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
-    "raw.day_closes": Source(closes.SEALS_STATE, closes.create_day_seals),
-    "raw.closed_orders": Source(closes.SEALED_STATE, closes.create_sealed_orders),
-    "raw.closed_rules": Source(closes.SEALED_STATE, closes.create_closed_rules),
+    "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
+    "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
+    "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
 }

@@ -8,12 +8,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.resources import PACKAGE, resource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MANIFEST = "manifest.json"
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -34,7 +38,8 @@ class File(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
 
-    `fingerprint` is what shaped its tables besides what was landed: a hash per thing.
+    `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
+    precision: no load that began later is in its tables.
     """
 
     id: str
@@ -46,6 +51,7 @@ class Manifest(msgspec.Struct, frozen=True):
     checks: dict[str, int]
     files: list[File]
     fingerprint: dict[str, str] = {}
+    as_of: str = ""
 
 
 def read_manifest(release: Path) -> Manifest | None:
@@ -70,11 +76,12 @@ def described(release: Path, path: Path, *, table: str = "", month: str = "", ch
 
 @functools.cache
 def code_version() -> dict[str, str]:
-    """Return the version of the package, and a hash of its code and SQL as they lie here."""
+    """Return the version of the package, and a hash of its code and SQL: the same from a checkout and a wheel."""
     digest = hashlib.sha256()
-    for path in sorted([*(_ROOT / "pipelines").rglob("*.py"), *(_ROOT / "sql").rglob("*.sql")]):
-        digest.update(f"{path.relative_to(_ROOT)}\n".encode())
-        digest.update(path.read_bytes())
+    for top, suffix in ((PACKAGE, "py"), (resource("sql"), "sql")):
+        for path in sorted(top.rglob(f"*.{suffix}")):
+            digest.update(f"{path.relative_to(top.parent)}\n".encode())
+            digest.update(path.read_bytes())
     try:
         version = importlib.metadata.version("ordermart")
     except importlib.metadata.PackageNotFoundError:

@@ -18,7 +18,7 @@ import duckdb
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
-from pipelines.warehouse.release.macros import create_macros
+from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.rows.session import attached, remembered, session
@@ -69,7 +69,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
             rows = _rows(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
-                if table.is_step:
+                if not table.is_released:
                     con.execute(f"drop table warehouse.{table.name}")
         with duckdb.connect(str(draft / DATABASE)) as released:
             create_macros(released)
@@ -84,6 +84,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         checks={each.name: each.violations for each in result.checks} if result else {},
         files=[described(draft, draft / DATABASE), *files],
         fingerprint=fingerprint,
+        as_of=started.isoformat(),
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)

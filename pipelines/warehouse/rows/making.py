@@ -79,7 +79,7 @@ class Making:
             count = self._count(
                 f"""
                 insert into raw.findings
-                select '{check.name}', '{check.table}', entity_id, place, residual, detail from {found}
+                select '{check.name}', '{check.table}', entity_id, location, residual, detail from {found}
                 """
             )
             found = f"(from raw.findings where rowid >= {self.findings})"

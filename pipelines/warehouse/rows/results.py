@@ -29,13 +29,17 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a build did; `why` is one sentence, `rows` counts every table as it now is."""
+    """What a build did; `why` is one sentence, `rows` counts every table as it now is.
+
+    `notes` are sentences for whoever runs it: what was found broken, and what became of it.
+    """
 
     changed: bool
     full: bool
     why: str
     rows: Mapping[str, int]
     checks: list[CheckResult]
+    notes: tuple[str, ...] = ()
 
 
 class BuildBlocked(Exception):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.landing import shape
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.history.states import create_states
@@ -158,7 +159,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
     package = Path(__file__).parents[1]
     return {
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
-        "the code that makes rows": _hash_files(sorted(package.rglob("*.py"))),
+        "the code that makes rows": _hash_files([*sorted(package.rglob("*.py")), Path(shape.__file__)]),
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
     }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROWS_AT_A_TIME = 200_000
 FINDING = {
     "entity_id": "BIGINT",
-    "place": "VARCHAR",
+    "location": "VARCHAR",
     "residual": "DECIMAL(38,4)",
     "detail": "VARCHAR",
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Check, Table
 
 STATES = "raw.states_to_be"
-ORDERS = ("order", "alike")  # whose rows are about an order each
+ORDERS = ("order", "comparison")  # whose rows are about an order each
 ENTITIES = (*ORDERS, "menu", "store")
 UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
 
@@ -258,7 +258,8 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
             create or replace view raw.states as
             select
                 kind, id, customer_key, last_good_at,
-                misses >= 3 as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id, sha256 as _payload_sha256,
+                {inputs.IS_DELETED} as is_deleted, fetched_at as _fetched_at, fetch_load_id as _load_id,
+                sha256 as _payload_sha256,
                 last_checked_at, last_verdict, misses, last_source
             from {STATES}
             """

@@ -1,0 +1,87 @@
+"""Keep other web pages away from Dagster's own pages: a small ASGI application in front of them.
+
+Dagster 1.13 serves its pages without authentication, executes mutations that come by GET, and knows no Host, Origin or
+CSRF setting: any page open in a browser on the same machine could stop runs. The guard refuses requests for a host that
+is not ours (DNS rebinding), requests and websockets that another origin sent, GraphQL that is not JSON sent by POST (a
+browser asks the server's leave before it sends that across origins), and the endpoints that take reports.
+
+Protects against other sites in a browser, not against users of the machine: see docs/deploy for authentication.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+    from typing import Any
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_READ = {"GET", "HEAD", "OPTIONS"}
+_REPORTS = "/report_asset_"
+_POLICY_VIOLATION = 1008  # RFC 6455, section 7.4.1
+
+
+class Guard:
+    """An ASGI application that lets through what a page served by itself, or a local program, would send.
+
+    `hosts` are the values of the Host header by which the pages are reached, such as `127.0.0.1:3000`.
+    """
+
+    def __init__(self, pages: Application, hosts: Iterable[str]) -> None:
+        self._pages = pages
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a refusal, or let Dagster answer."""
+        reason = self._refusal(scope) if scope["type"] in {"http", "websocket"} else ""
+        if not reason:
+            await self._pages(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})
+        else:
+            body = f"{reason}\n".encode()
+            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+
+    def _refusal(self, scope: Scope) -> str:
+        """Return why a request is refused; "" if it is not."""
+        headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        hosts = [value.lower() for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return "This Host is not served here; list it in [dagster] allowed_hosts."
+        for origin in (value for name, value in headers if name == b"origin"):
+            if urlsplit(origin).netloc.lower() not in self._hosts:
+                return "Requests from another origin are refused."
+        if scope["type"] == "websocket":
+            return ""
+        path, method = scope["path"], scope["method"]
+        if path.startswith(_REPORTS):
+            return "Reports about assets are not taken over HTTP."
+        if path.rstrip("/") != "/graphql":
+            return "" if method in _READ else "Only GraphQL takes anything but GET."
+        return _graphql_refusal(method, scope["query_string"].decode("latin-1"), dict(headers))
+
+
+def _graphql_refusal(method: str, query_string: str, headers: dict[bytes, str]) -> str:
+    if parse_qs(query_string, keep_blank_values=True).keys() & {"query", "variables", "operationName"}:
+        return "GraphQL in an address is refused; send it as JSON by POST."
+    if method not in _READ and headers.get(b"content-type", "").partition(";")[0].strip() != "application/json":
+        return "GraphQL is taken as application/json only."
+    return ""
+
+
+def served_hosts(host: str, port: int, allowed: Iterable[str]) -> list[str]:
+    """Return the Host headers by which pages on `host` and `port` are reached, and those a setting allows besides."""
+    names = {host, "localhost", "127.0.0.1", "[::1]"}
+    return [
+        *(f"[{name}]:{port}" if ":" in name and "[" not in name else f"{name}:{port}" for name in sorted(names)),
+        *allowed,
+    ]

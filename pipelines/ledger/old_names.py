@@ -1,0 +1,140 @@
+"""Old names and values of ledger entries, mapped to the current ones on reading.
+
+Entries and their row files are hashed and never rewritten: what was written under an old name stays so on disk. This
+is the only module that knows the old names.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+_COLUMNS: dict[str, dict[str, str]] = {
+    "restated": {
+        "number": "restatement_no",
+        "seal_no": "close_entry_no",
+        "part": "measure",
+        "sealed": "closed_amount",
+        "restated_before": "prior_restated_amount",
+        "now": "current_amount",
+        "difference": "restatement_amount",
+        "now_business_date": "current_business_date",
+        "now_sale_class": "current_sale_class",
+        "now_timezone": "current_timezone",
+        "now_payload_sha256": "current_payload_sha256",
+        "now_fetched_at": "current_fetched_at",
+    },
+    "posted": {"number": "restatement_no"},
+    "totals": {"day": "business_date", "orders": "order_count", "money_part": "amount_field"},
+}
+_SALE_CLASSES = {"gone": "deleted"}
+_VALUES: dict[str, dict[str, str]] = {
+    "sale_class": _SALE_CLASSES,
+    "current_sale_class": _SALE_CLASSES,
+    "measure": {"orders": "order_count"},
+    "cause": {
+        "late_order": "late_arriving",
+        "changed_by_partner": "source_changed",
+        "gone": "deleted",
+        "moved_to_another_day": "business_date_changed",
+        "mended_quarantine": "released_from_quarantine",
+        "our_code_changed": "pipeline_changed",
+    },
+}
+_BODY: dict[str, dict[str, str]] = {
+    "closed": {"orders": "order_count"},
+    "posted": {"rows": "restatement_count"},
+    "totals": {"totals": "total_count"},
+}
+_SETTINGS: dict[str, dict[str, str]] = {
+    "business_day": {"time": "time_field"},
+    "sales": {"counted": "counted_statuses", "excluded": "excluded_statuses"},
+    "menus": {"product_ids": "product_id_scope"},
+    "formula": {"min_orders": "min_distinguishing_orders", "tolerated_noise": "max_violation_rate"},
+}
+_EXCEPTIONS = {"obstacles": "blockers"}
+_RULES = {"part": "rule_target"}
+
+
+def current_body(act: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of an entry under current names."""
+    body = _renamed(body, _BODY.get(act, {}))
+    if body.get("exceptions"):
+        body["exceptions"] = _renamed(body["exceptions"], _EXCEPTIONS)
+    if "settings" in body:
+        tables = body["settings"].items()
+        body["settings"] = {table: _renamed(keys, _SETTINGS.get(table, {})) for table, keys in tables}
+    if "rules" in body:
+        body["rules"] = [_renamed(rule, _RULES) for rule in body["rules"]]
+    if body.get("release") and "release_as_of" not in body:
+        body["release_as_of"] = _time_of(body["release"])
+    return body
+
+
+def current_rows(act: str, rows: pa.Table) -> pa.Table:
+    """Return the rows of an entry under current names."""
+    renamed = rows.rename_columns([_COLUMNS.get(act, {}).get(name, name) for name in rows.column_names])
+    for place, name in enumerate(renamed.column_names):
+        if value_of := _value_of(name):
+            values = [None if value is None else value_of(value) for value in renamed[name].to_pylist()]
+            renamed = renamed.set_column(place, renamed.field(place), pa.array(values, renamed.field(place).type))
+    return renamed
+
+
+def select_rows(act: str, paths: Iterable[Path], names: Iterable[str]) -> str:
+    """Return a DuckDB select of these columns, under current names, of entries' row files.
+
+    Column `entry_no` is the entry's number, which a file's name starts with. A column that older entries lack is null.
+    """
+    by_columns: dict[tuple[str, ...], list[Path]] = {}
+    for path in paths:
+        by_columns.setdefault(tuple(pq.read_schema(path).names), []).append(path)
+    old = {new: name for name, new in _COLUMNS.get(act, {}).items()}
+    names = list(names)
+    return " union all ".join(
+        "select cast(split_part(parse_filename(filename), '-', 1) as bigint) as entry_no, "
+        + ", ".join(
+            _expression(name, name if name in stored else old[name])
+            if {name, old.get(name)} & {*stored}
+            else f"null as {name}"
+            for name in names
+        )
+        + f" from read_parquet([{', '.join(_text(str(path)) for path in files)}], filename = true)"
+        for stored, files in by_columns.items()
+    )
+
+
+def _expression(name: str, stored: str) -> str:
+    whens = " ".join(f"when {_text(old)} then {_text(new)}" for old, new in _VALUES.get(name, {}).items())
+    return f'case "{stored}" {whens} else "{stored}" end as {name}' if whens else f'"{stored}" as {name}'
+
+
+def _value_of(column: str) -> Callable[[str], str] | None:
+    if column == "sale_classes":  # several, joined by + in the order of their names
+        return lambda text: "+".join(sorted(_SALE_CLASSES.get(name, name) for name in text.split("+")))
+    values = _VALUES.get(column)
+    return (lambda text: values.get(text, text)) if values else None
+
+
+def _renamed(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in body.items()}
+
+
+def _time_of(release: str) -> str | None:
+    """Return the time in the id of a release that had no field for it; None if it has none."""
+    try:
+        moment = dt.datetime.strptime(release.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return None
+    return moment.isoformat()
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

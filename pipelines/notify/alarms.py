@@ -1,0 +1,128 @@
+"""Keep which alarms stand, and send what changed: a new cause once, then that it is over.
+
+The state is `data/notify/alarms.json`, written by rename. An alarm counts as told only after every channel took it, so
+a mail server that is down today gets it with the next run. Knows nothing of channels but that they send a text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.notify.channels import NotifyError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pipelines.notify.channels import Channel
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something that needs somebody. `cause` is stable while it lasts, such as `outage`; `text` is one sentence of ours.
+
+    The text holds counts, names of settings and commands; never a text of the partner's.
+    """
+
+    cause: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An alarm that is not over: since when, and which channels were told."""
+
+    cause: str
+    text: str
+    since: dt.datetime
+    told: tuple[str, ...]
+    is_over: bool = False
+
+
+def standing(data_dir: Path) -> list[Standing]:
+    """Return the alarms that stand, oldest first."""
+    return sorted((a for a in _read(_file(data_dir)).values() if not a.is_over), key=lambda a: (a.since, a.cause))
+
+
+def update_alarms(
+    data_dir: Path,
+    raised: Iterable[Alarm],
+    channels: Mapping[str, Channel],
+    *,
+    looked_at: Collection[str],
+    now: dt.datetime | None = None,
+) -> Sequence[str]:
+    """Record which alarms stand now and tell each channel what it does not know yet; return failures to send.
+
+    `looked_at` are the causes (or their part before a colon) that were examined: what stands of them and was not
+    raised is over. Causes that nobody looked at stay as they are. Raise nothing because of a channel.
+    """
+    now = now or dt.datetime.now(dt.UTC)
+    file = _file(data_dir)
+    known = _read(file)
+    current = {alarm.cause: alarm for alarm in raised}
+    for cause, alarm in current.items():
+        before = known.get(cause)
+        if before is None or before.is_over:
+            known[cause] = Standing(cause, alarm.text, now, ())
+    for cause, old in list(known.items()):
+        if cause not in current and not old.is_over and cause.partition(":")[0] in looked_at:
+            # Who never heard of it need not hear that it is over.
+            unaware = tuple(sorted(set(channels) - set(old.told)))
+            known[cause] = Standing(cause, old.text, old.since, unaware, is_over=True)
+    failures = []
+    for cause, entry in sorted(known.items(), key=lambda item: (item[1].since, item[0])):
+        told = set(entry.told)
+        for name, send in sorted(channels.items()):
+            if name in told:
+                continue
+            try:
+                send(_message(entry, now))
+            except NotifyError as error:
+                failures.append(f"{name}: {error}")
+            else:
+                told.add(name)
+        known[cause] = Standing(cause, entry.text, entry.since, tuple(sorted(told)), entry.is_over)
+    _write(file, {c: a for c, a in known.items() if not a.is_over or set(channels) - set(a.told)})
+    return failures
+
+
+def _message(alarm: Standing, now: dt.datetime) -> str:
+    if alarm.is_over:
+        minutes = round((now - alarm.since).total_seconds() / 60)
+        return f"Over after {minutes:,} minutes: {alarm.text}"
+    return alarm.text
+
+
+def _file(data_dir: Path) -> Path:
+    return data_dir / "notify" / "alarms.json"
+
+
+def _read(file: Path) -> dict[str, Standing]:
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))
+        found = [
+            Standing(e["cause"], e["text"], dt.datetime.fromisoformat(e["since"]), tuple(e["told"]), e["is_over"])
+            for e in entries
+        ]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}  # told again rather than never
+    return {alarm.cause: alarm for alarm in found}
+
+
+def _write(file: Path, alarms: Mapping[str, Standing]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = file.with_suffix(".tmp")
+    entries = [
+        {"cause": a.cause, "text": a.text, "since": a.since.isoformat(), "told": list(a.told), "is_over": a.is_over}
+        for a in alarms.values()
+    ]
+    with draft.open("w", encoding="utf-8") as out:
+        json.dump(entries, out, indent=1)
+        out.flush()
+        os.fsync(out.fileno())
+    draft.replace(file)

@@ -1,0 +1,84 @@
+"""Send a text to people: a webhook (plain JSON or Slack's form), mail by SMTP; call a heartbeat address.
+
+Knows nothing of alarms. An error names the channel and the kind of failure, never an address or a secret.
+"""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Callable
+from email.message import EmailMessage
+from email.utils import formatdate
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from pipelines.settings import Notify, Settings
+
+Channel = Callable[[str], None]
+_TIMEOUT_SECONDS = 10.0
+
+
+class NotifyError(Exception):
+    """A message could not be sent; the text names what failed, without address or secret."""
+
+
+def channels_of(settings: Settings) -> dict[str, Channel]:
+    """Return the channels that settings name: `webhook`, `mail`, both or none."""
+    notify = settings.notify
+    found: dict[str, Channel] = {}
+    if notify.webhook_url:
+        found["webhook"] = lambda text: _post(notify, text)
+    if notify.smtp_host:
+        found["mail"] = lambda text: _mail(notify, text)
+    return found
+
+
+def beat(settings: Settings) -> None:
+    """Call [notify] heartbeat_url, if there is one, so that a monitor elsewhere misses the night that does not call."""
+    if settings.notify.heartbeat_url:
+        _request("heartbeat", lambda: httpx.get(settings.notify.heartbeat_url.reveal(), timeout=_TIMEOUT_SECONDS))
+
+
+def _post(notify: Notify, text: str) -> None:
+    titled = f"ordermart: {text}"
+    body = (
+        {"text": titled}
+        if notify.webhook_format == "slack"
+        else {"source": "ordermart", "text": titled, "host": _host()}
+    )
+    _request("webhook", lambda: httpx.post(notify.webhook_url.reveal(), json=body, timeout=_TIMEOUT_SECONDS))
+
+
+def _request(what: str, send: Callable[[], httpx.Response]) -> None:
+    try:
+        answer = send()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise NotifyError(f"{what}: {type(error).__name__}") from None
+    if not answer.is_success:
+        raise NotifyError(f"{what}: answered with status {answer.status_code}")
+
+
+def _mail(notify: Notify, text: str) -> None:
+    message = EmailMessage()
+    message["Subject"] = f"ordermart on {_host()}: {text}"[:150]
+    message["From"] = notify.mail_from
+    message["To"] = ", ".join(notify.mail_to)
+    message["Date"] = formatdate()
+    message.set_content(text + "\n")
+    try:
+        with smtplib.SMTP(notify.smtp_host, notify.smtp_port, timeout=_TIMEOUT_SECONDS) as server:
+            if notify.smtp_security == "starttls":
+                server.starttls(context=ssl.create_default_context())
+            if notify.smtp_user:
+                server.login(notify.smtp_user, notify.smtp_password.reveal())
+            server.send_message(message)
+    except (OSError, smtplib.SMTPException) as error:
+        raise NotifyError(f"mail: {type(error).__name__}") from None
+
+
+def _host() -> str:
+    return socket.gethostname()

@@ -1,0 +1,257 @@
+"""Verify parts of the warehouse and of the current release, or all of it, against what a full build makes of raw.
+
+A rotation proves a part of the orders and of the days each time and goes on where the last one ended; what each part
+proved is kept in a log. Tables over all orders are proven by verifying everything. Knows nothing of nights or commands.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.landing import raw_files
+from pipelines.settings.kinds import KINDS
+from pipelines.warehouse import catalogue
+from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.inputs.verifications import Verified, append_verification, verifications
+from pipelines.warehouse.release.manifest import Manifest, read_manifest
+from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.rows.session import (
+    Memory,
+    attached,
+    attached_draft,
+    fingerprint_of,
+    quoted,
+    remembered,
+    session,
+)
+from pipelines.warehouse.verify.compare import Difference, first_difference, parquet_relation
+from pipelines.warehouse.verify.reference import LIVE, SAMPLE, build_sample, create_sample
+from pipelines.warehouse.verify.rotation import Part, business_days, next_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
+    from pathlib import Path
+
+    from pipelines.landing import RawFiles
+    from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue.tables import Table
+
+
+class VerifyError(Exception):
+    """Nothing could be verified; the message says why and what to do."""
+
+
+@dataclass
+class Verification:
+    """What was verified: how many parts, orders and tables, and the first difference of each table and place."""
+
+    parts: int = 0
+    orders: int = 0
+    tables: set[str] = field(default_factory=set)
+    differences: list[Difference] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
+    has_release: bool = True
+
+
+@dataclass(frozen=True)
+class _Live:
+    """What is verified: the warehouse as it is, and the release where it shows this warehouse."""
+
+    settings: Settings
+    raw: dict[str, RawFiles]
+    stale: frozenset[str]  # tables that read a source which has changed since the build
+    release: Path | None
+    manifest: Manifest | None
+
+
+def verify_next(settings: Settings, fraction: Fraction, seconds: float | None = None) -> Verification:
+    """Verify the next `fraction` of the orders and days, for so many seconds, and at least one part."""
+    live = _live(settings)
+    done = Verification()
+    started = time.monotonic()
+    longest = 0.0
+    log = verifications(settings.data_dir)
+    for part in next_parts(warehouse_file(settings.data_dir), log, fraction):
+        before = time.monotonic()
+        if seconds is not None and done.parts and before - started + longest > seconds:
+            break
+        _verify_part(live, part, done)
+        longest = max(longest, time.monotonic() - before)
+    return done
+
+
+def verify_days(settings: Settings, days: int) -> Verification:
+    """Verify the last so many business days that have orders."""
+    live = _live(settings)
+    done = Verification()
+    for day in reversed(business_days(warehouse_file(settings.data_dir))[-days:]):
+        _verify_part(live, Part("day", day=day), done)
+    return done
+
+
+def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> Verification:
+    """Rebuild everything into a file beside the warehouse and compare every table."""
+    live = _live(settings)
+    done = Verification(has_release=live.release is not None)
+    started = time.monotonic()
+    file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
+    memory = Memory(fingerprint_of(settings), states(settings))
+    try:
+        with session(settings) as con:
+            create_sources(con, settings)
+            rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
+            with _beside(con, live), attached(con, file):
+                _compare(con, live, list(catalogue.tables()), {}, done)
+                row = con.execute("select count(*) from warehouse.core.orders").fetchone()
+                done.orders = int(row[0]) if row else 0
+    finally:
+        _remove(file)
+    done.parts = 1
+    _log(live, Part("all"), done.orders, len(done.tables), done.differences, time.monotonic() - started)
+    return done
+
+
+def _live(settings: Settings) -> _Live:
+    """Return what is to be verified; raise VerifyError where the warehouse is not what the next build would keep."""
+    file = warehouse_file(settings.data_dir)
+    if not file.exists():
+        raise VerifyError("there is no warehouse yet: run `ordermart build`")
+    raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    now = Memory(fingerprint_of(settings), states(settings))
+    try:
+        with session(settings) as con, attached(con, file):
+            before = remembered(con)
+            applied = {str(row[0]) for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
+            row = con.execute("select commit_id from warehouse.build.memory").fetchone()
+    except duckdb.Error as error:
+        short = str(error).partition("\n")[0]
+        raise VerifyError(f"the warehouse cannot be read; run `ordermart build`. DuckDB says: {short}") from None
+    if before is None or before.fingerprint != now.fingerprint:
+        raise VerifyError("code or settings changed since the warehouse was built: run `ordermart build` first")
+    if {load_id for files in raw.values() for load_id in files.load_ids} != applied:
+        raise VerifyError("documents were landed since the warehouse was built: run `ordermart build` first")
+    changed = {name for name in now.sources if before.sources.get(name) != now.sources[name]}
+    stale: set[str] = set()
+    for table in catalogue.tables():
+        if changed & set(table.depends_on) or stale & set(table.depends_on):
+            stale.add(table.name)
+    release = current_release(settings.data_dir / "published")
+    manifest = read_manifest(release) if release else None
+    is_of_this = bool(manifest and row and manifest.commit == row[0])
+    return _Live(settings, raw, frozenset(stale), release if is_of_this else None, manifest if is_of_this else None)
+
+
+def _verify_part(live: _Live, part: Part, done: Verification) -> None:
+    started = time.monotonic()
+    file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
+    scopes = {"entities": ("store", "menu"), "orders": ("order",), "day": ("order", "day")}[part.part]
+    tables = [table for table in catalogue.tables() if table.scope in scopes]
+    found = Verification(has_release=live.release is not None)
+    _remove(file)
+    try:
+        with session(live.settings) as con:
+            create_sources(con, live.settings)
+            with _beside(con, live), attached_draft(con, file):
+                found.orders = create_sample(con, live.raw, _conditions(con, part))
+                build_sample(con, live.raw, tables)
+                _compare(con, live, tables, {"order": _of_sample(con), "day": f"t.business_date = '{part.day}'"}, found)
+    finally:
+        _remove(file)
+    done.parts += 1
+    done.orders += found.orders if part.part != "entities" else 0
+    done.tables |= found.tables
+    done.left_out |= found.left_out
+    done.has_release = found.has_release
+    done.differences += found.differences
+    _log(live, part, found.orders, len(found.tables), found.differences, time.monotonic() - started)
+
+
+def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
+    if part.part == "entities":
+        return {"stores": "true", "menus": "true"}
+    if part.part == "orders":
+        return {"orders": f"id between {part.first} and {part.last}"}
+    con.execute(
+        f"create table touched.of_day as select order_id as id from {LIVE}.mart.orders where business_date = ?",
+        [part.day],
+    )
+    return {"orders": "id in (from touched.of_day)"}
+
+
+def _of_sample(con: duckdb.DuckDBPyConnection) -> str:
+    row = con.execute(f"select min(id), max(id) from {SAMPLE} where kind = 'orders'").fetchone()
+    if row is None or row[0] is None:
+        return "false"
+    ids = f"(select id from {SAMPLE} where kind = 'orders')"
+    return f"t.order_id between {row[0]} and {row[1]} and t.order_id in {ids}"
+
+
+def _compare(
+    con: duckdb.DuckDBPyConnection, live: _Live, tables: list[Table], conditions: dict[str, str], done: Verification
+) -> None:
+    """Compare tables of the reference with the warehouse, and with both forms of the release."""
+    for table in tables:
+        if table.name in live.stale:
+            done.left_out.add(table.name)
+            continue
+        done.tables.add(table.name)
+        condition = conditions.get(table.scope, "true")
+        places = {"the warehouse": f"{LIVE}.{table.name}"}
+        if live.release and live.manifest and table.is_released:
+            places[f"{DATABASE} of the release"] = f"release.{table.name}"
+            places["Parquet of the release"] = parquet_relation(table, live.release, live.manifest)
+        for place, relation in places.items():
+            if found := first_difference(con, table, place, relation, condition):
+                done.differences.append(found)
+
+
+@contextmanager
+def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
+    """Attach the warehouse as `live` and the release as `release`, to be read."""
+    con.execute(f"attach '{quoted(warehouse_file(live.settings.data_dir))}' as {LIVE} (read_only)")
+    try:
+        if live.release:
+            try:
+                con.execute(f"attach '{quoted(live.release / DATABASE)}' as release (read_only)")
+            except duckdb.Error as error:
+                short = str(error).partition("\n")[0]
+                raise VerifyError(f"{live.release / DATABASE} cannot be read: {short}") from None
+        yield
+    finally:
+        con.execute(f"detach database if exists {LIVE}")
+        con.execute("detach database if exists release")
+
+
+def _remove(file: Path) -> None:
+    for each in (file, file.with_name(file.name + ".wal")):
+        each.unlink(missing_ok=True)
+
+
+def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Difference], seconds: float) -> None:
+    log = verifications(live.settings.data_dir)
+    append_verification(
+        live.settings.data_dir,
+        Verified(
+            no=log[-1].no + 1 if log else 1,
+            verified_at=dt.datetime.now(dt.UTC),
+            part=part.part,
+            order_count=0 if part.part == "entities" else orders,
+            table_count=tables,
+            difference_count=len(differences),
+            seconds=round(seconds, 3),
+            first_order_id=part.first,
+            last_order_id=part.last,
+            business_date=part.day,
+            first_difference=differences[0].sentence() if differences else None,
+            release_id=live.manifest.id if live.manifest else None,
+        ),
+    )

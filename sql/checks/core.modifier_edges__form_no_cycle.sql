@@ -1,8 +1,0 @@
--- No modifier stands below itself.
--- severity: warning
-select distinct
-    menu_id as entity_id,
-    'product ' || product_id as place,
-    'modifier ' || modifier_id as detail,
-from core.modifier_paths
-where is_cycle

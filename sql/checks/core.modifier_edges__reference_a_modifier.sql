@@ -1,0 +1,11 @@
+-- Interface rule 2: every modifier_id in a reference is a key of the menu's modifiers.
+-- severity: warning
+select
+    edges.menu_id as entity_id,
+    edges.parent_type || ' ' || edges.parent_id || ', edge ' || edges.edge_no as location,
+    'modifier ' || edges.modifier_id as detail,
+from core.modifier_edges as edges
+anti join core.modifiers as modifiers
+    on edges.menu_id = modifiers.menu_id
+    and edges.modifier_id = modifiers.modifier_id
+where edges.modifier_id is not null

@@ -1,0 +1,71 @@
+-- Every ordered modifier is on a menu.
+-- severity: warning
+-- On any menu, or on one of the store's own if [menus] product_id_scope is per_menu. If no menu
+-- was observed, core.menus__were_observed or core.stores__have_a_known_menu reports it.
+with
+
+known as (
+    select
+        null::bigint as store_id,
+        modifier_id,
+    from core.modifiers
+
+    union
+
+    select
+        store_menus.store_id,
+        modifiers.modifier_id,
+    from core.store_menus as store_menus
+    inner join core.modifiers as modifiers on store_menus.menu_id = modifiers.menu_id
+),
+
+comparable as (
+    select null::bigint as store_id, from core.menus
+    union
+    select store_menus.store_id,
+    from core.store_menus as store_menus
+    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+),
+
+-- none of their menus was observed
+unobserved as (
+    select stores.store_id,
+    from core.stores as stores
+    anti join comparable on stores.store_id = comparable.store_id
+),
+
+-- for speed: with global ids, whatever is on a menu needs no join
+named as (
+    select modifiers.modifier_id,
+    from core.modifiers as modifiers
+    cross join raw.settings as settings
+    where settings.menus_product_id_scope = 'global'
+),
+
+ordered as (
+    select
+        sold.order_id,
+        sold.line_no,
+        sold.modifier_no,
+        sold.modifier_id,
+        if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_id_scope = 'per_menu'
+        and orders.store_id is null as is_storeless,
+    from core.order_line_modifiers as sold
+    anti join named on sold.modifier_id = named.modifier_id
+    inner join core.orders as orders on sold.order_id = orders.order_id
+    cross join raw.settings as settings
+    anti join unobserved on orders.store_id = unobserved.store_id
+    where sold.modifier_id is not null
+)
+
+select
+    ordered.order_id as entity_id,
+    'line ' || ordered.line_no || ', modifier ' || ordered.modifier_no as location,
+    'modifier ' || ordered.modifier_id as detail,
+from ordered
+semi join comparable on ordered.store_id is not distinct from comparable.store_id
+anti join known
+    on ordered.store_id is not distinct from known.store_id
+    and ordered.modifier_id = known.modifier_id
+where not ordered.is_storeless

@@ -1,0 +1,70 @@
+-- Every ordered product is on a menu.
+-- severity: warning
+-- On any menu, or on one of the store's own if [menus] product_id_scope is per_menu. If no menu
+-- was observed, core.menus__were_observed or core.stores__have_a_known_menu reports it.
+with
+
+known as (
+    select
+        null::bigint as store_id,
+        product_id,
+    from core.products
+
+    union
+
+    select
+        store_menus.store_id,
+        products.product_id,
+    from core.store_menus as store_menus
+    inner join core.products as products on store_menus.menu_id = products.menu_id
+),
+
+comparable as (
+    select null::bigint as store_id, from core.menus
+    union
+    select store_menus.store_id,
+    from core.store_menus as store_menus
+    inner join core.menus as menus on store_menus.menu_id = menus.menu_id
+),
+
+-- none of their menus was observed
+unobserved as (
+    select stores.store_id,
+    from core.stores as stores
+    anti join comparable on stores.store_id = comparable.store_id
+),
+
+-- for speed: with global ids, whatever is on a menu needs no join
+named as (
+    select products.product_id,
+    from core.products as products
+    cross join raw.settings as settings
+    where settings.menus_product_id_scope = 'global'
+),
+
+ordered as (
+    select
+        lines.order_id,
+        lines.line_no,
+        lines.product_id,
+        if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
+        settings.menus_product_id_scope = 'per_menu'
+        and orders.store_id is null as is_storeless,
+    from core.order_lines as lines
+    anti join named on lines.product_id = named.product_id
+    inner join core.orders as orders on lines.order_id = orders.order_id
+    cross join raw.settings as settings
+    anti join unobserved on orders.store_id = unobserved.store_id
+    where lines.product_id is not null
+)
+
+select
+    ordered.order_id as entity_id,
+    'line ' || ordered.line_no as location,
+    'product ' || ordered.product_id as detail,
+from ordered
+semi join comparable on ordered.store_id is not distinct from comparable.store_id
+anti join known
+    on ordered.store_id is not distinct from known.store_id
+    and ordered.product_id = known.product_id
+where not ordered.is_storeless

@@ -1,9 +1,0 @@
--- Every order's store is one whose record was observed.
--- severity: warning
-select
-    orders.order_id as entity_id,
-    'store_id' as place,
-    'store ' || orders.store_id as detail,
-from core.orders as orders
-anti join core.stores as stores on orders.store_id = stores.store_id
-where orders.store_id is not null

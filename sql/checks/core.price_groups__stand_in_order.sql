@@ -1,8 +1,0 @@
--- Price groups stand in the order of their positions.
--- severity: warning
-select
-    menu_id as entity_id,
-    'group ' || group_no as place,
-    'position ' || position as detail,
-from core.price_groups
-qualify position < lag(position) over (partition by menu_id order by group_no)

@@ -1,0 +1,6 @@
+-- Every accepted store record has a row.
+-- severity: blocking
+select
+    latest.store_id as entity_id,
+from raw.latest_stores as latest
+anti join core.stores as stores on latest.store_id = stores.store_id

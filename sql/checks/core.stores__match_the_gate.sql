@@ -1,6 +1,0 @@
--- Every store record that the gate accepted is a row.
--- severity: blocking
-select
-    latest.store_id as entity_id,
-from raw.latest_stores as latest
-anti join core.stores as stores on latest.store_id = stores.store_id

@@ -1,0 +1,58 @@
+-- One row per order of the days and stores in `close_scope`, in the shape of the ledger.
+with
+
+whole_days as (
+    select business_date from close_scope where store_id is null
+),
+
+excluded_stores as (
+    select business_date, store_id from close_scope where is_excluded
+),
+
+single_stores as (
+    select business_date, store_id
+    from close_scope
+    where store_id is not null and not is_excluded
+),
+
+orders as (
+    select orders.*
+    from mart.orders as orders
+    semi join whole_days using (business_date)
+    anti join excluded_stores using (business_date, store_id)
+
+    union all
+
+    select orders.*
+    from mart.orders as orders
+    semi join single_stores using (business_date, store_id)
+)
+
+select
+    orders.order_id,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    orders.status,
+    orders.currency,
+    orders.timezone,
+    known._payload_sha256 as payload_sha256,
+    orders._fetched_at as fetched_at,
+    orders.last_checked_at,
+    orders.subtotal_price,
+    orders.delivery_price,
+    orders.tip,
+    orders.discount,
+    orders.loyalty_discount,
+    orders.total_price,
+    sums.line_amount,
+    rules.line_rule,
+    rules.line_open_parts,
+    rules.subtotal_basis,
+    rules.total_rule,
+    rules.total_basis,
+from orders
+inner join core.orders as known on orders.order_id = known.order_id
+inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
+inner join audit.order_rules as rules on orders.order_id = rules.order_id
+order by orders.business_date, orders.order_id

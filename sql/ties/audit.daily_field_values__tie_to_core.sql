@@ -1,0 +1,43 @@
+-- Over all days, fields were counted in every order, line, modifier and delivery of core.
+-- severity: blocking
+-- scope: all
+with
+
+both_sides as (
+    select
+        path,
+        sum(places) as places,
+    from audit.daily_field_values
+    where path in (
+        '/id',
+        '/items/*/id',
+        '/items/*/modifiers/*/id',
+        '/deliveries/*/id'
+    )
+    group by path
+
+    union all
+
+    select '/id' as path, -count(*) as places from core.orders
+
+    union all
+
+    select '/items/*/id' as path, -count(*) as places from core.order_lines
+
+    union all
+
+    select '/items/*/modifiers/*/id' as path, -count(*) as places
+    from core.order_line_modifiers
+
+    union all
+
+    select '/deliveries/*/id' as path, -count(*) as places from core.order_deliveries
+)
+
+select
+    cast(null as bigint) as entity_id,
+    path as location,
+    sum(places) || ' more than there are' as detail,
+from both_sides
+group by path
+having sum(places) <> 0

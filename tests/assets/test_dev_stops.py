@@ -1,0 +1,145 @@
+"""`ordermart dev` as a service manager sees it: started, guarded, stopped with everything that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from pipelines.assets.dev import DevError, check_port, only_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def descendants(pid: int) -> set[int]:
+    """Return all processes below one."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found, new = set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    """Return those that still run; a zombie does not."""
+    found = set()
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            found.add(pid)
+    return found
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `ordermart dev --webhooks` until the block ends; give the process and the address of its pages."""
+    port = free_port()
+    environ = {
+        "ORDERMART_DATA__DIR": str(folder / "data"),
+        "ORDERMART_WEBHOOKS__PORT": str(free_port()),
+        "ORDERMART_SCHEDULE__IS_ON": "false",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "dev", "--webhooks", "--port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        url = f"http://127.0.0.1:{port}"
+        while True:
+            try:
+                httpx.get(url + "/server_info", timeout=20)
+                break
+            except httpx.TransportError:
+                assert process.poll() is None, process.stderr.read() if process.stderr else ""
+                assert time.monotonic() < deadline
+                time.sleep(0.3)
+        yield process, url
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_sigterm_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
+    """Pages, daemon, receiver and their code servers are gone; foreign requests were refused while they ran."""
+    with serving(tmp_path) as (process, url):
+        mutation = "mutation { terminateRuns(runIds: []) { __typename } }"
+        assert httpx.get(url + "/graphql", params={"query": mutation}).status_code == 403
+        asked = httpx.post(url + "/graphql", json={"query": "{ version }"}, timeout=60)
+        assert asked.json()["data"]["version"]
+        second = subprocess.run(
+            [sys.executable, "-m", "pipelines.cli", "dev", "--port", "0"],
+            cwd=ROOT,
+            env={**os.environ, "ORDERMART_DATA__DIR": str(tmp_path / "data")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert (second.returncode, f"process {process.pid}" in second.stderr) == (1, True)
+        below = descendants(process.pid)
+        assert len(below) >= 3
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert alive(below) == set()
+
+
+def test_taken_port_is_an_error_that_names_its_holder() -> None:
+    """The message names the port, the process and what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(DevError, match=rf"port {port} .*held by process {os.getpid()} \(.*choose --port"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+    """Two daemons on one folder would start every night twice."""
+    script = (
+        "import sys; from pathlib import Path; from pipelines.assets.dev import only_one\n"
+        "with only_one(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(DevError, match=f"as process {other.pid}; stop it first"), only_one(tmp_path):
+            pass
+        other.kill()
+    with only_one(tmp_path):
+        pass

@@ -1,0 +1,70 @@
+"""Documents name files that exist, and the drawing of the packages is complete and current."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md")
+TOPS = ("pipelines", "sql", "tests", "docs", "benchmarks", ".ci")
+# Named in examples of how to add something.
+MADE_UP = re.compile(r"new_table|opening_hours|[<{*…]")
+
+
+def missing(project: Path, text: str) -> list[str]:
+    """Return the files and folders of the repository that a text names and that are not there."""
+    named = re.findall(rf"`((?:{'|'.join(map(re.escape, TOPS))})/[^`\s]*)`", text)
+    named += [f"docs/{name}" for name in re.findall(r"\]\((?:docs/)?([\w.]+\.(?:md|svg))\)", text)]
+    return sorted({name for name in named if not MADE_UP.search(name) and not (project / name).exists()})
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_name_files_that_exist(project: Path, name: str) -> None:
+    """Every file of the repository that a document names is there."""
+    assert missing(project, (project / name).read_text("utf-8")) == []
+
+
+def test_a_missing_file_is_found(tmp_path: Path) -> None:
+    """A moved file and a broken link are named; paths of the user and examples are not."""
+    (tmp_path / "sql").mkdir()
+    text = "`sql/` `sql/core/gone.sql` `data/raw/` `sql/mart/new_table.sql` [x](GONE.md) `pipelines/<package>/`"
+    assert missing(tmp_path, text) == ["docs/GONE.md", "sql/core/gone.sql"]
+
+
+@pytest.fixture(scope="module")
+def draw(project: Path) -> Any:
+    """Return docs/draw.py as a module."""
+    spec = importlib.util.spec_from_file_location("draw", project / "docs" / "draw.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def undrawn(labels: Iterable[str], project: Path) -> set[str]:
+    """Return the packages, and modules at the top of pipelines/, that no label names."""
+    words = set(re.findall(r"\w+", " ".join(labels)))
+    found = {path.stem for path in (project / "pipelines").iterdir() if (path / "__init__.py").exists()}
+    found |= {path.stem for path in (project / "pipelines").glob("[a-z]*.py")}
+    return found - words
+
+
+def test_drawing_shows_every_package(project: Path, draw: Any) -> None:
+    """Each package of pipelines/ is in the drawing."""
+    drawing = draw.read((project / "docs" / "ARCHITECTURE.md").read_text("utf-8"))
+    assert undrawn(drawing.labels.values(), project) == set()
+    assert undrawn([label for label in drawing.labels.values() if label != "vault"], project) == {"vault"}
+
+
+def test_picture_is_current(project: Path, draw: Any) -> None:
+    """docs/architecture.svg is what docs/draw.py makes of the Mermaid block."""
+    drawing = draw.read((project / "docs" / "ARCHITECTURE.md").read_text("utf-8"))
+    assert (project / "docs" / "architecture.svg").read_text("utf-8") == draw.svg(drawing), "run python docs/draw.py"

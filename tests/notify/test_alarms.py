@@ -1,0 +1,184 @@
+"""Alarms: told once per cause on every channel until they are over, by a real webhook and a real mail server."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import socketserver
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
+from pipelines.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOW = dt.datetime(2026, 11, 20, 3, 30, tzinfo=dt.UTC)
+OUTAGE = Alarm("outage", "The partner service gave no answer; see `ordermart status`.")
+DISK = Alarm("disk", "2.0 GB are free below [data] dir, [notify] min_free_gb is 5.0.")
+
+
+class Web(BaseHTTPRequestHandler):
+    """Keep what is asked; answer as told."""
+
+    asked: list[tuple[str, str, Any]]
+    status = 200
+
+    def do_POST(self) -> None:
+        """Take a message."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(json.loads(body))
+
+    def do_GET(self) -> None:
+        """Take a heartbeat."""
+        self._answer(None)
+
+    def _answer(self, body: Any) -> None:
+        type(self).asked.append((self.command, self.path, body))
+        self.send_response(type(self).status)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+class Mail(socketserver.StreamRequestHandler):
+    """A mail server of the few commands that sending takes (RFC 5321)."""
+
+    received: list[str]
+
+    def handle(self) -> None:
+        """Answer one client's commands."""
+        self.wfile.write(b"220 loopback\r\n")
+        while line := self.rfile.readline():
+            if line.upper().startswith(b"DATA"):
+                self.wfile.write(b"354 go on\r\n")
+                lines = list(iter(self.rfile.readline, b".\r\n"))
+                type(self).received.append(b"".join(lines).decode())
+            elif line.upper().startswith(b"QUIT"):
+                self.wfile.write(b"221 bye\r\n")
+                return
+            self.wfile.write(b"250 ok\r\n")
+
+
+@contextmanager
+def running(server: socketserver.TCPServer) -> Iterator[int]:
+    """Serve until the block ends; give the port."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def web() -> Iterator[tuple[type[Web], int]]:
+    """Give a web server of this test, and its port."""
+    handler = type("Web", (Web,), {"asked": []})
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as port:
+        yield handler, port
+
+
+@pytest.fixture
+def mail() -> Iterator[tuple[type[Mail], int]]:
+    """Give a mail server of this test, and its port."""
+    handler = type("Mail", (Mail,), {"received": []})
+    with running(socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler)) as port:
+        yield handler, port
+
+
+def environ(tmp_path: Path, web_port: int, mail_port: int, **more: str) -> dict[str, str]:
+    """Return the environment in which both channels are set."""
+    return {
+        "ORDERMART_DATA__DIR": str(tmp_path / "data"),
+        "ORDERMART_NOTIFY__WEBHOOK_URL": f"http://127.0.0.1:{web_port}/hook/secret-part",
+        "ORDERMART_NOTIFY__HEARTBEAT_URL": f"http://127.0.0.1:{web_port}/beat",
+        "ORDERMART_NOTIFY__SMTP_HOST": "127.0.0.1",
+        "ORDERMART_NOTIFY__SMTP_PORT": str(mail_port),
+        "ORDERMART_NOTIFY__SMTP_SECURITY": "none",
+        "ORDERMART_NOTIFY__MAIL_FROM": "ordermart@example.org",
+        "ORDERMART_NOTIFY__MAIL_TO": '["night@example.org"]',
+        **more,
+    }
+
+
+@pytest.mark.parametrize("form", ["json", "slack"])
+def test_alarm_is_told_once_on_each_channel_and_once_when_it_is_over(
+    tmp_path: Path, web: tuple[type[Web], int], mail: tuple[type[Mail], int], form: str
+) -> None:
+    """Three nights of an outage send one message, the fourth, good one says that it is over, later ones say nothing."""
+    settings = load_settings(environ=environ(tmp_path, web[1], mail[1], ORDERMART_NOTIFY__WEBHOOK_FORMAT=form))
+    channels = channels_of(settings)
+    for night in range(3):
+        now = NOW + dt.timedelta(days=night)
+        assert update_alarms(tmp_path, [OUTAGE], channels, looked_at={"outage"}, now=now) == []
+    assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
+    for night in (3, 4):
+        update_alarms(tmp_path, [], channels, looked_at={"outage"}, now=NOW + dt.timedelta(days=night))
+    assert standing(tmp_path) == []
+    texts = [body["text"] for _, _, body in web[0].asked]
+    assert texts == [f"ordermart: {OUTAGE.text}", f"ordermart: Over after 4,320 minutes: {OUTAGE.text}"]
+    assert set(web[0].asked[0][2]) == ({"text"} if form == "slack" else {"text", "source", "host"})
+    assert ["Over after" in message for message in mail[0].received] == [False, True]
+    assert "To: night@example.org" in mail[0].received[0]
+
+
+def test_each_cause_lives_by_itself(tmp_path: Path) -> None:
+    """A second cause is told beside the first; a cause that nobody looked at stays as it is."""
+    sent: list[str] = []
+    channels = {"list": sent.append}
+    update_alarms(tmp_path, [OUTAGE, DISK], channels, looked_at={"outage", "disk"}, now=NOW)
+    update_alarms(tmp_path, [], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=1))
+    assert sent == [DISK.text, OUTAGE.text, f"Over after 60 minutes: {DISK.text}"]
+    assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
+    update_alarms(tmp_path, [DISK], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=2))
+    assert sent[-1] == DISK.text
+
+
+def test_a_channel_that_fails_is_told_later(
+    tmp_path: Path, web: tuple[type[Web], int], mail: tuple[type[Mail], int]
+) -> None:
+    """The mail arrives though the webhook fails, whose error names no address; the webhook gets it with the next run."""
+    settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
+    web[0].status = 500
+    (failure,) = update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW)
+    assert failure == "webhook: webhook: answered with status 500"
+    web[0].status = 200
+    assert update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW) == []
+    assert (len(web[0].asked), len(mail[0].received)) == (2, 1)
+
+
+def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Path) -> None:
+    """The message names the channel and the kind of failure, no address."""
+    settings = load_settings(environ=environ(tmp_path, 9, 9))
+    for channel in channels_of(settings).values():
+        with pytest.raises(NotifyError) as raised:
+            channel("text")
+        assert "127.0.0.1" not in str(raised.value)
+        assert "secret-part" not in str(raised.value)
+
+
+def test_a_damaged_state_tells_again_rather_than_never(tmp_path: Path) -> None:
+    """What cannot be read counts as nothing told."""
+    sent: list[str] = []
+    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, looked_at={"outage"}, now=NOW)
+    (tmp_path / "notify" / "alarms.json").write_text("{", encoding="utf-8")
+    update_alarms(tmp_path, [OUTAGE], {"list": sent.append}, looked_at={"outage"}, now=NOW)
+    assert sent == [OUTAGE.text, OUTAGE.text]
+
+
+def test_the_heartbeat_is_called_only_where_it_is_set(tmp_path: Path, web: tuple[type[Web], int]) -> None:
+    """A good night calls the address, so that a monitor elsewhere misses the one that does not."""
+    beat(load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)}))
+    assert web[0].asked == []
+    beat(load_settings(environ=environ(tmp_path, web[1], 9)))
+    assert web[0].asked == [("GET", "/beat", None)]
