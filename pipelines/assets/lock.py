@@ -16,6 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.landing.formats import guard_format
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -60,6 +62,7 @@ def run_lock(data_dir: Path, what: str) -> Iterator[None]:
         os.pwrite(descriptor, json.dumps(note).encode(), 0)
         _held[data_dir] = killed
         try:
+            guard_format(data_dir)
             yield
         finally:
             del _held[data_dir]

@@ -73,7 +73,7 @@ def _verify(settings: Settings, _now: datetime) -> int:
     """Verify the next part of the warehouse; return how many orders it proved, raise VerifyError where rows differ."""
     if not settings.verify.seconds:
         return 0
-    verified = verify_next(settings, FRACTION, settings.verify.seconds)
+    verified = verify_next(settings, FRACTION, timedelta(seconds=settings.verify.seconds))
     if verified.differences:
         raise VerifyError(
             f"{verified.differences[0].sentence()}; {len(verified.differences) - 1} more differences. "

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.healing import heal
 from pipelines.assets.lock import resumed_since
 from pipelines.assets.plan import plan_orders, report_plan_results
 from pipelines.assets.pull import Pulled, pull
@@ -47,8 +48,9 @@ class OrderRequest(dg.Config):
     description="Store records, from the list of stores; one document per distinct record.",
 )
 def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.MaterializeResult[Any]:
-    """Pull every store that the service lists, or only those that are due."""
-    return _landed(context, "stores", lists=config.lists)
+    """Pull every store that the service lists, or only those that are due; first, repair the data folder."""
+    healed = heal(context.resources.settings)
+    return _landed(context, "stores", lists=config.lists, then=lambda _pulled: healed)
 
 
 @dg.asset(

@@ -55,7 +55,8 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
     )
     def release(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         release = publish(context.resources.settings)
-        return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path)})
+        notes = {SAID: "\n".join(release.notes)} if release.notes else {}
+        return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path), **notes})
 
     return [warehouse, release]
 

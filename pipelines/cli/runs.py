@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, usage_error
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -32,6 +32,8 @@ def run(
     3 published, and ids failed or were refused that were not so before (see audit.quarantine); 4 another run
     holds the lock.
     """
+    from pipelines.assets.healing import heal
+    from pipelines.assets.lock import run_lock
     from pipelines.assets.night import exit_code, run_night
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.landing import guard_source
@@ -44,8 +46,9 @@ def run(
 
         ids_of_range(order_id_range)
     guard_source(settings)
-    before = refused(settings)
-    with terminal_progress() as progress:
+    with run_lock(settings.data_dir, "ordermart run"), terminal_progress() as progress:
+        say(heal(settings, progress))
+        before = refused(settings)
         night = run_night(
             settings,
             wiring(settings, progress).resolve_job_def(NIGHTLY),
@@ -71,12 +74,14 @@ def build(
     """
     from pipelines.assets.lock import run_lock
     from pipelines.finance.restating import build_and_record
+    from pipelines.landing.formats import migrate
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.warehouse import publish
 
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
+        say(migrate(settings.data_dir))
         result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings)
     typer.echo(built(result, release))

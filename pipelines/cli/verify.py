@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, say
-from pipelines.settings import SettingsError, load_settings
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -52,5 +51,5 @@ def _fraction(text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         share = Fraction(0)
     if not 0 < share <= 1:
-        raise SettingsError(f"--fraction: {text!r} is not a fraction above 0 and up to 1; use 1/64, for example")
+        raise usage_error(f"--fraction: {text!r} is not a fraction above 0 and up to 1; use 1/64, for example")
     return share

@@ -119,7 +119,7 @@ def _vault(settings: Settings) -> Vault | None:
 def _sealing(vault: Vault) -> Seal:
     def seal(bodies: Sequence[bytes]) -> Sequence[str]:
         now = datetime.now(UTC)
-        refs = vault.refused.seal("webhooks", "webhooks", ((None, body) for body in bodies), now)
+        refs = vault.refused.encrypt("webhooks", "webhooks", ((None, body) for body in bodies), now)
         vault.sync()
         return refs
 

@@ -24,7 +24,7 @@ from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
 from pipelines.landing.validate import Validator
 from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
 from pipelines.settings.kinds import KINDS
-from pipelines.vault import Sealing
+from pipelines.vault import PersonalData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
-    from pipelines.vault import Sealed, Vault
+    from pipelines.vault import Encrypted, Vault
 
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
@@ -194,12 +194,12 @@ class Load:
             self._writers = self._begin()
         validated, refused = self._validate(batch)
         sealings = [
-            Sealing(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
+            PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
-        sealed = self._vault.seal(self.kind, self.load_id, sealings)
+        sealed = self._vault.encrypt(self.kind, self.load_id, sealings)
         now = dt.datetime.now(dt.UTC)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
-        refs = self._vault.refused.seal(self.kind, self.load_id, bodies, now) if bodies else []
+        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(
             batch, validated, dict(zip(validated, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
         )
@@ -233,7 +233,7 @@ class Load:
         self,
         batch: list[Waiting],
         validated: dict[int, ValidatedDocument],
-        sealed: dict[int, Sealed],
+        sealed: dict[int, Encrypted],
         refused: dict[int, Refusal],
         refs: dict[int, str],
     ) -> None:

@@ -126,7 +126,7 @@ def _as_today(
     rekeeper: Rekeeper, vault: Vault, kind: str, row: dict[str, Any], observed: _Observed
 ) -> ValidatedDocument | None:
     try:
-        content = vault.open_content(kind, row["id"], at=(observed.load_id, observed.seq))
+        content = vault.decrypt_content(kind, row["id"], at=(observed.load_id, observed.seq))
     except VaultError:  # erased since
         return None
     found = rekeeper.rekept(row["document"].encode(), content)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost, Refusal, Waiting
-    from pipelines.vault import Sealed
+    from pipelines.vault import Encrypted
 
 
 _FREE = (None, None, None, None)
@@ -58,7 +58,7 @@ class ObservationRows:
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, sealed: Sealed) -> None:
+    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, sealed: Encrypted) -> None:
         """Add a document that was accepted or unchanged."""
         self._rows.append(
             (

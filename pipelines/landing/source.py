@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipelines.landing.durable import write_whole
+from pipelines.landing.formats import guard_format, note_formats
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -17,13 +18,18 @@ if TYPE_CHECKING:
 
 
 def guard_source(settings: Settings) -> None:
-    """Note base_url when data/ is new; raise SettingsError when what is there came from another service."""
+    """Note base_url when data/ is new; raise SettingsError when what is there came from another service.
+
+    The same where a newer version of ordermart wrote it.
+    """
+    guard_format(settings.data_dir)
     path = settings.data_dir / "raw" / "source.json"
     here = settings.partner.base_url.rstrip("/")
     try:
         known = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["base_url"]
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
+        note_formats(settings.data_dir)
         write_whole(path, msgspec.json.encode({"base_url": here}))
         return
     if known != here:

@@ -172,6 +172,7 @@ def built(result: BuildResult, release: Release) -> str:
     failing = [check for check in result.checks if check.violations]
     lines = [
         *result.notes,
+        *release.notes,
         result.why,
         rows,
         f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn",

@@ -1,7 +1,7 @@
 """Read ordermart.toml and the environment into frozen, typed settings.
 
-Knows nothing of what the settings are for. Everything that the partner's interface does not show is a key here,
-with its default in `ordermart.toml`; an error names the key.
+Whatever the partner's interface does not show is a key here, with its default in `ordermart.toml`; an error names the
+key. Knows nothing of what the settings are for.
 """
 
 from pipelines.settings.reading import DEFAULT_FILE, PREFIX, load_settings, settings_hash, without_secrets

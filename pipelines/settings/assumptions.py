@@ -1,6 +1,6 @@
-"""What the interface does not show, one by one: where, what is assumed instead, by which settings, and what to ask.
+"""List what the interface does not show: the section, the assumption or the settings instead, and the question to ask.
 
-Every row of the README's table of assumptions is one. Knows nothing of what the data show.
+Each row of the README's table of assumptions is one. Knows nothing of what the data show.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import msgspec
 if TYPE_CHECKING:
     from pipelines.settings.tables import Settings
 
-_HIDDEN = {"partner.authenticate.body"}  # whoever writes a credential into it does not find it in a table
+_HIDDEN = {"partner.authenticate.body"}  # may contain a credential, which must not be published
 
 
 class Assumption(NamedTuple):
     """One thing that the interface does not show.
 
     `section` is the interface's; `undocumented` is the row of the README's table; `keys` are settings as table.key;
-    `assumed` says what is done without a setting; `ask` is the question to the partner.
+    `assumed` is the behaviour that no setting controls; `ask` is the question to the partner.
     """
 
     question: str
@@ -42,28 +42,28 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                "Which base addresses does the service have, for stage and for production?"),
     Assumption("authenticate", "4.1", "path, request and response of Authenticate client",
                _keys(_AUTH, "path", "encoding", "body"), "",
-               "Which path, request body and encoding does Authenticate client take, and what does it answer?"),
+               "Which path, request body and encoding does Authenticate client expect, and what does it return?"),
     Assumption("token_place", "4.1", "where the token is in the response",
                _keys(_AUTH, "token_pointer"), "",
-               "Under which name does the answer of Authenticate client hold the token?"),
+               "Which field of the response of Authenticate client contains the token?"),
     Assumption("token_lifetime", "5", "token lifetime",
                _keys(_AUTH, "expires_in_pointer"), "",
-               "How long is a token valid, and where does the answer say so?"),
+               "How long is a token valid, and where does the response say so?"),
     Assumption("token_header", "5", 'how the token is sent ("bearer style", value `<ACCESS_TOKEN>`)',
                _keys(_AUTH, "header", "scheme"), "",
-               "Does the Authorization header hold the bare token, or `Bearer` and the token?"),
+               "Does the Authorization header contain the bare token, or `Bearer` and the token?"),
     Assumption("token_refused", "5", "response to a missing or invalid token",
                (), "a 401 renews the token once; a second one ends the run",
-               "What does the service answer to a missing, expired or invalid token, and are there scopes?"),
+               "How does the service respond to a missing, expired or invalid token, and are there scopes?"),
     Assumption("store_list", "4.2", "how stores are listed",
                _keys(_LIST, "path", "items_pointer"), "",
-               "Which path lists the stores, and where in the answer does the array stand?"),
+               "Which path lists the stores, and where in the response is the array?"),
     Assumption("store_pages", "4.2", "pagination of the list",
                _keys(_LIST, "pagination", "cursor_pointer", "cursor_parameter", "first_page"), "",
-               "Is the list of stores paged, and how is the next page asked for?"),
+               "Is the list of stores paginated, and how is the next page requested?"),
     Assumption("store_path", "4.3", "path of a store's details",
                _keys(_STORE, "path"), "",
-               "Which path gives the details of one store?"),
+               "Which path returns the details of one store?"),
     Assumption("store_record", "2.3", "the store record",
                _keys(_STORE, "id_pointer", "name_pointer", "timezone_pointer", "currency_pointer"), "",
                "Which fields does a store record have, of which types, and which may be null?"),
@@ -74,8 +74,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys(_STORE, "allowed_pointers"), "",
                "Which fields of a store record are personal data?"),
     Assumption("listing", "4", "how to list orders and menus (there is no way)",
-               (), "only what is asked for by id, or named by a webhook",
-               "Is there a way to list orders by store and time, and menus? In which order are ids given out?"),
+               (), "only ids that are requested explicitly or named by a webhook",
+               "Is there a way to list menus, and orders by store and time? In which order are ids assigned?"),
     Assumption("sales", "3", "which statuses are sales",
                _keys("sales", "counted_statuses", "excluded_statuses"), "",
                "Which order statuses exist, and which of them mean that an order was paid and counts as a sale?"),
@@ -95,7 +95,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                (), "all but a document's own id and a menu's references",
                "Which fields may be null, and which may be left out? What does each mean?"),
     Assumption("values", "2.1", "allowed values of coded fields",
-               (), "every value is taken as it is",
+               (), "every value is accepted as it is",
                "What is the complete set of values of each coded field, and what does each value mean?"),
     Assumption("new_fields", "9", "fields not documented",
                _keys("landing", "allowed_pointers"), "",
@@ -116,11 +116,11 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys("webhooks", "signature", "signature_header", "signature_encoding", "signature_prefix",
                      "signing_template", "timestamp_header", "tolerance_seconds"),
                "",
-               "How are webhooks signed, and how often and how long is a failed one sent again?"),
+               "How are webhooks signed, and how often and for how long is a failed one resent?"),
     Assumption("webhook_answers", "6", "which answer a webhook wants, how soon, and what is sent again",
                _keys("webhooks", "read_timeout_seconds", "max_bytes", "queue_size", "retry_after_seconds"),
-               "2xx once it is on the disk, 202 for one that nobody could read, 503 when there is no room",
-               "Which answer does a webhook wait for, how long, and are webhooks sent again, twice or out of order?"),
+               "2xx once it is on disk, 202 if it cannot be decoded, 503 if the queue is full",
+               "Which response does a webhook expect, how soon, and are webhooks resent, duplicated or out of order?"),
     Assumption("day_complete", "3", "when a day's orders are complete",
                _keys("closing", "close_after_hours"), "",
                "How long after a business day can its orders still appear or change?"),
@@ -128,32 +128,32 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys("formula", "total_rule"), "the observed formula is checked, and warns",
                "By which formula does total_price follow from the other amounts?"),
     Assumption("subtotal_formula", "2.1", "how lines make the subtotal: price per unit or line, modifiers, rounding",
-               _keys("formula", "subtotal_rule"), "the rule that orders bear out; until then no line has an amount",
+               _keys("formula", "subtotal_rule"), "the rule that orders support; until then no line has an amount",
                "By which formula does subtotal_price follow from the lines and their modifiers?"),
     Assumption("limits", "8", "rate limits, and which failures pass",
                _keys("partner", "max_concurrency", "max_attempts", "max_retry_after_seconds"), "",
-               "Which rate limits hold, and how does the service say that one was reached?"),
+               "Which rate limits apply, and how does the service report that one was reached?"),
     Assumption("sizes", "8", "size limits",
                _keys("landing", "max_bytes", "max_depth"), "",
-               "How large can an answer be?"),
+               "How large can a response be?"),
     Assumption("timeouts", "8", "timeouts",
                _keys("partner", "timeout_seconds", "connect_timeout_seconds"), "",
-               "How long may an answer take before it is given up?"),
+               "How long may a response take?"),
     Assumption("ids", "4.4 and 4.5", "type of ids in paths",
                (), "64-bit integers",
                "Are all ids integers, of at most 64 bits, and never used twice?"),
     Assumption("errors", "7", "body of an error, and other status codes",
-               (), "a status decides; the body of an error is not read",
+               (), "the status decides; only the keys of an error's body are recorded",
                "Which status codes are used, and what do the bodies of errors look like?"),
     Assumption("deleted", "4.5", "what a 404 for a known order means",
-               (), "an order missing three times, each an hour apart, is gone",
+               (), "three 404s, each an hour apart, mean that the order was deleted",
                "Can an order disappear, and does a 404 mean that it was deleted?"),
     Assumption("business_rules", "1", "other purposes or business rules",
-               (), "none: what the document states is checked, and warns",
+               (), "none: stated rules are checked, and warn",
                "Which business rules hold for orders and menus that the document does not state?"),
     Assumption("webhook_registration", "6", "registration of a receiving address",
-               (), "somebody tells the partner where the receiver is",
-               "How is the address registered that webhooks are sent to, and can there be several?"),
+               (), "you tell the partner where the receiver is",
+               "How is the receiving address of webhooks registered, and can there be several?"),
     Assumption("versions", "9", "versioning policy",
                (), "new fields may come at any time; a new path is a new version",
                "What may change within /v1, and how is a change announced?"),
@@ -162,13 +162,15 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 
 
 def assumptions(settings: Settings) -> list[tuple[int, Assumption, str]]:
-    """Return every assumption with its number, from 1, and what the settings say: `[table] key = value; …`."""
-    return [(number, each, _assumed(each, settings)) for number, each in enumerate(ASSUMPTIONS, 1)]
+    """Return every assumption with its number, from 1, and the current settings: `[table] key = value; …`."""
+    return [(number, row, _assumed(row, settings)) for number, row in enumerate(ASSUMPTIONS, 1)]
 
 
 def _assumed(assumption: Assumption, settings: Settings) -> str:
-    said = [f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, settings)}" for key in assumption.keys]
-    return "; ".join([*said, *([assumption.assumed] if assumption.assumed else [])])
+    values = [
+        f"[{key.rpartition('.')[0]}] {key.rpartition('.')[2]} = {_value(key, settings)}" for key in assumption.keys
+    ]
+    return "; ".join([*values, *([assumption.assumed] if assumption.assumed else [])])
 
 
 def _value(key: str, settings: Settings) -> str:

@@ -1,6 +1,6 @@
-"""Say which settings cannot hold, each by its own type but not by its value or beside another.
+"""Find settings whose type is right but whose value is invalid, or contradicts another setting.
 
-Knows neither the file nor the environment: it judges settings that are made.
+Knows neither the file nor the environment: it checks typed settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings.tables import Settings
 
-_POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is ours: every element of an array
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
 _RULE = re.compile(r"[a-z0-9_+]+(/[a-z0-9_]+)+")
 _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
@@ -26,7 +26,7 @@ _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
-    """Give one sentence for each thing that cannot hold; it names the key."""
+    """Yield one sentence for each invalid value; it starts with the key."""
     yield from _sales(settings)
     yield from _times(settings)
     yield from _address(settings)
@@ -40,7 +40,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):
-        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is no size like 850MB"
+        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is not a size such as 850MB"
 
 
 def _sales(settings: Settings) -> Iterator[str]:
@@ -57,12 +57,12 @@ def _times(settings: Settings) -> Iterator[str]:
         try:
             zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            yield f"{key}: {name!r} is no timezone of the IANA database"
+            yield f"{key}: {name!r} is not a timezone of the IANA database"
     start = settings.business_day.day_start
     if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
-        yield f"[business_day] day_start: {start!r} is no local time like 04:00"
+        yield f"[business_day] day_start: {start!r} is not a local time such as 04:00"
     if not _CRON.fullmatch(settings.schedule.cron):
-        yield f"[schedule] cron: {settings.schedule.cron!r} is no line of five fields like 15 3 * * *"
+        yield f"[schedule] cron: {settings.schedule.cron!r} is not a cron expression such as 15 3 * * *"
 
 
 def _notify(settings: Settings) -> Iterator[str]:
@@ -76,10 +76,10 @@ def _notify(settings: Settings) -> Iterator[str]:
 def _formula(settings: Settings) -> Iterator[str]:
     formula = settings.formula
     if not 0 <= formula.max_violation_rate < 0.5:
-        yield "[formula] max_violation_rate: must be a share from 0 to below 0.5"
+        yield "[formula] max_violation_rate: must be at least 0 and below 0.5"
     for key, rule in (("total_rule", formula.total_rule), ("subtotal_rule", formula.subtotal_rule)):
         if rule and not _RULE.fullmatch(rule):
-            yield f"[formula] {key}: {rule!r} is no rule like observed/unrounded; audit.formula_rules has them all"
+            yield f"[formula] {key}: {rule!r} is not a rule such as observed/unrounded; audit.formula_rules lists all"
 
     for number, each in enumerate(formula.rule, 1):
         if not _RULE.fullmatch(each.rule):
@@ -100,17 +100,17 @@ def _address(settings: Settings) -> Iterator[str]:
         url = urlsplit(settings.partner.base_url)
         host, _ = url.hostname, url.port
     except ValueError:
-        yield "[partner] base_url: is no address like https://partner.example"
+        yield "[partner] base_url: is not an address such as https://partner.example"
         return
     if url.scheme not in {"http", "https"}:
         yield "[partner] base_url: must start with http:// or https://"
     elif not host:
-        yield "[partner] base_url: names no host"
+        yield "[partner] base_url: must name a host"
     elif url.username or url.password:
-        # Named in errors and remembered beside the data: nothing secret may stand in it.
-        yield "[partner] base_url: may hold no name or password; credentials have settings of their own"
+        # Shown in errors and stored beside the data, so it must not contain a secret.
+        yield "[partner] base_url: must not contain a name or password; credentials have their own settings"
     elif url.query or url.fragment:
-        yield "[partner] base_url: may hold neither ? nor #; paths are put behind it"
+        yield "[partner] base_url: must not contain ? or #; paths are appended to it"
 
 
 def _numbers(settings: Settings) -> Iterator[str]:
@@ -166,11 +166,11 @@ def _pointers(settings: Settings) -> Iterator[str]:
     for key, texts in pointers.items():
         for text in texts:
             if not _POINTER.fullmatch(text):
-                yield f"{key}: {text!r} is no JSON pointer like /data/0/id"
+                yield f"{key}: {text!r} is not a JSON pointer such as /data/0/id"
     if listing.pagination == "cursor" and not listing.cursor_pointer:
-        yield '[partner.list_stores] cursor_pointer: pagination = "cursor" needs it'
+        yield '[partner.list_stores] cursor_pointer: required by pagination = "cursor"'
     if listing.pagination in {"cursor", "page"} and not listing.cursor_parameter:
-        yield f'[partner.list_stores] cursor_parameter: pagination = "{listing.pagination}" needs it'
+        yield f'[partner.list_stores] cursor_parameter: required by pagination = "{listing.pagination}"'
 
 
 def _paths(settings: Settings) -> Iterator[str]:
@@ -185,4 +185,4 @@ def _paths(settings: Settings) -> Iterator[str]:
         if not path.startswith("/"):
             yield f"{key}: must start with /"
         if part not in path:
-            yield f"{key}: must hold {part}"
+            yield f"{key}: must contain {part}"

@@ -1,6 +1,6 @@
-"""Say which settings of [webhooks] and [planner] cannot hold.
+"""Find invalid values in [webhooks] and [planner].
 
-Knows neither deliveries nor orders: it judges settings that are made.
+Knows neither webhooks nor orders: it checks typed settings.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|(/([^~/]|~[01])*)+")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BRACES = re.compile(r"\{[^}]*\}?")
-# The library judges staleness by itself and knows this one figure.
+# The library checks staleness itself, with this fixed limit.
 _STANDARD_TOLERANCE = 300
 
 
 def webhooks(settings: Webhooks) -> Iterator[str]:
-    """Give one sentence for each thing in [webhooks] that cannot hold; it names the key."""
+    """Yield one sentence for each invalid value in [webhooks]; it starts with the key."""
     if not settings.host:
-        yield "[webhooks] host: must name an address"
+        yield "[webhooks] host: must be an address"
     if not 0 <= settings.port < 2**16:
-        yield f"[webhooks] port: {settings.port} is no port"
+        yield f"[webhooks] port: {settings.port} is not a port number"
     if not re.fullmatch(r"/[!-~]*", settings.path) or set(settings.path) & set("?#{}"):
-        yield "[webhooks] path: must be a path like /webhooks"
+        yield "[webhooks] path: must be a path such as /webhooks"
     if settings.path == "/health":
-        yield "[webhooks] path: /health is taken, it says that the receiver lives"
+        yield "[webhooks] path: /health is reserved for health checks"
     yield from _places(settings)
     for name, number in (
         ("tolerance_seconds", settings.tolerance_seconds),
@@ -52,17 +52,17 @@ def _places(settings: Webhooks) -> Iterator[str]:
         ("delivery_id_locations", settings.delivery_id_locations),
     ):
         if not places and key != "delivery_id_locations":
-            yield f"[webhooks] {key}: must name a place"
+            yield f"[webhooks] {key}: must name at least one location"
         for place in places:
             if not _PLACE.fullmatch(place):
-                yield f"[webhooks] {key}: {place!r} is neither header:Name nor a JSON pointer like /data/id"
+                yield f"[webhooks] {key}: {place!r} is neither header:Name nor a JSON pointer such as /data/id"
             elif "{kind}" in place and key != "id_locations":
-                yield f"[webhooks] {key}: {place!r} holds {{kind}}, which only the topic tells"
+                yield f"[webhooks] {key}: {place!r} contains {{kind}}, which is allowed only in id_locations"
 
 
 def _signature(settings: Webhooks) -> Iterator[str]:
     if settings.signature == "standard_webhooks" and settings.tolerance_seconds > _STANDARD_TOLERANCE:
-        yield f"[webhooks] tolerance_seconds: Standard Webhooks refuses what is older than {_STANDARD_TOLERANCE}"
+        yield f"[webhooks] tolerance_seconds: Standard Webhooks allows at most {_STANDARD_TOLERANCE}"
     if settings.signature != "hmac_sha256":
         return
     if not _HEADER.fullmatch(settings.signature_header):
@@ -70,15 +70,15 @@ def _signature(settings: Webhooks) -> Iterator[str]:
     if settings.timestamp_header and not _HEADER.fullmatch(settings.timestamp_header):
         yield "[webhooks] timestamp_header: must name a header, or be empty"
     if settings.signing_template.count("{body}") != 1:
-        yield "[webhooks] signing_template: must hold {body} once, or the signature says nothing about the body"
+        yield "[webhooks] signing_template: must contain {body} exactly once"
     for found in set(_BRACES.findall(settings.signing_template)) - {"{body}", "{timestamp}"}:
         yield f"[webhooks] signing_template: {found!r} is neither {{body}} nor {{timestamp}}"
     if bool(settings.timestamp_header) != ("{timestamp}" in settings.signing_template):
-        yield "[webhooks] timestamp_header: it and {timestamp} in signed need each other; an unsigned one is no proof"
+        yield "[webhooks] timestamp_header: must be set if and only if signing_template contains {timestamp}"
 
 
 def planner(settings: Planner) -> Iterator[str]:
-    """Give one sentence for each thing in [planner] that cannot hold; it names the key."""
+    """Yield one sentence for each invalid value in [planner]; it starts with the key."""
     for name in (
         "hot_max_age_days",
         "hot_interval_hours",
@@ -96,4 +96,4 @@ def planner(settings: Planner) -> Iterator[str]:
         if getattr(settings, name) < 0:
             yield f"[planner] {name}: must be zero or above"
     if not 0 < settings.max_not_found_rate <= 1:
-        yield "[planner] max_not_found_rate: must be a share above 0 and at most 1"
+        yield "[planner] max_not_found_rate: must be above 0 and at most 1"

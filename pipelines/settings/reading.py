@@ -38,12 +38,12 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
     tree = _read(DEFAULT_FILE)
     if path != DEFAULT_FILE and (named or path.exists()):
         _merge(tree, _read(path))
-    if "file" in tree:  # a field of Settings, but no setting
+    if "file" in tree:  # a field of Settings, but not a setting
         raise SettingsError(f"file: no such setting (in {path.name})")
     for (table, key), variable in _secrets():
         if isinstance(tree.get(table), dict) and key in tree[table]:
             raise SettingsError(
-                f"[{table}] {key} is a secret and may not stand in {path.name}: set {variable} or {variable}_FILE"
+                f"[{table}] {key} is a secret and must not be in {path.name}: set {variable} or {variable}_FILE"
             )
     _override(tree, environ)
     tree["file"] = path
@@ -57,13 +57,13 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
 
 
 def without_secrets(settings: Settings) -> dict[str, Any]:
-    """Return the settings as plain values, by table and key: no secret, no path of the settings file."""
+    """Return the settings as plain values by table and key, without secrets and without the file's path."""
     plain: dict[str, Any] = _plain(settings)
     return plain
 
 
 def settings_hash(settings: Settings, *tables: str) -> str:
-    """Return the SHA-256 of the named tables of settings (all without names), secrets left out."""
+    """Return the SHA-256 of the named tables of settings (all if none is named), without secrets."""
     plain = _plain(settings)
     chosen = {name: plain[name] for name in tables} if tables else plain
     return hashlib.sha256(msgspec.json.encode(chosen, order="deterministic")).hexdigest()
@@ -89,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _merge(tree: dict[str, Any], other: dict[str, Any]) -> None:
     for key, value in other.items():
-        # A body's keys are the service's own names: a file's body replaces the default's.
+        # A body's keys are the service's own: a body in the file replaces the default whole.
         if isinstance(value, dict) and isinstance(tree.get(key), dict) and key != "body":
             _merge(tree[key], value)
         else:
@@ -97,7 +97,7 @@ def _merge(tree: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _keys(table: type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give every key with its type; the places of tables are in the path."""
+    """Yield every key with its type; the path starts with its tables."""
     for name, kind in get_type_hints(table).items():
         if isinstance(kind, type) and issubclass(kind, Table):
             yield from _keys(kind, (*path, name))
@@ -110,12 +110,12 @@ def _variable(path: tuple[str, ...]) -> str:
 
 
 def _secrets() -> Iterator[tuple[tuple[str, ...], str]]:
-    """Give the keys that only the environment may set, each with its variable."""
+    """Yield the keys that only the environment may set, each with its variable."""
     return ((path, _variable(path)) for path, kind in _keys(Settings) if kind is Secret)
 
 
 def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
-    """Lay ORDERMART_TABLE__KEY over the tree; ORDERMART_TABLE__KEY_FILE names a file that holds a secret."""
+    """Apply ORDERMART_TABLE__KEY to the tree; ORDERMART_TABLE__KEY_FILE names a file that contains a secret."""
     known = {_variable(path): (path, kind) for path, kind in _keys(Settings)}
     in_files = {f"{variable}_FILE": variable for _, variable in _secrets()}
     meant = {variable.replace("_", ""): variable for variable in (*known, *in_files)}
@@ -123,21 +123,21 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
         if not variable.startswith(PREFIX):
             continue
         if variable not in meant.values() and variable.replace("_", "") in meant:
-            raise SettingsError(f"{variable} sets nothing: write {meant[variable.replace('_', '')]}")
+            raise SettingsError(f"{variable} is not a setting; did you mean {meant[variable.replace('_', '')]}?")
         if "__" not in variable:
-            continue  # ORDERMART_CONFIG, and what is no setting
+            continue  # ORDERMART_CONFIG, and variables that are not settings
         name = in_files.get(variable, variable)
         if name not in known:
-            raise SettingsError(f"{variable} sets no setting that exists: see ordermart.toml")
+            raise SettingsError(f"{variable} is not a setting: see ordermart.toml")
         if name != variable and name in environ:
-            raise SettingsError(f"{name} and {variable} are both set: leave one of them out")
+            raise SettingsError(f"{name} and {variable} are both set: remove one")
         path, kind = known[name]
         value = environ[variable] if name == variable else _read_secret(variable, environ[variable])
         table: Any = tree
         for part in path[:-1]:
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
-                break  # the file has a value where a table belongs: that is said when types are checked
+                break  # the file has a value in place of a table: reported when types are checked
         else:
             table[path[-1]] = _typed(variable, value, kind)
 
@@ -148,7 +148,7 @@ def _read_secret(variable: str, file: str) -> str:
     except OSError as error:
         raise SettingsError(f"{variable} names a file that cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"{variable} names a file that is not text in UTF-8") from None
+        raise SettingsError(f"{variable} names a file that is not UTF-8 text") from None
 
 
 def _typed(variable: str, value: str, kind: Any) -> Any:
@@ -158,13 +158,13 @@ def _typed(variable: str, value: str, kind: Any) -> Any:
         read = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
         read = {}
-    if read.keys() != {"value"}:  # a line break in the value would make further keys
+    if read.keys() != {"value"}:  # a line break in the value would add keys
         raise SettingsError(f"{variable}: write {_example(kind)}")
     return read["value"]
 
 
 def _example(kind: Any) -> str:
-    """Say how a value of this type is written."""
+    """Return how to write a value of this type."""
     if kind is int:
         return "a whole number, such as 4"
     if kind is float:
@@ -183,10 +183,10 @@ def _decode(kind: type, value: Any) -> Any:
 
 
 def _pointer(error: msgspec.ValidationError) -> str:
-    """Return where msgspec met the error, like partner.store.menu_id_pointers[0]; "" is the file as a whole."""
+    """Return the location of an error, such as partner.store.menu_id_pointers[0]; "" is the whole file."""
     text = str(error)
     pointer = text.rsplit(" - at `$", 1)[1].rstrip("`").lstrip(".") if " - at `$" in text else ""
-    pointer = pointer.replace("[...]", "")  # any value of a table whose keys are free
+    pointer = pointer.replace("[...]", "")  # a value of a table with arbitrary keys
     if "unknown field" in text or "missing required field" in text:
         pointer = ".".join(part for part in (pointer, text.split("`")[1]) if part)
     return pointer

@@ -1,4 +1,4 @@
-"""What can be set: every table and key of ordermart.toml, with its type.
+"""Declare every table and key of ordermart.toml, with its type.
 
 Knows neither the file nor the environment, and nothing of what the settings are for.
 """
@@ -15,11 +15,11 @@ PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "track
 
 
 class SettingsError(Exception):
-    """A setting is missing, unknown or wrong; the message names its key."""
+    """A setting is missing, unknown or invalid; the message names its key."""
 
 
 class Secret:
-    """A value that shows itself only when asked: not in a repr, a log or an error."""
+    """A value that is revealed only on request: never in a repr, a log or an error."""
 
     __slots__ = ("_value",)
 
@@ -27,7 +27,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the secret itself."""
+        """Return the secret."""
         return self._value
 
     def __bool__(self) -> bool:
@@ -65,7 +65,7 @@ class ListStores(Table, frozen=True):
 
 
 class StoreRecord(Table, frozen=True):
-    """Where a store record keeps what we need: interface section 2.3 does not show it."""
+    """Where a store record has its fields: interface section 2.3 does not show it."""
 
     path: str
     id_pointer: str
@@ -83,7 +83,7 @@ class Endpoint(Table, frozen=True):
 
 
 class Partner(Table, frozen=True):
-    """The partner service: where it is and how patiently it is asked."""
+    """The partner service: its address, limits, timeouts and retries."""
 
     base_url: str
     timeout_seconds: float
@@ -102,7 +102,7 @@ class Partner(Table, frozen=True):
 
 
 class Landing(Table, frozen=True):
-    """What the gate lets through."""
+    """Limits and allow-lists of landing."""
 
     max_bytes: int
     max_depth: int
@@ -111,13 +111,13 @@ class Landing(Table, frozen=True):
 
 
 class Privacy(Table, frozen=True):
-    """Which free texts and links are declared free of personal data."""
+    """Which free texts and links are declared free of personal data, and published."""
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
 
 
 class VaultSettings(Table, frozen=True):
-    """Keys of the vault, and how long it keeps refused bodies."""
+    """Keys of the vault, and how long it keeps quarantined bodies."""
 
     quarantine_retention_days: int
     key_file: str
@@ -179,7 +179,7 @@ class FormulaComponent(OrderScope, frozen=True, kw_only=True):
 
 
 class Formula(Table, frozen=True):
-    """How lines make a subtotal and parts a total: the interface states no formula, the evidence decides."""
+    """How lines make a subtotal and amounts a total: the interface states no formula, the evidence decides."""
 
     total_rule: str
     subtotal_rule: str
@@ -190,14 +190,14 @@ class Formula(Table, frozen=True):
 
 
 class Finance(Table, frozen=True):
-    """What amounts are in where the store's record does not say, and when two orders look like one."""
+    """The currency of stores whose record names none, and when two orders may be duplicates."""
 
     currency: str
     duplicate_minutes: int
 
 
 class Closing(Table, frozen=True):
-    """When a business day may be sealed, and which periods there are besides the calendar's months."""
+    """When a business day may be closed, and fiscal periods besides calendar months."""
 
     close_after_hours: float
     periods_file: str
@@ -210,7 +210,7 @@ class Data(Table, frozen=True):
 
 
 class Warehouse(Table, frozen=True):
-    """Resources of the build, and how many releases stay."""
+    """Resources of the build, and how many releases are kept."""
 
     buckets: int
     memory_limit: str
@@ -259,9 +259,9 @@ class Notify(Table, frozen=True):
 
 
 class Webhooks(Table, frozen=True):
-    """How deliveries look and are signed, and what the receiver bears: interface section 6 does not show it.
+    """How webhooks look and are signed, and limits of the receiver: interface section 6 does not show them.
 
-    A place is "header:Name" or a JSON pointer into the body; "{kind}" in a pointer stands for order, menu or store.
+    A location is "header:Name" or a JSON pointer into the body; "{kind}" in a pointer stands for order, menu or store.
     """
 
     host: str
@@ -286,7 +286,7 @@ class Webhooks(Table, frozen=True):
 
 
 class Planner(Table, frozen=True):
-    """Which known orders are fetched again: how statuses move on is not shown in interface section 3."""
+    """Which known orders are fetched again: interface section 3 does not show how statuses change."""
 
     final_statuses: tuple[str, ...]
     request_budget: int

@@ -1,19 +1,19 @@
-"""The one room that holds personal data: sealed per customer, found by keyed hashes.
+"""The only package that stores personal data: encrypted per customer, found by keyed hashes.
 
-Knows nothing of documents' shapes, of HTTP, of Parquet or of what is sold.
+Knows nothing of documents' shapes, HTTP, Parquet or sales.
 """
 
 from pipelines.vault.keys import VaultError, new_key_file
 from pipelines.vault.refused import Refused
 from pipelines.vault.spool import Answer, Left, Spool, open_spool
-from pipelines.vault.vault import Sealed, Sealing, Vault, open_vault
+from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [
     "Answer",
+    "Encrypted",
     "Left",
+    "PersonalData",
     "Refused",
-    "Sealed",
-    "Sealing",
     "Spool",
     "Vault",
     "VaultError",

@@ -1,6 +1,6 @@
 """Find a customer by phone or e-mail without storing either: keyed hashes of normalised forms.
 
-Knows nothing of sealing or of documents.
+Knows nothing of encryption or documents.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import hmac
 import re
 
 HASH_BYTES = 16
-_REMEMBERED = 20_000  # customers come back; what is remembered is in memory alone
+_REMEMBERED = 20_000  # customers return; the cache is in memory only
 _NOT_DIGITS = re.compile(r"[^0-9]+")
 
 
 def normal_phone(text: str | None) -> str:
-    """Return the digits of a phone number, a leading + kept; "" when there is none to tell by."""
+    """Return the digits of a phone number, a leading + kept; "" if there are none."""
     if not text:
         return ""
     digits = _NOT_DIGITS.sub("", text)
@@ -25,25 +25,25 @@ def normal_phone(text: str | None) -> str:
 
 
 def normal_email(text: str | None) -> str:
-    """Return an e-mail address stripped and case-folded; "" when there is none to tell by."""
+    """Return an e-mail address stripped and case-folded; "" if there is none."""
     return text.strip().casefold() if text else ""
 
 
 class Lookup:
-    """Make the keyed hashes under which customers are found: HMAC-SHA256, cut to 128 bits."""
+    """Compute the keyed hashes that identify customers: HMAC-SHA256, truncated to 128 bits."""
 
     def __init__(self, secret: bytes) -> None:
-        # HMAC's two inner states are made once; a copy of each is what a hash costs.
+        # HMAC's two inner states are computed once and copied for each hash.
         block = secret.ljust(64, b"\0")
         self._inner = hashlib.sha256(bytes(b ^ 0x36 for b in block))
         self._outer = hashlib.sha256(bytes(b ^ 0x5C for b in block))
         self._phones: dict[str, bytes] = {}
         self._emails: dict[str, bytes] = {}
-        self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")
+        self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
         self.check = hmac.digest(secret, b"check of the lookup secret", "sha256")
 
     def hash(self, text: bytes) -> bytes:
-        """Return HMAC-SHA256 of `text`, cut to 16 bytes."""
+        """Return HMAC-SHA256 of `text`, truncated to 16 bytes."""
         inner = self._inner.copy()
         inner.update(text)
         outer = self._outer.copy()
@@ -51,7 +51,7 @@ class Lookup:
         return outer.digest()[:HASH_BYTES]
 
     def phone(self, text: str) -> bytes:
-        """Return the hash under which a phone number is found; b"" when it has no digit."""
+        """Return the hash of a phone number; b"" if it has no digits."""
         known = self._phones.get(text)
         if known is None:
             normal = normal_phone(text)
@@ -60,7 +60,7 @@ class Lookup:
         return known
 
     def email(self, text: str) -> bytes:
-        """Return the hash under which an e-mail address is found; b"" when it is blank."""
+        """Return the hash of an e-mail address; b"" if it is blank."""
         known = self._emails.get(text)
         if known is None:
             normal = normal_email(text)
@@ -69,7 +69,7 @@ class Lookup:
         return known
 
     def digest(self, content: bytes) -> bytes:
-        """Return a keyed digest that tells whether sealed content changed."""
+        """Return a keyed digest, which differs if the content changed."""
         return hashlib.blake2b(content, digest_size=HASH_BYTES, key=self._digest_key).digest()
 
 

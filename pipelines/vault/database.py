@@ -1,6 +1,6 @@
 """The vault's SQLite file: its tables, its transactions, and random bytes.
 
-Knows nothing of keys: whatever is secret in it was sealed before it came here.
+Knows nothing of keys: secrets arrive encrypted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ create table if not exists customers (
 create table if not exists lookups (
     hash blob not null, customer integer not null, primary key (hash, customer)
 ) without rowid;
-create table if not exists sealed (
+create table if not exists personal_data (
     kind text not null, id integer not null, no integer not null, customer integer not null,
     digest blob not null, load_id text not null, seq integer not null, body blob not null,
     primary key (kind, id, no)
@@ -37,7 +37,7 @@ create table if not exists open_loads (load_id text primary key, kind text not n
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """Open the file, made if need be, readable by its owner alone; what is deleted from it is overwritten."""
+    """Open the file, created if necessary, readable by its owner only; deleted content is overwritten."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:
@@ -46,6 +46,7 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma synchronous = normal")
         db.execute("pragma secure_delete = on")
         db.execute("pragma cache_size = -65536")
+        _rename_old_table(db)
         db.executescript(_SCHEMA)
     except BaseException:
         db.close()
@@ -53,15 +54,21 @@ def opened(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _rename_old_table(db: sqlite3.Connection) -> None:
+    """Give the table of vaults that older versions made its current name."""
+    if db.execute("select 1 from sqlite_master where name = 'sealed'").fetchone():  # stored name
+        db.execute("alter table sealed rename to personal_data")  # stored name
+
+
 class Random:
-    """Random bytes, asked of the kernel many at a time."""
+    """Random bytes, requested from the kernel in large blocks."""
 
     def __init__(self) -> None:
         self._bytes = b""
         self._at = 0
 
     def take(self, size: int) -> bytes:
-        """Return bytes that were never given out before."""
+        """Return bytes that were never returned before."""
         start = self._at
         self._at = start + size
         if self._at > len(self._bytes):

@@ -1,7 +1,7 @@
-"""Read, check and make the two secrets of the vault, and seal bytes under a key.
+"""Read, check and generate the two secrets of the vault, and encrypt bytes with a key.
 
-The master key wraps every data key; the lookup secret makes keyed hashes, so that neither is of use alone.
-Knows nothing of customers or of what is sealed.
+The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
+Knows nothing of customers or of what is encrypted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMES = ("master_key", "lookup_secret")
 
 
 class VaultError(Exception):
-    """The vault cannot be opened or read; the message names the setting or the place, never a value."""
+    """The vault cannot be opened or read; the message names the setting or file, never a value."""
 
 
 class Keys(NamedTuple):
@@ -42,7 +42,7 @@ class Keys(NamedTuple):
 
 
 def read_keys(settings: Settings) -> Keys:
-    """Take both secrets from the settings or from the key file they name.
+    """Return both secrets from the settings or from the key file they name.
 
     Raise VaultError naming the setting when one is missing, malformed or readable by others.
     """
@@ -57,7 +57,7 @@ def read_keys(settings: Settings) -> Keys:
 
 
 def new_key_file(path: Path) -> None:
-    """Write both secrets, fresh, to a new file that only its owner can read (mode 600).
+    """Generate both secrets in a new file that only its owner can read (mode 600).
 
     Raise FileExistsError rather than overwrite keys: without them a vault is lost.
     """
@@ -71,17 +71,19 @@ def new_key_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def seal(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:
-    """Encrypt, with the nonce in front; `bound_to` must be given again to open it."""
+def encrypt(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:
+    """Encrypt, with the nonce in front; decryption needs the same `bound_to`."""
     return nonce + cipher.encrypt(nonce, plain, bound_to)
 
 
-def unseal(cipher: AESGCM, sealed: bytes, bound_to: bytes) -> bytes:
-    """Decrypt what `seal` made; raise VaultError when key, place or bytes are not the same."""
+def decrypt(cipher: AESGCM, encrypted: bytes, bound_to: bytes) -> bytes:
+    """Decrypt the output of `encrypt`; raise VaultError if key, `bound_to` or bytes differ."""
     try:
-        return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
+        return cipher.decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], bound_to)
     except InvalidTag:
-        raise VaultError("sealed bytes do not open: they were changed, moved, or sealed under another key") from None
+        raise VaultError(
+            "encrypted bytes cannot be decrypted: they were changed or moved, or belong to another key"
+        ) from None
 
 
 def _read_key_file(path: Path) -> dict[str, str]:
@@ -91,13 +93,13 @@ def _read_key_file(path: Path) -> dict[str, str]:
     except OSError as error:
         raise VaultError(f"[vault] key_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise VaultError(f"[vault] key_file: {path} is no key file") from None
+        raise VaultError(f"[vault] key_file: {path} is not a key file") from None
     if mode & 0o077:
         raise VaultError(f"[vault] key_file: others can read {path}: chmod 600 it, then change the keys")
     try:
         held = json.loads(text)
     except ValueError:
-        raise VaultError(f"[vault] key_file: {path} is no key file") from None
+        raise VaultError(f"[vault] key_file: {path} is not a key file") from None
     if not isinstance(held, dict) or not all(isinstance(held.get(n, ""), str) for n in _NAMES):
         raise VaultError(f"[vault] key_file: {path} must be an object with {' and '.join(_NAMES)}")
     return {name: held[name] for name in _NAMES if name in held}

@@ -1,6 +1,6 @@
-"""Keep refused bodies for a while, each sealed under a key of its own, so that they can be judged again.
+"""Keep quarantined bodies for a while, each encrypted with its own key, so that they can be reprocessed.
 
-Knows nothing of why a body was refused.
+Knows nothing of why a body was rejected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.database import transaction
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, seal, unseal
+from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refused(NamedTuple):
-    """A refused body, opened."""
+    """A quarantined body, decrypted."""
 
     kind: str
     asked: int | None
@@ -29,52 +29,54 @@ class Refused(NamedTuple):
 
 
 class RefusedBodies:
-    """The refused bodies of a vault."""
+    """The quarantined bodies of a vault."""
 
     def __init__(self, db: sqlite3.Connection, master: AESGCM, days: int) -> None:
         self._db = db
         self._master = master
         self._days = days
 
-    def seal(self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime) -> list[str]:
-        """Seal bodies, each with the id it was asked for; return a random reference to each."""
+    def encrypt(
+        self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime
+    ) -> list[str]:
+        """Encrypt bodies, each with the id that was requested; return a random reference to each."""
         rows = []
         for asked, body in bodies:
             ref, key = secrets.token_hex(16), os.urandom(KEY_BYTES)
             bound = f"refused/{ref}".encode()
-            wrapped = seal(self._master, os.urandom(NONCE_BYTES), key, bound)
-            sealed = seal(AESGCM(key), os.urandom(NONCE_BYTES), body, bound)
-            rows.append((ref, kind, asked, load_id, now.astimezone(dt.UTC).isoformat(), wrapped, sealed))
+            wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, bound)
+            encrypted = encrypt(AESGCM(key), os.urandom(NONCE_BYTES), body, bound)
+            rows.append((ref, kind, asked, load_id, now.astimezone(dt.UTC).isoformat(), wrapped, encrypted))
         with transaction(self._db):
             self._db.executemany("insert into refused values (?, ?, ?, ?, ?, ?, ?)", rows)
         return [row[0] for row in rows]
 
     def open(self, ref: str) -> Refused | None:
-        """Return a refused body, or None when it is no longer kept."""
+        """Return a quarantined body, or None if it is no longer kept."""
         row = self._db.execute("select kind, asked, wrapped, body from refused where ref = ?", (ref,)).fetchone()
         if row is None:
             return None
         kind, asked, wrapped, body = row
         bound = f"refused/{ref}".encode()
-        return Refused(kind, asked, unseal(AESGCM(unseal(self._master, wrapped, bound)), body, bound))
+        return Refused(kind, asked, decrypt(AESGCM(decrypt(self._master, wrapped, bound)), body, bound))
 
     def body(self, ref: str) -> bytes | None:
-        """Return the bytes of a refused body, or None when it is no longer kept."""
+        """Return the bytes of a quarantined body, or None if it is no longer kept."""
         refused = self.open(ref)
         return None if refused is None else refused.body
 
     def refs(self, kind: str) -> list[str]:
-        """Return the references of the refused bodies of a kind that are kept, in the order they came."""
+        """Return the references of a kind's quarantined bodies, oldest first."""
         rows = self._db.execute("select ref from refused where kind = ? order by refused_at, load_id, ref", (kind,))
         return [ref for (ref,) in rows]
 
     def forget(self, refs: Iterable[str]) -> None:
-        """Forget bodies that were taken after all."""
+        """Delete bodies that have since been accepted."""
         with transaction(self._db):
             self._db.executemany("delete from refused where ref = ?", [(ref,) for ref in refs])
 
     def purge(self, now: dt.datetime) -> int:
-        """Forget bodies older than `quarantine_retention_days`; return how many went."""
+        """Delete bodies older than `quarantine_retention_days`; return how many."""
         limit = (now - dt.timedelta(days=self._days)).astimezone(dt.UTC).isoformat()
         with transaction(self._db):
             return self._db.execute("delete from refused where refused_at < ?", (limit,)).rowcount

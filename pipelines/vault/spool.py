@@ -1,7 +1,7 @@
-"""Keep the answers of a load that is not committed yet, sealed, so that a kill does not cost asking for them again.
+"""Keep the responses of an uncommitted load, encrypted, so that a killed run need not request them again.
 
-One file a kind, written answer by answer and removed with the load's end. It outlives the process, not the machine:
-it is not synced, and what a power cut takes is asked for again. Knows nothing of HTTP or of what is landed.
+One file per kind, written response by response and removed when the load ends. It survives the process, not the
+machine: it is not synced, and what a power cut loses is requested again. Knows nothing of HTTP or landing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, read_keys, seal, unseal
+from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _LENGTH_BYTES = 4
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What came of asking for an id: a status and a body, or a code and a reason why nothing did; and what it took."""
+    """The outcome of requesting an id: status and body, or an error code and reason; and its cost."""
 
     id: int
     fetched_at: dt.datetime
@@ -36,11 +36,11 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     ms: int = 0
     size: int = 0
     tries: int = 0  # 0: written before this was recorded
-    earlier: tuple[tuple[int | None, str, int, int], ...] = ()  # tries but the last: status, code, ms, bytes
+    earlier: tuple[tuple[int | None, str, int, int], ...] = ()  # attempts but the last: status, code, ms, bytes
 
 
 class Left(NamedTuple):
-    """What a killed process left: the load that it was for, and its answers in order."""
+    """What a killed process left: its load and the responses in order."""
 
     load_id: str
     answers: list[Answer]
@@ -73,7 +73,7 @@ class Spool:
         self._close()
 
     def left(self) -> Left | None:
-        """Return what a killed process left, up to where its last word is whole; None when nothing was left."""
+        """Return what a killed process left, up to the last complete record; None if there is nothing."""
         try:
             written = self._path.read_bytes()
         except FileNotFoundError:
@@ -83,24 +83,24 @@ class Spool:
             head = msgspec.msgpack.decode(next(records), type=_Head)
         except (StopIteration, msgspec.DecodeError):
             return None
-        cipher = AESGCM(unseal(self._master, head.key, f"spool/{head.load_id}".encode()))
+        cipher = AESGCM(decrypt(self._master, head.key, f"spool/{head.load_id}".encode()))
         answers = []
         for no, record in enumerate(records):
             try:
-                plain = unseal(cipher, record, str(no).encode())
+                plain = decrypt(cipher, record, str(no).encode())
             except VaultError:
                 break
             answers.append(msgspec.msgpack.decode(plain, type=Answer))
         return Left(head.load_id, answers)
 
     def begin(self, load_id: str, answers: Iterable[Answer] = ()) -> None:
-        """Begin to keep the answers of a load, these first, in place of what was left."""
+        """Start a load's spool with these responses, replacing an earlier one."""
         self._close()
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._path.with_name(self._path.name + ".tmp")
         self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         key = os.urandom(KEY_BYTES)
-        wrapped = seal(self._master, os.urandom(NONCE_BYTES), key, f"spool/{load_id}".encode())
+        wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, f"spool/{load_id}".encode())
         self._cipher, self._no = AESGCM(key), 0
         self._write(msgspec.msgpack.encode(_Head(load_id, wrapped)))
         for answer in answers:
@@ -108,26 +108,26 @@ class Spool:
         draft.replace(self._path)
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer."""
-        # The key is this file's own and never used again: a counter is a nonce.
+        """Append a response."""
+        # The key is used for this file only, so a counter is a safe nonce.
         nonce = self._no.to_bytes(NONCE_BYTES, "big")
-        self._write(seal(self._cipher, nonce, msgspec.msgpack.encode(answer), str(self._no).encode()))
+        self._write(encrypt(self._cipher, nonce, msgspec.msgpack.encode(answer), str(self._no).encode()))
         self._no += 1
 
     def end(self) -> None:
-        """Forget the answers: they are landed."""
+        """Remove the spool: its responses are landed."""
         self._close()
         self._path.unlink(missing_ok=True)
 
     def _write(self, record: bytes) -> None:
-        # One write a record: a kill leaves whole records, and at most one torn one at the end.
+        # One write per record: a kill leaves at most one incomplete record, at the end.
         whole = len(record).to_bytes(_LENGTH_BYTES, "big") + record
         try:
             written = os.write(self._descriptor, whole)
         except OSError as error:
             raise VaultError(f"{self._path} cannot be written: {error.strerror}") from None
         if written != len(whole):
-            raise VaultError(f"{self._path} cannot be written whole: is the disk full?")
+            raise VaultError(f"{self._path} cannot be written completely: is the disk full?")
 
     def _close(self) -> None:
         if self._descriptor >= 0:

@@ -1,7 +1,7 @@
-"""Seal and open personal data: one key per customer, wrapped by the master key.
+"""Encrypt and decrypt personal data: one key per customer, wrapped by the master key.
 
-Whoever destroys a customer's wrapped key has erased everything sealed for that customer.
-Knows nothing of documents' shapes: it is given pointers and values, and binds them to a kind and an id.
+Deleting a customer's wrapped key erases everything encrypted for that customer. Knows nothing of documents' shapes: it
+receives pointers and values, and binds them to a kind and an id.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.customers import Lookup
 from pipelines.vault.database import Random, opened, parts, transaction
-from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, read_keys, seal, unseal
+from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
 from pipelines.vault.refused import RefusedBodies
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ _CHECK = b"ordermart vault"
 _NAME_BYTES = 16
 
 
-class Sealing(msgspec.Struct, gc=False):
-    """What is to be sealed of one document: `content` is a JSON object, pointer → value."""
+class PersonalData(msgspec.Struct, gc=False):
+    """The personal data of one document: `content` is a JSON object, pointer → value."""
 
     id: int
     seq: int
@@ -42,20 +42,20 @@ class Sealing(msgspec.Struct, gc=False):
     content: bytes
 
 
-class Sealed(msgspec.Struct, frozen=True, gc=False):
-    """Under which customer it was sealed, and which fields differ from what was sealed before."""
+class Encrypted(msgspec.Struct, frozen=True, gc=False):
+    """The customer it was encrypted for, and which fields differ from the previous version."""
 
     customer_key: str | None
     changed: list[str]
 
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_NOTHING = Sealed(None, [])
+_NOTHING = Encrypted(None, [])
 _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
 def open_vault(settings: Settings) -> Vault:
-    """Open the vault below `settings.data_dir`, made if need be; raise VaultError for missing or wrong keys."""
+    """Open the vault below `settings.data_dir`, created if necessary; raise VaultError for missing or wrong keys."""
     return Vault(
         settings.data_dir / "vault" / "vault.sqlite", read_keys(settings), settings.vault.quarantine_retention_days
     )
@@ -91,7 +91,7 @@ class Vault:
     # -- a load's life -------------------------------------------------------------------------------------
 
     def begin(self, load_id: str, kind: str) -> None:
-        """Note that a load writes here; `undo` takes back what it wrote unless `finish` follows."""
+        """Note that a load writes here; unless `finish` follows, `undo` removes what it wrote."""
         self._db.execute("insert into open_loads values (?, ?)", (load_id, kind))
 
     def finish(self, load_id: str) -> None:
@@ -99,9 +99,9 @@ class Vault:
         self._db.execute("delete from open_loads where load_id = ?", (load_id,))
 
     def undo(self, load_id: str) -> None:
-        """Take back what a load sealed; its customers stay, since others may have met them since."""
+        """Remove what a load encrypted; its customers stay, since later loads may refer to them."""
         with transaction(self._db):
-            self._db.execute("delete from sealed where load_id = ?", (load_id,))
+            self._db.execute("delete from personal_data where load_id = ?", (load_id,))
             self._db.execute("delete from refused where load_id = ?", (load_id,))
             self._db.execute("delete from open_loads where load_id = ?", (load_id,))
 
@@ -111,20 +111,20 @@ class Vault:
         return [load_id for (load_id,) in rows]
 
     def sync(self) -> None:
-        """Make everything sealed so far durable."""
+        """Make everything written so far durable."""
         self._db.execute("pragma synchronous = full")
         with transaction(self._db):
             self._db.execute("insert or replace into meta values ('synced', ?)", (os.urandom(8),))
         self._db.execute("pragma synchronous = normal")
 
-    # -- sealing -------------------------------------------------------------------------------------------
+    # -- encryption ----------------------------------------------------------------------------------------
 
-    def seal(self, kind: str, load_id: str, batch: Sequence[Sealing]) -> list[Sealed]:
-        """Seal a batch in one transaction; a row is added only where the content changed."""
+    def encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
+        """Encrypt a batch in one transaction; a row is added only if the content changed."""
         with transaction(self._db):
-            return self._seal(kind, load_id, batch)
+            return self._encrypt(kind, load_id, batch)
 
-    def _seal(self, kind: str, load_id: str, batch: Sequence[Sealing]) -> list[Sealed]:
+    def _encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
         if len(self._ciphers) > _CIPHERS_KEPT:
             self._ciphers.clear()
         hashes = [self._hashes(item) for item in batch]
@@ -136,7 +136,7 @@ class Vault:
         customers: list[tuple[int, str, bytes]] = []
         lookups: list[tuple[bytes, int]] = []
         rows: list[tuple[str, int, int, int, bytes, str, int, bytes]] = []
-        results: list[Sealed] = []
+        results: list[Encrypted] = []
         digest_of, ciphers = self._lookup.digest, self._ciphers
         for item, own in zip(batch, hashes, strict=True):
             before = previous.get(item.id)
@@ -154,22 +154,22 @@ class Vault:
                     known.setdefault(h, n)
             digest = digest_of(item.content)
             if before is not None and before[2] == digest:
-                results.append(Sealed(customer_key, []))
+                results.append(Encrypted(customer_key, []))
                 continue
             bound = f"{kind}/{item.id}/{customer_key}".encode()
-            body = seal(cipher, random.take(NONCE_BYTES), item.content, bound)
+            body = encrypt(cipher, random.take(NONCE_BYTES), item.content, bound)
             no = 1 if before is None else before[0] + 1
             changed = [] if before is None else self._changed(kind, item, before, rows)
             rows.append((kind, item.id, no, n, digest, load_id, item.seq, body))
             previous[item.id] = (no, n, digest)
-            results.append(Sealed(customer_key, changed))
+            results.append(Encrypted(customer_key, changed))
         self._db.executemany("insert into customers values (?, ?, ?)", customers)
         self._db.executemany("insert or ignore into lookups values (?, ?)", lookups)
-        self._db.executemany("insert into sealed values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._db.executemany("insert into personal_data values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return results
 
     def _customer(self, own: list[bytes], known: dict[bytes, int], before: _Previous | None) -> int:
-        """Return whose document it is: the phone's customer, else the e-mail's, else as before; 0 for a new one."""
+        """Return a document's customer: by phone, else by e-mail, else as before; 0 for a new one."""
         for h in own:
             if h in known:
                 return known[h]
@@ -178,37 +178,37 @@ class Vault:
     def _new_customer(self, n: int, random: Random) -> tuple[int, str, bytes]:
         key, customer_key = random.take(KEY_BYTES), random.take(_NAME_BYTES).hex()
         self._ciphers[n] = (customer_key, AESGCM(key))
-        return n, customer_key, seal(self._master, random.take(NONCE_BYTES), key, customer_key.encode())
+        return n, customer_key, encrypt(self._master, random.take(NONCE_BYTES), key, customer_key.encode())
 
-    def _changed(self, kind: str, item: Sealing, before: _Previous, rows: list[Any]) -> list[str]:
-        """Return the names of sealed fields that differ from the row before, which may be of this very batch."""
+    def _changed(self, kind: str, item: PersonalData, before: _Previous, rows: list[Any]) -> list[str]:
+        """Return the names of fields that differ from the previous row, which may be of this batch."""
         no, n, _ = before
         body = next((row[7] for row in rows if row[1] == item.id and row[2] == no), None)
         if body is None:
-            query = "select body from sealed where kind = ? and id = ? and no = ?"
+            query = "select body from personal_data where kind = ? and id = ? and no = ?"
             (body,) = self._db.execute(query, (kind, item.id, no)).fetchone()
         try:
             old = _MEMBERS.decode(self._open(kind, item.id, n, body))
-        except VaultError:  # erased: nothing is known of what it was
+        except VaultError:  # erased: the previous content is unknown
             old = {}
         new = _MEMBERS.decode(item.content)
         texts = [{pointer: bytes(value) for pointer, value in each.items()} for each in (old, new)]
         return sorted({_pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
 
-    # -- opening -------------------------------------------------------------------------------------------
+    # -- decryption ----------------------------------------------------------------------------------------
 
-    def open_sealed(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> dict[str, Any]:  # noqa: A002
-        """Return pointer → value of what is sealed for a document; numbers as int or Decimal, text where neither can.
+    def decrypt(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> dict[str, Any]:  # noqa: A002
+        """Return pointer → value of a document's personal data; numbers as int or Decimal, else as text.
 
-        `at` is a load_id and seq: what was in force then. {} when nothing was ever sealed; VaultError when erased.
+        `at` is a load_id and seq: the version as of then. {} if there is none; VaultError if it was erased.
         """
-        return _values(self.open_content(kind, id, at=at))
+        return _values(self.decrypt_content(kind, id, at=at))
 
-    def open_content(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> bytes:  # noqa: A002
-        """Return the same as the JSON object that was sealed, numbers in their own text."""
+    def decrypt_content(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> bytes:  # noqa: A002
+        """Return the same as the original JSON object, numbers in their own text."""
         load_id, seq = at or ("~", 0)
         row = self._db.execute(
-            "select customer, body from sealed where kind = ? and id = ? and (load_id, seq) <= (?, ?) "
+            "select customer, body from personal_data where kind = ? and id = ? and (load_id, seq) <= (?, ?) "
             "order by no desc limit 1",
             (kind, id, load_id, seq),
         ).fetchone()
@@ -217,12 +217,12 @@ class Vault:
     def _open(self, kind: str, id: int, n: int, body: bytes) -> bytes:  # noqa: A002
         self._load_ciphers({n})
         if n not in self._ciphers:
-            raise VaultError(f"what was sealed for {kind} {id} was erased")
+            raise VaultError(f"the personal data of {kind} {id} were erased")
         customer_key, cipher = self._ciphers[n]
-        return unseal(cipher, body, f"{kind}/{id}/{customer_key}".encode())
+        return decrypt(cipher, body, f"{kind}/{id}/{customer_key}".encode())
 
-    def _hashes(self, item: Sealing) -> list[bytes]:
-        """Return the keyed hashes under which a customer is found: of the phone, of the e-mail."""
+    def _hashes(self, item: PersonalData) -> list[bytes]:
+        """Return the keyed hashes that identify a customer: of the phone and the e-mail."""
         phone = self._lookup.phone(item.phone) if item.phone else b""
         email = self._lookup.email(item.email) if item.email else b""
         return [h for h in (phone, email) if h]
@@ -243,7 +243,9 @@ class Vault:
         found: dict[int, _Previous] = {}
         for part in parts(ids):
             marks = ", ".join("?" * len(part))
-            query = f"select id, no, customer, digest from sealed where kind = ? and id in ({marks}) order by id, no"
+            query = (
+                f"select id, no, customer, digest from personal_data where kind = ? and id in ({marks}) order by id, no"
+            )
             for id_, no, customer, digest in self._db.execute(query, (kind, *part)):
                 found[id_] = (no, customer, digest)
         return found
@@ -253,23 +255,23 @@ class Vault:
             marks = ", ".join("?" * len(part))
             query = f"select n, customer_key, wrapped from customers where n in ({marks}) and wrapped is not null"
             for n, customer_key, wrapped in self._db.execute(query, part).fetchall():
-                key = unseal(self._master, wrapped, customer_key.encode())
+                key = decrypt(self._master, wrapped, customer_key.encode())
                 self._ciphers[n] = (customer_key, AESGCM(key))
 
     def _check_keys(self) -> None:
         with transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                sealed = seal(self._master, os.urandom(NONCE_BYTES), _CHECK, _CHECK)
-                self._db.execute("insert into meta values ('master_check', ?)", (sealed,))
+                check = encrypt(self._master, os.urandom(NONCE_BYTES), _CHECK, _CHECK)
+                self._db.execute("insert into meta values ('master_check', ?)", (check,))
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
         try:
-            unseal(self._master, held["master_check"], _CHECK)
+            decrypt(self._master, held["master_check"], _CHECK)
         except VaultError:
-            raise VaultError("[vault] master_key is not the key that this vault was made with") from None
+            raise VaultError("[vault] master_key is not the key that this vault was created with") from None
         if held["lookup_check"] != self._lookup.check:
-            raise VaultError("[vault] lookup_secret is not the secret that this vault was made with")
+            raise VaultError("[vault] lookup_secret is not the secret that this vault was created with")
 
 
 def _values(content: bytes) -> dict[str, Any]:
@@ -287,7 +289,7 @@ def _integer(text: str) -> int | str:
 def _fraction(text: str) -> Decimal | str:
     try:
         return Decimal(text)
-    except InvalidOperation:  # an exponent beyond all measure
+    except InvalidOperation:  # an exponent out of range
         return text
 
 

@@ -4,7 +4,7 @@ Knows nothing of how documents got here, of personal data, or of Dagster.
 """
 
 from pipelines.warehouse.build.build import MemoryLimitError, build, warehouse_file
-from pipelines.warehouse.catalogue.tables import CatalogueError, Check, Table, checks, tables
+from pipelines.warehouse.catalogue import CatalogueError, Check, Table, checks, tables
 from pipelines.warehouse.release.release import Release, publish
 from pipelines.warehouse.rows.results import BuildBlocked, BuildResult, CheckResult
 

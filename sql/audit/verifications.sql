@@ -20,6 +20,6 @@ select
     ) = 1 as is_latest,
     -- when, and at what cost
     verified_at,
-    seconds,
+    duration_ms,
     release_id,
 from raw.verifications

@@ -6,7 +6,7 @@ with
 both_sides as (
     select
         path,
-        sum(places) as places,
+        sum(parent_count) as parent_count,
     from audit.daily_field_values
     where path in (
         '/id',
@@ -18,26 +18,26 @@ both_sides as (
 
     union all
 
-    select '/id' as path, -count(*) as places from core.orders
+    select '/id' as path, -count(*) as parent_count from core.orders
 
     union all
 
-    select '/items/*/id' as path, -count(*) as places from core.order_lines
+    select '/items/*/id' as path, -count(*) as parent_count from core.order_lines
 
     union all
 
-    select '/items/*/modifiers/*/id' as path, -count(*) as places
+    select '/items/*/modifiers/*/id' as path, -count(*) as parent_count
     from core.order_line_modifiers
 
     union all
 
-    select '/deliveries/*/id' as path, -count(*) as places from core.order_deliveries
+    select '/deliveries/*/id' as path, -count(*) as parent_count from core.order_deliveries
 )
 
 select
     cast(null as bigint) as entity_id,
     path as location,
-    sum(places) || ' more than there are' as detail,
+    sum(parent_count) || ' more than there are' as detail,
 from both_sides
 group by path
-having sum(places) <> 0
+having sum(parent_count) <> 0

@@ -9,7 +9,7 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as orders,
+        sum(orders) as order_count,
         sum(breaks) as breaks,
         coalesce(sum(subtotal_price), 0) as subtotal_price,
         coalesce(sum(delivery_price), 0) as delivery_price,
@@ -32,7 +32,7 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        -count(*) as orders,
+        -count(*) as order_count,
         -count(*) filter (where total_residual <> 0 or subtotal_residual <> 0) as breaks,
         -coalesce(sum(subtotal_price), 0) as subtotal_price,
         -coalesce(sum(delivery_price), 0) as delivery_price,
@@ -55,9 +55,9 @@ differences as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
         sum(total_residual) as total_residual,
-        sum(orders) <> 0
+        sum(order_count) <> 0
         or sum(breaks) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
@@ -80,6 +80,6 @@ select
     concat_ws(', ', coalesce(cast(business_date as varchar), 'no day'), sale_class, currency)
         as location,
     total_residual as residual,
-    orders || ' orders' as detail,
+    order_count || ' orders' as detail,
 from differences
 where is_off

@@ -9,7 +9,7 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        orders,
+        orders as order_count,
         coalesce(subtotal_price, 0) as subtotal_price,
         coalesce(delivery_price, 0) as delivery_price,
         coalesce(tip, 0) as tip,
@@ -24,7 +24,7 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        -orders as orders,
+        -order_count as order_count,
         -coalesce(subtotal_price, 0) as subtotal_price,
         -coalesce(delivery_price, 0) as delivery_price,
         -coalesce(tip, 0) as tip,
@@ -39,9 +39,9 @@ differences as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
         sum(total_price) as total_price,
-        sum(orders) <> 0
+        sum(order_count) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
         or sum(tip) <> 0
@@ -57,6 +57,6 @@ select
     concat_ws(', ', coalesce(cast(business_date as varchar), 'no day'), sale_class, currency)
         as location,
     total_price as residual,
-    orders || ' orders' as detail,
+    order_count || ' orders' as detail,
 from differences
 where is_off

@@ -9,10 +9,10 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as orders,
-        cast(sum(cast(store_id as hugeint) * orders) as decimal(38, 0)) as store_ids,
-        sum(lines) as lines,
-        coalesce(sum(units), 0) as units,
+        sum(order_count) as order_count,
+        cast(sum(cast(store_id as hugeint) * order_count) as decimal(38, 0)) as store_ids,
+        sum(line_count) as line_count,
+        coalesce(sum(unit_count), 0) as unit_count,
         coalesce(sum(subtotal_price), 0) as subtotal_price,
         coalesce(sum(delivery_price), 0) as delivery_price,
         coalesce(sum(tip), 0) as tip,
@@ -28,10 +28,10 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        -count(*) as orders,
+        -count(*) as order_count,
         -cast(sum(store_id) as decimal(38, 0)) as store_ids,
-        -sum(lines) as lines,
-        -coalesce(sum(units), 0) as units,
+        -sum(line_count) as line_count,
+        -coalesce(sum(unit_count), 0) as unit_count,
         -coalesce(sum(subtotal_price), 0) as subtotal_price,
         -coalesce(sum(delivery_price), 0) as delivery_price,
         -coalesce(sum(tip), 0) as tip,
@@ -47,12 +47,12 @@ differences as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
         sum(total_price) as total_price,
-        sum(orders) <> 0
+        sum(order_count) <> 0
         or sum(store_ids) <> 0
-        or sum(lines) <> 0
-        or sum(units) <> 0
+        or sum(line_count) <> 0
+        or sum(unit_count) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
         or sum(tip) <> 0
@@ -68,6 +68,6 @@ select
     concat_ws(', ', coalesce(cast(business_date as varchar), 'no day'), sale_class, currency)
         as location,
     total_price as residual,
-    orders || ' orders' as detail,
+    order_count || ' orders' as detail,
 from differences
 where is_off

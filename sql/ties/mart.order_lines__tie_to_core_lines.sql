@@ -6,36 +6,36 @@ with
 -- coalesce: what no line states adds nothing on either side
 both_sides as (
     select
-        count(*) as lines,
+        count(*) as line_count,
         coalesce(sum(order_id), 0) as order_ids,
         coalesce(sum(product_id), 0) as product_ids,
-        coalesce(sum(quantity), 0) as units,
+        coalesce(sum(quantity), 0) as unit_count,
     from mart.order_lines
 
     union all
 
     select
-        -count(*) as lines,
+        -count(*) as line_count,
         -coalesce(sum(order_id), 0) as order_ids,
         -coalesce(sum(product_id), 0) as product_ids,
-        -coalesce(sum(quantity), 0) as units,
+        -coalesce(sum(quantity), 0) as unit_count,
     from core.order_lines
 ),
 
 differences as (
     select
-        sum(lines) as lines,
-        sum(units) as units,
-        sum(lines) <> 0
+        sum(line_count) as line_count,
+        sum(unit_count) as unit_count,
+        sum(line_count) <> 0
         or sum(order_ids) <> 0
         or sum(product_ids) <> 0
-        or sum(units) <> 0 as is_off,
+        or sum(unit_count) <> 0 as is_off,
     from both_sides
 )
 
 select
     cast(null as bigint) as entity_id,
     'all orders' as location,
-    lines || ' lines, ' || units || ' units' as detail,
+    line_count || ' lines, ' || unit_count || ' units' as detail,
 from differences
 where is_off

@@ -7,7 +7,7 @@ with
 core_orders as (
     select
         store_id,
-        count(*) as orders,
+        count(*) as order_count,
         sum(order_id) as order_ids,
         sum(subtotal_price) as subtotal_price,
         sum(delivery_price) as delivery_price,
@@ -34,7 +34,7 @@ both_sides as (
     select
         store_id,
         currency,
-        orders,
+        order_count,
         order_ids,
         coalesce(subtotal_price, 0) as subtotal_price,
         coalesce(delivery_price, 0) as delivery_price,
@@ -49,7 +49,7 @@ both_sides as (
     select
         store_id,
         currency,
-        -count(*) as orders,
+        -count(*) as order_count,
         -sum(order_id) as order_ids,
         -coalesce(sum(subtotal_price), 0) as subtotal_price,
         -coalesce(sum(delivery_price), 0) as delivery_price,
@@ -65,9 +65,9 @@ differences as (
     select
         store_id,
         currency,
-        sum(orders) as orders,
+        sum(order_count) as order_count,
         sum(total_price) as total_price,
-        sum(orders) <> 0
+        sum(order_count) <> 0
         or sum(order_ids) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
@@ -83,6 +83,6 @@ select
     store_id as entity_id,
     coalesce(currency, 'no currency') as location,
     total_price as residual,
-    orders || ' orders' as detail,
+    order_count || ' orders' as detail,
 from differences
 where is_off

@@ -7,9 +7,9 @@ with
 both_sides as (
     select
         currency,
-        sum(lines) as lines,
+        sum(line_count) as line_count,
         sum(unvalued_line_count) as unvalued_line_count,
-        coalesce(sum(units), 0) as units,
+        coalesce(sum(unit_count), 0) as unit_count,
         coalesce(sum(line_amount), 0) as line_amount,
     from mart.product_mix
     group by currency
@@ -18,9 +18,9 @@ both_sides as (
 
     select
         currency,
-        -count(*) as lines,
+        -count(*) as line_count,
         count(line_amount) - count(*) as unvalued_line_count,
-        -coalesce(sum(quantity), 0) as units,
+        -coalesce(sum(quantity), 0) as unit_count,
         -coalesce(sum(line_amount), 0) as line_amount,
     from mart.order_lines
     group by currency
@@ -29,11 +29,11 @@ both_sides as (
 differences as (
     select
         currency,
-        sum(lines) as lines,
+        sum(line_count) as line_count,
         sum(line_amount) as line_amount,
-        sum(lines) <> 0
+        sum(line_count) <> 0
         or sum(unvalued_line_count) <> 0
-        or sum(units) <> 0
+        or sum(unit_count) <> 0
         or sum(line_amount) <> 0 as is_off,
     from both_sides
     group by currency
@@ -43,6 +43,6 @@ select
     cast(null as bigint) as entity_id,
     coalesce(currency, 'no currency') as location,
     line_amount as residual,
-    lines || ' lines' as detail,
+    line_count || ' lines' as detail,
 from differences
 where is_off

@@ -21,8 +21,10 @@ MADE_UP = re.compile(r"new_table|opening_hours|[<{*…]")
 def missing(project: Path, text: str) -> list[str]:
     """Return the files and folders of the repository that a text names and that are not there."""
     named = re.findall(rf"`((?:{'|'.join(map(re.escape, TOPS))})/[^`\s]*)`", text)
-    named += [f"docs/{name}" for name in re.findall(r"\]\((?:docs/)?([\w.]+\.(?:md|svg))\)", text)]
-    return sorted({name for name in named if not MADE_UP.search(name) and not (project / name).exists()})
+    linked = re.findall(r"\]\((?:\.\./)?((?:docs/)?[\w.]+\.(?:md|svg|toml))\)", text)
+    lost = [name for name in linked if not any((project / top / name).exists() for top in (".", "docs"))]
+    gone = [name for name in named if not MADE_UP.search(name) and not (project / name).exists()]
+    return sorted({*lost, *gone})
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -35,7 +37,7 @@ def test_a_missing_file_is_found(tmp_path: Path) -> None:
     """A moved file and a broken link are named; paths of the user and examples are not."""
     (tmp_path / "sql").mkdir()
     text = "`sql/` `sql/core/gone.sql` `data/raw/` `sql/mart/new_table.sql` [x](GONE.md) `pipelines/<package>/`"
-    assert missing(tmp_path, text) == ["docs/GONE.md", "sql/core/gone.sql"]
+    assert missing(tmp_path, text) == ["GONE.md", "sql/core/gone.sql"]
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def test_the_json_suite_inside_an_order(
             continue
         assert not name.startswith("n_"), name
         value = json.loads(body, parse_int=_integer, parse_float=_decimal)[place]
-        sealed = vault.open_sealed("orders", row["id"], at=(row["load_id"], row["seq"]))
+        sealed = vault.decrypt("orders", row["id"], at=(row["load_id"], row["seq"]))
         if place in {"user_name", "unheard_of"} and value is not None:
             assert sealed[f"/{place}"] == value, name
     if place == "unheard_of":
@@ -127,7 +127,7 @@ def test_naughty_strings_come_back_byte_for_byte(
         query = f"select id, document ->> {field}, document from read_parquet($files) order by id"
         rows = connection.execute(query, {"files": files}).fetchall()
     for (number, shown, document), text in zip(rows, strings, strict=True):
-        sealed = vault.open_sealed(kind, number)
+        sealed = vault.decrypt(kind, number)
         # SQL strings may not hold U+0000 everywhere; the document itself does.
         assert shown == text or "\0" in text
         if kind == "orders":

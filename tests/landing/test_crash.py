@@ -82,7 +82,7 @@ def test_a_killed_load_is_there_or_not(
         load.validate(b'{"id":2,"status":"new","user_name":"Ann"}')
         summary = load.commit()
     assert summary.counts["unchanged" if is_there else "accepted"] == 1
-    assert vault.open_sealed("orders", 1)["/user_name"] == ("Ann" if is_there else "Old")
+    assert vault.decrypt("orders", 1)["/user_name"] == ("Ann" if is_there else "Old")
     assert vault.open_loads("orders") == []
     assert len(raw("documents", "orders")) == (1501 if is_there else 2)
     assert not list((settings.data_dir / "raw").rglob("*.tmp"))
@@ -119,4 +119,4 @@ def test_a_kill_between_raw_and_vault_is_mended(settings: Settings, land: Callab
         vault.begin(done.load_id, "orders")
         land("orders", {"id": 2})
         assert vault.open_loads("orders") == []
-        assert vault.open_sealed("orders", 1) == {"/user_name": "Ann"}
+        assert vault.decrypt("orders", 1) == {"/user_name": "Ann"}

@@ -148,7 +148,7 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
     with pytest.raises(ZeroDivisionError):
         fail()
     assert not list((settings.data_dir / "raw").rglob("*.parquet*"))
-    assert vault.open_sealed("orders", 1) == {}
+    assert vault.decrypt("orders", 1) == {}
     assert land("orders", _order(1)).counts["accepted"] == 1
 
 
@@ -187,9 +187,9 @@ def test_a_change_of_personal_data_alone_is_recorded_by_name(
     rows = raw("observations", "orders")
     assert [row["verdict"] for row in rows] == ["accepted", "unchanged", "unchanged"]
     assert [row["changed_personal"] for row in rows] == [[], ["items/*/instructions", "user_address"], []]
-    assert vault.open_sealed("orders", 7)["/items/0/instructions"] == "extra olives"
+    assert vault.decrypt("orders", 7)["/items/0/instructions"] == "extra olives"
     first = (rows[0]["load_id"], rows[0]["seq"])
-    assert vault.open_sealed("orders", 7, at=first)["/user_address"] == "1 Park Avenue"
+    assert vault.decrypt("orders", 7, at=first)["/user_address"] == "1 Park Avenue"
 
 
 def test_customers_keep_their_key(

@@ -80,8 +80,8 @@ def test_no_canary_leaves_the_vault(
     assert CANARY not in repr(summaries)
     assert CANARY not in caplog.text
     assert CANARY not in "".join(capfd.readouterr())
-    assert vault.open_sealed("orders", 7)["/user_name"] == f"{CANARY}-changed"
-    assert vault.open_sealed("stores", 3)["/owner"]["name"] == CANARY
+    assert vault.decrypt("orders", 7)["/user_name"] == f"{CANARY}-changed"
+    assert vault.decrypt("stores", 3)["/owner"]["name"] == CANARY
 
 
 def test_the_vault_file_holds_no_canary_in_the_clear(

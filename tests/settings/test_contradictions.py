@@ -1,4 +1,4 @@
-"""Values of the right type that cannot hold, alone or beside another."""
+"""Values of the right type that are invalid, alone or beside another."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
         ("schedule", 'cron = "at night"', "[schedule] cron: 'at night'"),
         ("formula", "min_distinguishing_orders = 0", "[formula] min_distinguishing_orders: must be above zero"),
         ("finance", "duplicate_minutes = 0", "[finance] duplicate_minutes: must be above zero"),
-        ("formula", "max_violation_rate = 0.5", "[formula] max_violation_rate: must be a share"),
-        ("formula", "max_violation_rate = nan", "[formula] max_violation_rate: must be a share"),
-        ("formula", 'total_rule = "observed"', "[formula] total_rule: 'observed' is no rule"),
-        ("formula", 'subtotal_rule = "unit_price/"', "[formula] subtotal_rule: 'unit_price/' is no rule"),
+        ("formula", "max_violation_rate = 0.5", "[formula] max_violation_rate: must be at least 0"),
+        ("formula", "max_violation_rate = nan", "[formula] max_violation_rate: must be at least 0"),
+        ("formula", 'total_rule = "observed"', "[formula] total_rule: 'observed' is not a rule"),
+        ("formula", 'subtotal_rule = "unit_price/"', "[formula] subtotal_rule: 'unit_price/' is not a rule"),
         ("business_day", 'day_start = "4:00"', "[business_day] day_start: '4:00'"),
         ("business_day", 'day_start = "24:00"', "[business_day] day_start: '24:00'"),
         ("business_day", 'day_start = "00:60"', "[business_day] day_start: '00:60'"),
@@ -39,11 +39,15 @@ if TYPE_CHECKING:
         ("business_day", 'day_start = "04:00\\n"', "[business_day] day_start: '04:00\\n'"),
         ("partner", 'base_url = "partner.test"', "[partner] base_url: must start with http"),
         ("partner", 'base_url = "ftp://partner.test"', "[partner] base_url: must start with http"),
-        ("partner", 'base_url = "http://"', "[partner] base_url: names no host"),
-        ("partner", 'base_url = "http://["', "[partner] base_url: is no address"),
-        ("partner", 'base_url = "http://partner.test:port"', "[partner] base_url: is no address"),
-        ("partner", 'base_url = "http://me:pw@partner.test"', "[partner] base_url: may hold no name or password"),
-        ("partner", 'base_url = "http://partner.test/?a=b"', "[partner] base_url: may hold neither"),
+        ("partner", 'base_url = "http://"', "[partner] base_url: must name a host"),
+        ("partner", 'base_url = "http://["', "[partner] base_url: is not an address"),
+        ("partner", 'base_url = "http://partner.test:port"', "[partner] base_url: is not an address"),
+        (
+            "partner",
+            'base_url = "http://me:pw@partner.test"',
+            "[partner] base_url: must not contain a name or password",
+        ),
+        ("partner", 'base_url = "http://partner.test/?a=b"', "[partner] base_url: must not contain ? or #"),
         ("partner", "timeout_seconds = 0", "[partner] timeout_seconds: must be above zero"),
         ("partner", "timeout_seconds = nan", "[partner] timeout_seconds: must be above zero"),
         ("partner", "connect_timeout_seconds = inf", "[partner] connect_timeout_seconds: must be above zero"),
@@ -57,13 +61,17 @@ if TYPE_CHECKING:
         ("warehouse", "buckets = -1", "[warehouse] buckets: must be zero or above"),
         ("warehouse", "threads = -1", "[warehouse] threads: must be zero or above"),
         ("warehouse", 'memory_limit = "much"', "[warehouse] memory_limit: 'much'"),
-        ("webhooks", 'host = ""', "[webhooks] host: must name"),
+        ("webhooks", 'host = ""', "[webhooks] host: must be"),
         ("webhooks", "port = 65536", "[webhooks] port: 65536"),
         ("webhooks", 'path = "hooks"', "[webhooks] path: must be"),
-        ("webhooks", 'path = "/health"', "[webhooks] path: /health is taken"),
-        ("webhooks", "topic_locations = []", "[webhooks] topic_locations: must name a place"),
+        ("webhooks", 'path = "/health"', "[webhooks] path: /health is reserved"),
+        ("webhooks", "topic_locations = []", "[webhooks] topic_locations: must name at least one location"),
         ("webhooks", 'id_locations = ["id"]', "[webhooks] id_locations: 'id' is neither"),
-        ("webhooks", 'topic_locations = ["/{kind}/topic"]', "[webhooks] topic_locations: '/{kind}/topic' holds {kind}"),
+        (
+            "webhooks",
+            'topic_locations = ["/{kind}/topic"]',
+            "[webhooks] topic_locations: '/{kind}/topic' contains {kind}",
+        ),
         ("webhooks", "queue_size = 0", "[webhooks] queue_size: must be above zero"),
         ("webhooks", "read_timeout_seconds = nan", "[webhooks] read_timeout_seconds: must be above zero"),
         (
@@ -74,7 +82,7 @@ if TYPE_CHECKING:
         (
             "webhooks",
             'signature = "hmac_sha256"\nsigning_template = "x"',
-            "[webhooks] signing_template: must hold {body} once",
+            "[webhooks] signing_template: must contain {body} exactly once",
         ),
         (
             "webhooks",
@@ -82,33 +90,37 @@ if TYPE_CHECKING:
             "[webhooks] signing_template: '{id}' is neither",
         ),
         ("webhooks", 'signature = "hmac_sha256"\nsignature_header = ""', "[webhooks] signature_header: must name"),
-        ("webhooks", 'signature = "hmac_sha256"\ntimestamp_header = "X-T"', "[webhooks] timestamp_header: it and"),
+        (
+            "webhooks",
+            'signature = "hmac_sha256"\ntimestamp_header = "X-T"',
+            "[webhooks] timestamp_header: must be set if and only if",
+        ),
         ("planner", "hot_max_age_days = 8", "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days"),
         ("planner", "warm_interval_hours = 0", "[planner] warm_interval_hours: must be above zero"),
         ("planner", "request_budget = -1", "[planner] request_budget: must be zero or above"),
-        ("planner", "max_not_found_rate = 0", "[planner] max_not_found_rate: must be a share"),
+        ("planner", "max_not_found_rate = 0", "[planner] max_not_found_rate: must be above 0"),
         ("data", 'dir = ""', "[data] dir: must name a folder"),
         ("partner.authenticate", 'path = "token"', "[partner.authenticate] path: must start with /"),
         ("partner.authenticate", 'token_pointer = "token"', "[partner.authenticate] token_pointer: 'token'"),
         ("partner.authenticate", 'expires_in_pointer = "/a~2"', "[partner.authenticate] expires_in_pointer: '/a~2'"),
         ("partner.list_stores", 'path = "stores"', "[partner.list_stores] path: must start with /"),
         ("partner.list_stores", 'items_pointer = "data"', "[partner.list_stores] items_pointer: 'data'"),
-        ("partner.list_stores", 'pagination = "cursor"', "[partner.list_stores] cursor_pointer: pagination"),
-        ("partner.list_stores", 'pagination = "page"', "[partner.list_stores] cursor_parameter: pagination"),
-        ("partner.store", 'path = "/stores/{id}"', "[partner.store] path: must hold {store_id}"),
+        ("partner.list_stores", 'pagination = "cursor"', "[partner.list_stores] cursor_pointer: required by"),
+        ("partner.list_stores", 'pagination = "page"', "[partner.list_stores] cursor_parameter: required by"),
+        ("partner.store", 'path = "/stores/{id}"', "[partner.store] path: must contain {store_id}"),
         ("partner.store", 'menu_id_pointers = ["/menus/*/id", "x"]', "[partner.store] menu_id_pointers: 'x'"),
         ("partner.store", 'allowed_pointers = ["x"]', "[partner.store] allowed_pointers: 'x'"),
         ("partner.store", 'id_pointer = "id"', "[partner.store] id_pointer: 'id'"),
         ("partner.store", 'name_pointer = "name"', "[partner.store] name_pointer: 'name'"),
         ("partner.store", 'timezone_pointer = "tz"', "[partner.store] timezone_pointer: 'tz'"),
         ("partner.store", 'currency_pointer = "c"', "[partner.store] currency_pointer: 'c'"),
-        ("partner.menu", 'path = "/menus"', "[partner.menu] path: must hold {menu_id}"),
-        ("partner.order", 'path = "/orders"', "[partner.order] path: must hold {id}"),
+        ("partner.menu", 'path = "/menus"', "[partner.menu] path: must contain {menu_id}"),
+        ("partner.order", 'path = "/orders"', "[partner.order] path: must contain {id}"),
         ("landing", 'allowed_pointers = ["foo"]', "[landing] allowed_pointers: 'foo'"),
     ],
 )
-def test_what_cannot_hold_is_named(refusal: Callable[..., str], table: str, line: str, said: str) -> None:
-    """A value that cannot hold is refused in one sentence that names its key."""
+def test_invalid_value_is_named(refusal: Callable[..., str], table: str, line: str, said: str) -> None:
+    """An invalid value is rejected in one sentence that starts with its key."""
     sentence = refusal(f"[{table}]\n{line}")
     assert sentence.startswith(said)
     assert "\n" not in sentence

@@ -113,12 +113,12 @@ def test_the_file_may_be_named_by_a_variable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "said"),
     [
-        ("ORDERMART_PARTNER__BASE_URI", "x", "ORDERMART_PARTNER__BASE_URI sets no setting that exists"),
-        ("ORDERMART_FILE__", "x", "ORDERMART_FILE__ sets no setting that exists"),
-        ("ORDERMART_DATA__DIR_FILE", "x", "ORDERMART_DATA__DIR_FILE sets no setting that exists"),
-        ("ORDERMART_PARTNER_BASE_URL", "x", "sets nothing: write ORDERMART_PARTNER__BASE_URL"),
-        ("ORDERMART_PARTNER__BASEURL", "x", "sets nothing: write ORDERMART_PARTNER__BASE_URL"),
-        ("ORDERMART_VAULT_MASTER_KEY_FILE", "x", "sets nothing: write ORDERMART_VAULT__MASTER_KEY_FILE"),
+        ("ORDERMART_PARTNER__BASE_URI", "x", "ORDERMART_PARTNER__BASE_URI is not a setting"),
+        ("ORDERMART_FILE__", "x", "ORDERMART_FILE__ is not a setting"),
+        ("ORDERMART_DATA__DIR_FILE", "x", "ORDERMART_DATA__DIR_FILE is not a setting"),
+        ("ORDERMART_PARTNER_BASE_URL", "x", "is not a setting; did you mean ORDERMART_PARTNER__BASE_URL"),
+        ("ORDERMART_PARTNER__BASEURL", "x", "is not a setting; did you mean ORDERMART_PARTNER__BASE_URL"),
+        ("ORDERMART_VAULT_MASTER_KEY_FILE", "x", "is not a setting; did you mean ORDERMART_VAULT__MASTER_KEY_FILE"),
         ("ORDERMART_LANDING__MAX_DEPTH", "deep", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
         ("ORDERMART_LANDING__MAX_DEPTH", "", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),
         ("ORDERMART_LANDING__MAX_DEPTH", "8\nother = 9", "ORDERMART_LANDING__MAX_DEPTH: write a whole number"),

@@ -52,7 +52,7 @@ def test_a_secret_file_that_cannot_be_read_is_named(refusal: Callable[..., str],
     binary.write_bytes(b"\xff")
     name = "ORDERMART_PARTNER__CLIENT_SECRET_FILE"
     assert refusal(**{name: str(tmp_path / "none")}).startswith(f"{name} names a file that cannot be read")
-    assert refusal(**{name: str(binary)}).startswith(f"{name} names a file that is not text")
+    assert refusal(**{name: str(binary)}).startswith(f"{name} names a file that is not UTF-8 text")
 
 
 def test_a_secret_given_twice_is_refused(refusal: Callable[..., str], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
-ENTRY = {"order_count": 5, "table_count": 9, "difference_count": 0, "seconds": 1.5, "part": "orders"}
+ENTRY = {"order_count": 5, "table_count": 9, "difference_count": 0, "duration_ms": 1500, "part": "orders"}
 
 
 def test_latest_verification_of_each_part(run_table: Run) -> None:

@@ -33,7 +33,7 @@ def test_a_new_key_file_opens_a_vault(tmp_path: Path) -> None:
     assert {len(base64.b64decode(each)) for each in held.values()} == {32}
     assert len(set(held.values())) == 2
     with open_vault(_settings(tmp_path, key_file="keys.json")) as vault:
-        assert vault.open_sealed("orders", 1) == {}
+        assert vault.decrypt("orders", 1) == {}
 
 
 def test_a_key_file_is_never_overwritten(tmp_path: Path) -> None:

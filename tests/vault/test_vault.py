@@ -1,4 +1,4 @@
-"""What is sealed comes back for whoever has the keys, to the right place only, until the customer's key is gone."""
+"""Personal data are decrypted with the keys, in their own place only, until the customer's key is deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.vault import Sealing, Vault, VaultError
+from pipelines.vault import PersonalData, Vault, VaultError
 from pipelines.vault.keys import Keys
 
 if TYPE_CHECKING:
@@ -22,33 +22,37 @@ if TYPE_CHECKING:
 NOW = dt.datetime(2026, 10, 1, tzinfo=dt.UTC)
 
 
-def _sealing(number: int, phone: str | None = None, email: str | None = None, seq: int = 0, **more: Any) -> Sealing:
+def _personal_data(
+    number: int, phone: str | None = None, email: str | None = None, seq: int = 0, **more: Any
+) -> PersonalData:
     content = {"/user_phone": phone, "/user_email": email, **{f"/{k}": v for k, v in more.items()}}
     held = {pointer: value for pointer, value in content.items() if value is not None}
-    return Sealing(number, seq, phone, email, json.dumps(held).encode())
+    return PersonalData(number, seq, phone, email, json.dumps(held).encode())
 
 
 @given(
     values=st.dictionaries(st.text(max_size=5).map("/{}".format), st.one_of(st.text(), st.integers(), st.booleans()))
 )
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_sealed_comes_back(vault: Vault, values: dict[str, Any]) -> None:
+def test_encrypted_data_are_decrypted(vault: Vault, values: dict[str, Any]) -> None:
     """Every text, number and name of a pointer comes back as it was."""
-    vault.seal("orders", "load", [Sealing(1, 0, None, None, json.dumps({"/a": 1} | values).encode())])
-    assert vault.open_sealed("orders", 1) == {"/a": 1} | values
+    vault.encrypt("orders", "load", [PersonalData(1, 0, None, None, json.dumps({"/a": 1} | values).encode())])
+    assert vault.decrypt("orders", 1) == {"/a": 1} | values
 
 
 def test_numbers_keep_every_digit(vault: Vault) -> None:
     """A fraction comes back as a Decimal, and as text where not even that holds it."""
-    vault.seal("orders", "load", [Sealing(1, 0, None, None, b'{"/a":40.802554599183225,"/b":1e99999999999999999999}')])
-    assert vault.open_sealed("orders", 1) == {"/a": Decimal("40.802554599183225"), "/b": "1e99999999999999999999"}
+    vault.encrypt(
+        "orders", "load", [PersonalData(1, 0, None, None, b'{"/a":40.802554599183225,"/b":1e99999999999999999999}')]
+    )
+    assert vault.decrypt("orders", 1) == {"/a": Decimal("40.802554599183225"), "/b": "1e99999999999999999999"}
 
 
-def test_nothing_sealed_is_nothing(vault: Vault) -> None:
+def test_empty_personal_data_leave_no_row(vault: Vault) -> None:
     """A document without personal content leaves no row and has no customer."""
-    (sealed,) = vault.seal("orders", "load", [Sealing(1, 0, None, None, b"{}")])
-    assert (sealed.customer_key, sealed.changed) == (None, [])
-    assert vault.open_sealed("orders", 1) == {}
+    (encrypted,) = vault.encrypt("orders", "load", [PersonalData(1, 0, None, None, b"{}")])
+    assert (encrypted.customer_key, encrypted.changed) == (None, [])
+    assert vault.decrypt("orders", 1) == {}
 
 
 PEOPLE = [
@@ -68,9 +72,9 @@ def test_a_customer_is_found_by_phone_or_email(
     vault: Vault, phone: str | None, email: str | None, other_phone: str | None, other_email: str | None, is_same: bool
 ) -> None:
     """Normalised phones and e-mails lead to the same customer, within a batch and from one batch to the next."""
-    batch = [_sealing(1, phone, email, name="a"), _sealing(2, other_phone, other_email, name="a")]
-    together = vault.seal("orders", "load", batch)
-    (later,) = vault.seal("orders", "load", [_sealing(3, other_phone, other_email, name="a")])
+    batch = [_personal_data(1, phone, email, name="a"), _personal_data(2, other_phone, other_email, name="a")]
+    together = vault.encrypt("orders", "load", batch)
+    (later,) = vault.encrypt("orders", "load", [_personal_data(3, other_phone, other_email, name="a")])
     assert (together[0].customer_key == together[1].customer_key) is is_same
     assert (later.customer_key == together[1].customer_key) is (
         is_same or bool(other_phone and other_phone[-1:].isdigit())
@@ -79,54 +83,56 @@ def test_a_customer_is_found_by_phone_or_email(
 
 def test_the_phone_decides_where_phone_and_email_disagree(vault: Vault) -> None:
     """An order is filed under its phone's customer, and is found by its e-mail as well from then on."""
-    first, second = vault.seal("orders", "load", [_sealing(1, "1"), _sealing(2, None, "ann@example.com")])
-    (both,) = vault.seal("orders", "load", [_sealing(3, "1", "ann@example.com")])
+    first, second = vault.encrypt(
+        "orders", "load", [_personal_data(1, "1"), _personal_data(2, None, "ann@example.com")]
+    )
+    (both,) = vault.encrypt("orders", "load", [_personal_data(3, "1", "ann@example.com")])
     assert first.customer_key != second.customer_key
     assert both.customer_key == first.customer_key
 
 
 def test_a_row_is_added_only_when_the_content_changed(vault: Vault, sql: Callable[..., list[Any]]) -> None:
     """The same content again adds nothing; other content adds a row and names what is different."""
-    seal = vault.seal
-    seal("orders", "load-1", [_sealing(1, "1", name="a", note="x")])
-    seal("orders", "load-2", [_sealing(1, "1", name="a", note="x")])
-    (changed,) = seal("orders", "load-3", [_sealing(1, "1", name="b")])
-    twice = seal("orders", "load-4", [_sealing(1, "1", name="c"), _sealing(1, "1", name="c", seq=1)])
+    encrypt = vault.encrypt
+    encrypt("orders", "load-1", [_personal_data(1, "1", name="a", note="x")])
+    encrypt("orders", "load-2", [_personal_data(1, "1", name="a", note="x")])
+    (changed,) = encrypt("orders", "load-3", [_personal_data(1, "1", name="b")])
+    twice = encrypt("orders", "load-4", [_personal_data(1, "1", name="c"), _personal_data(1, "1", name="c", seq=1)])
     assert changed.changed == ["name", "note"]
     assert [each.changed for each in twice] == [["name"], []]
-    assert sql("select no, load_id from sealed order by no") == [(1, "load-1"), (2, "load-3"), (3, "load-4")]
-    assert vault.open_sealed("orders", 1, at=("load-2", 0))["/name"] == "a"
+    assert sql("select no, load_id from personal_data order by no") == [(1, "load-1"), (2, "load-3"), (3, "load-4")]
+    assert vault.decrypt("orders", 1, at=("load-2", 0))["/name"] == "a"
 
 
 def test_deleting_the_wrapped_key_erases_a_customer(
     vault: Vault, path: Path, keys: Keys, sql: Callable[..., list[Any]]
 ) -> None:
-    """Without the wrapped key nothing of that customer opens, others do, and the customer starts anew."""
-    ann, _ = vault.seal("orders", "load", [_sealing(1, "1", name="a"), _sealing(2, "2", name="b")])
+    """Without the wrapped key nothing of that customer opens, others do, and the customer gets a new key."""
+    ann, _ = vault.encrypt("orders", "load", [_personal_data(1, "1", name="a"), _personal_data(2, "2", name="b")])
     sql("update customers set wrapped = null where customer_key = ?", ann.customer_key)
     with Vault(path, keys) as again:
         with pytest.raises(VaultError, match="erased"):
-            again.open_sealed("orders", 1)
-        assert again.open_sealed("orders", 2)["/name"] == "b"
-        (anew,) = again.seal("orders", "load-2", [_sealing(1, "1", name="c")])
-        assert anew.customer_key not in {None, ann.customer_key}
-        assert again.open_sealed("orders", 1)["/name"] == "c"
+            again.decrypt("orders", 1)
+        assert again.decrypt("orders", 2)["/name"] == "b"
+        (again_known,) = again.encrypt("orders", "load-2", [_personal_data(1, "1", name="c")])
+        assert again_known.customer_key not in {None, ann.customer_key}
+        assert again.decrypt("orders", 1)["/name"] == "c"
 
 
 @pytest.mark.parametrize("change", ["id = 3", "kind = 'menus'", "customer = 2"])
-def test_a_sealed_row_opens_in_its_place_only(vault: Vault, sql: Callable[..., list[Any]], change: str) -> None:
-    """A row that was moved to another document or customer does not open."""
-    vault.seal("orders", "load", [_sealing(1, "1", name="a"), _sealing(2, "2", name="b")])
-    sql(f"update sealed set {change} where id = 1")
+def test_moved_row_is_not_decrypted(vault: Vault, sql: Callable[..., list[Any]], change: str) -> None:
+    """A row that was moved to another document or customer cannot be decrypted."""
+    vault.encrypt("orders", "load", [_personal_data(1, "1", name="a"), _personal_data(2, "2", name="b")])
+    sql(f"update personal_data set {change} where id = 1")
     kind, number = ("menus" if "menus" in change else "orders"), (3 if "id = 3" in change else 1)
-    with pytest.raises(VaultError, match="do not open"):
-        vault.open_sealed(kind, number)
+    with pytest.raises(VaultError, match="cannot be decrypted"):
+        vault.decrypt(kind, number)
 
 
 def test_refused_bodies_come_back_until_purged(vault: Vault, sql: Callable[..., list[Any]]) -> None:
     """A refused body opens by its reference, is forgotten on request and after its days, and leaves no row."""
     old, new = (
-        vault.refused.seal("orders", "load", [(7, b"\xff body")], NOW + dt.timedelta(days))[0] for days in (0, 20)
+        vault.refused.encrypt("orders", "load", [(7, b"\xff body")], NOW + dt.timedelta(days))[0] for days in (0, 20)
     )
     refused = vault.refused.open(old)
     assert refused is not None
@@ -139,23 +145,23 @@ def test_refused_bodies_come_back_until_purged(vault: Vault, sql: Callable[..., 
 
 
 def test_a_load_that_was_not_finished_is_undone(vault: Vault) -> None:
-    """What an unfinished load sealed is taken back, down to what was in force before it."""
-    vault.seal("orders", "load-1", [_sealing(1, "1", name="a")])
+    """What an unfinished load encrypted is removed, and the previous version is current again."""
+    vault.encrypt("orders", "load-1", [_personal_data(1, "1", name="a")])
     vault.begin("load-2", "orders")
-    vault.seal("orders", "load-2", [_sealing(1, "1", name="b")])
-    (ref,) = vault.refused.seal("orders", "load-2", [(None, b"x")], NOW)
+    vault.encrypt("orders", "load-2", [_personal_data(1, "1", name="b")])
+    (ref,) = vault.refused.encrypt("orders", "load-2", [(None, b"x")], NOW)
     assert vault.open_loads("orders") == ["load-2"]
     vault.undo("load-2")
-    assert vault.open_sealed("orders", 1)["/name"] == "a"
+    assert vault.decrypt("orders", 1)["/name"] == "a"
     assert vault.refused.open(ref) is None
     assert vault.open_loads("orders") == []
-    (sealed,) = vault.seal("orders", "load-3", [_sealing(1, "1", name="b")])
-    assert sealed.changed == ["name"]
+    (encrypted,) = vault.encrypt("orders", "load-3", [_personal_data(1, "1", name="b")])
+    assert encrypted.changed == ["name"]
 
 
 def test_what_is_deleted_is_overwritten(vault: Vault, path: Path) -> None:
     """After a customer's key and a body were deleted and the vault closed, their bytes are in none of its files."""
-    (ref,) = vault.refused.seal("orders", "load", [(None, b"x" * 3000)], NOW)
+    (ref,) = vault.refused.encrypt("orders", "load", [(None, b"x" * 3000)], NOW)
     (body,) = vault._db.execute("select body from refused").fetchone()
     vault.refused.forget([ref])
     vault.close()
@@ -169,7 +175,7 @@ def test_only_its_owner_can_read_the_vault(vault: Vault, path: Path) -> None:
 
 def test_other_keys_are_refused_at_once(vault: Vault, path: Path, keys: Keys) -> None:
     """A vault opened with another master key or lookup secret names the setting that is wrong."""
-    vault.seal("orders", "load", [_sealing(1, "1")])
+    vault.encrypt("orders", "load", [_personal_data(1, "1")])
     with pytest.raises(VaultError, match=r"\[vault\] master_key"):
         Vault(path, Keys(os.urandom(32), keys.lookup))
     with pytest.raises(VaultError, match=r"\[vault\] lookup_secret"):

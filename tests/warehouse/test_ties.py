@@ -56,7 +56,9 @@ def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
     """A day with an order too many, left by an increment that did not touch it, is not committed again, but rebuilt."""
     _started(world, make_order, make_menu, make_store)
     with duckdb.connect(str(warehouse_file(world.data))) as con:
-        con.execute("update mart.daily_store_sales set orders = orders + 1 where business_date = '2026-11-03'")
+        con.execute(
+            "update mart.daily_store_sales set order_count = order_count + 1 where business_date = '2026-11-03'"
+        )
     world.land("orders", [{"id": 1, "document": make_order(1, status="refused"), "at": 5}])
     result = world.build()
     assert result.full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,7 @@ def test_altered_release_is_named(published: Any) -> None:
 
 def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) -> None:
     """Without time one part is verified all the same; documents landed since a build are no difference."""
-    assert verify_next(published.settings, WHOLE, seconds=0).parts == 1
+    assert verify_next(published.settings, WHOLE, budget=dt.timedelta(0)).parts == 1
     published.land("orders", [{"id": 9, "document": make_order(9), "at": 9}])
     with pytest.raises(VerifyError, match="run `ordermart build` first"):
         verify_next(published.settings, WHOLE)

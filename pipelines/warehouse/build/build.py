@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.landing import guard_source, raw_files
+from pipelines.landing.checksums import check_raw
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.increment.increment import apply_changes, find_changes
 from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
@@ -49,17 +51,28 @@ def build(
     `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
     MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice. An increment whose
-    totals do not tie out is not committed: all tables are rebuilt instead, and `notes` of the result say so.
+    totals do not tie out is not committed, and a warehouse file that cannot be read is set aside: all tables are
+    rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed.
     """
     guard_source(settings)
+    check_raw(settings.data_dir, hashes=full)
     show = progress or (lambda _what, _done, _total: None)
+    file = warehouse_file(settings.data_dir)
     try:
+        if not full and (broken := unreadable(file)):
+            raise duckdb.IOException(broken)
         return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
-    except TiesBroken as broken:
-        why = f"an incremental build did not tie out ({broken.named()}), so it was not committed"
+    except TiesBroken as error:
+        why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
+        advice = "The tables are right, the incremental build is not: report it"
+    except duckdb.Error as error:
+        if not file.exists() or not is_damage(error, settings.data_dir):
+            raise
+        why = f"the warehouse file was damaged ({short(error)})"
+        advice = f"The damaged file is {set_aside(file)}"
     result = _build_in_parts(settings, why, show)
-    note = f"{why}; all tables were rebuilt from raw. The tables are right, the incremental build is not: report it."
-    return dataclasses.replace(result, notes=(*result.notes, note[0].upper() + note[1:]))
+    note = f"{why[0].upper()}{why[1:]}; all tables were rebuilt from raw. {advice}."
+    return dataclasses.replace(result, notes=(*result.notes, note))
 
 
 def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:
@@ -69,9 +82,9 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
             return _build(settings, why, spread, show)
         except duckdb.OutOfMemoryException as error:
             why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
-            short = str(error).partition("\n")[0]
+            said = short(error)
     limit = settings.warehouse.memory_limit
-    raise MemoryLimitError(f"[warehouse] memory_limit = {limit!r} does not suffice; raise it. DuckDB says: {short}")
+    raise MemoryLimitError(f"[warehouse] memory_limit = {limit!r} does not suffice; raise it. DuckDB says: {said}")
 
 
 def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:

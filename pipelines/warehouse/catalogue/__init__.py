@@ -3,19 +3,17 @@
 Knows nothing of data, settings or how a build runs.
 """
 
+from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
     SQL,
-    CatalogueError,
     Check,
-    Reads,
     Table,
     check,
     checks,
     contract_check,
     downstream_of_orders,
     key_check,
-    reads,
     released,
     stages,
     table,

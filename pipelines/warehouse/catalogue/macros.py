@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue.tables import SQL, CatalogueError
+from pipelines.warehouse.catalogue import SQL, CatalogueError
 
 if TYPE_CHECKING:
     from pathlib import Path

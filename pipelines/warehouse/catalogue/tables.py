@@ -23,17 +23,15 @@ from __future__ import annotations
 import functools
 import graphlib
 import importlib
-import json
 import pkgutil
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-import duckdb
+from typing import TYPE_CHECKING, Literal
 
 from pipelines.resources import resource
 from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
+from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
@@ -47,22 +45,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "audit.menu_field_values": field_values.menu_field_values,
 }
 Severity = Literal["blocking", "warning"]
-
-
-class CatalogueError(Exception):
-    """sql/ and the contracts do not fit together; the message names the file."""
-
-
-@dataclass(frozen=True)
-class Reads:
-    """What a select reads: tables with a schema, and a superset of the columns it names.
-
-    `stars` are the tables of which it takes all columns.
-    """
-
-    tables: tuple[str, ...]
-    names: frozenset[str]
-    stars: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -234,23 +216,6 @@ def key_check(table: Table) -> Check:
     )
 
 
-@functools.cache
-def reads(sql: str) -> Reads:
-    """Return what a select reads."""
-    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
-    if tree["error"]:
-        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
-    nodes = list(_dicts(tree))
-    base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
-    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
-    return Reads(
-        tables=tuple(sorted({_name(n) for n in base})),
-        names=frozenset(_strings(tree)),
-        stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
-    )
-
-
 def _file(name: str) -> Path:
     schema, _, stem = name.partition(".")
     return SQL / schema / f"{stem}.sql"
@@ -272,32 +237,6 @@ def _reads(sql: str, path: Path) -> Reads:
         return Reads(tuple(sorted({*found.tables, *gathered})), found.names, found.stars) if gathered else found
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
-
-
-@functools.cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
-def _name(node: dict[str, Any]) -> str:
-    return f"{node['schema_name']}.{node['table_name']}"
-
-
-def _dicts(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, dict):
-        yield node
-        node = list(node.values())
-    if isinstance(node, list):
-        for value in node:
-            yield from _dicts(value)
-
-
-def _strings(node: Any) -> Iterator[str]:
-    if isinstance(node, str):
-        yield node
-    values = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    for value in values:
-        yield from _strings(value)
 
 
 def _models() -> Iterator[type[Contract]]:

@@ -1,6 +1,6 @@
 """Contract of what was proven: parts of the warehouse that were built again from raw and compared."""
 
-from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Share, Text, column
+from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Text, column
 
 PARTS = ("orders", "day", "entities", "all")
 
@@ -29,5 +29,5 @@ class Verifications(Contract, table="audit.verifications", scope="all", key=("ve
     first_difference: Text = column("Table, key and column of the first difference; null without one.", nullable=True)
     is_latest: Flag = column("Whether it is the latest verification that starts at this id, or is of this day.")
     verified_at: Instant = column("When it ended.")
-    seconds: Share = column("How long it took.", ge=0)
+    duration_ms: Count = column("Milliseconds that it took.", ge=0)
     release_id: Text = column("The release that was compared too; null where only the warehouse was.", nullable=True)

@@ -51,7 +51,7 @@ SOURCES: dict[str, dict[str, str]] = {
         "difference_count": "BIGINT",
         "first_difference": "VARCHAR",
         "release_id": "VARCHAR",
-        "seconds": "DOUBLE",
+        "duration_ms": "BIGINT",
     },
     **CLOSING,
 }

@@ -174,7 +174,7 @@ def _create_verifications(con: duckdb.DuckDBPyConnection, name: str, data_dir: P
             "difference_count": pa.array([each.difference_count for each in log], pa.int64()),
             "first_difference": pa.array([each.first_difference for each in log], pa.string()),
             "release_id": pa.array([each.release_id for each in log], pa.string()),
-            "seconds": pa.array([each.seconds for each in log], pa.float64()),
+            "duration_ms": pa.array([each.duration_ms for each in log], pa.int64()),
         }
     )
     con.from_arrow(rows).insert_into(name)

@@ -27,7 +27,7 @@ class Verified(msgspec.Struct, frozen=True):
     order_count: int
     table_count: int
     difference_count: int
-    seconds: float
+    duration_ms: int
     first_order_id: int | None = None
     last_order_id: int | None = None
     business_date: dt.date | None = None

@@ -6,6 +6,7 @@ reader that resolves `current` once sees an old release or a new one, whole. Kno
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import secrets
@@ -19,6 +20,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.catalogue.macros import create_macros
+from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.rows.session import attached, remembered, session
@@ -41,12 +43,14 @@ class Release:
     id: str
     path: Path
     rows: Mapping[str, int]
+    notes: tuple[str, ...] = ()  # sentences for whoever runs it: what was damaged, and what became of it
 
 
 def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     """Publish the warehouse as it stands and return the release that `current` now names.
 
-    When `current` already shows this state of the warehouse, nothing is written. `result` adds what the checks found
+    When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
+    written; a damaged release is published again and removed. `result` adds what the checks found
     to the manifest. One process at a time: the caller holds the run's lock.
     """
     published = settings.data_dir / "published"
@@ -55,17 +59,18 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
+    damaged = damaged_files(last) if last else []
     with session(settings) as con:
         commit, fingerprint = _settle(con, warehouse_file(settings.data_dir))
-        if last and known and known.commit == commit:
+        if last and known and known.commit == commit and not damaged:
             return Release(known.id, last, known.rows)
-        started = dt.datetime.now(dt.UTC)
+        started = _now_after(releases)
         release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         draft = releases / (_UNFINISHED + release_id)
         draft.mkdir()
         shutil.copyfile(warehouse_file(settings.data_dir), draft / DATABASE)
         with attached(con, draft / DATABASE):
-            files = write_parquet(con, draft, last, known.files if known else [])
+            files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
@@ -91,8 +96,12 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     draft.rename(releases / release_id)
     _sync(releases)
     _switch(published, release_id)
+    notes = []
+    if last and damaged:
+        _remove(last)
+        notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     _prune(published, settings.warehouse.keep_releases)
-    return Release(release_id, releases / release_id, rows)
+    return Release(release_id, releases / release_id, rows, tuple(notes))
 
 
 def current_release(published: Path) -> Path | None:
@@ -132,9 +141,23 @@ def _prune(published: Path, keep: int) -> None:
     found = sorted(each for each in (published / "releases").iterdir() if not each.name.startswith("."))
     for release in found[: max(len(found) - keep, 0)]:
         if release.resolve() != current:
-            gone = release.with_name(_UNFINISHED + release.name)
-            release.rename(gone)
-            shutil.rmtree(gone)
+            _remove(release)
+
+
+def _remove(release: Path) -> None:
+    gone = release.with_name(_UNFINISHED + release.name)
+    release.rename(gone)
+    shutil.rmtree(gone)
+
+
+def _now_after(releases: Path) -> dt.datetime:
+    """Return the time of now, or just after the last release where the clock was set back: ids follow each other."""
+    now = dt.datetime.now(dt.UTC)
+    for name in sorted((each.name for each in releases.iterdir() if not each.name.startswith(".")), reverse=True):
+        with contextlib.suppress(ValueError):
+            last = dt.datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
+            return max(now, last + dt.timedelta(microseconds=1))
+    return now
 
 
 def _sweep(published: Path) -> None:

@@ -6,6 +6,7 @@ id), refused verdicts, and the fingerprint of everything that shapes the tables.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import secrets
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.landing import shape
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.history.states import create_states
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
 WHOLE = ""  # the month of a table that is published as one file
+SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 LAYOUT = 3  # of schema `build`; another number means a rebuild
 
 
@@ -76,6 +77,7 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> I
     try:
         yield
     except BaseException:
+        con.execute("use memory")  # the default database cannot be detached
         con.execute("detach database if exists warehouse")
         raise
     con.execute("checkpoint warehouse")
@@ -156,13 +158,20 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:
     """Return a hash per thing that shapes the tables besides what is landed."""
-    package = Path(__file__).parents[1]
     return {
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
-        "the code that makes rows": _hash_files([*sorted(package.rglob("*.py")), Path(shape.__file__)]),
+        "the code that makes rows": _code_hash(),
+        "DuckDB": duckdb.__version__,
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
     }
+
+
+@functools.cache
+def _code_hash() -> str:
+    """Hash every package that the rows of a build come through: a rebuild too many is cheap, one too few is wrong."""
+    packages = Path(__file__).parents[2]
+    return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
 
 
 def month_of(time: str) -> str:

@@ -7,8 +7,10 @@ an order cannot forget it here too. Knows nothing of how rows were made.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.rows.results import BuildBlocked
@@ -16,8 +18,6 @@ from pipelines.warehouse.rows.verdicts import found_in, violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import duckdb
 
     from pipelines.warehouse.rows.results import CheckResult, Tally
 
@@ -60,4 +60,5 @@ def _stored_tables(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        con.execute("use memory")
+        with suppress(duckdb.Error):  # a transaction that an error ended: session.attached() does it after the rollback
+            con.execute("use memory")

@@ -73,16 +73,16 @@ class _Live:
     manifest: Manifest | None
 
 
-def verify_next(settings: Settings, fraction: Fraction, seconds: float | None = None) -> Verification:
-    """Verify the next `fraction` of the orders and days, for so many seconds, and at least one part."""
+def verify_next(settings: Settings, fraction: Fraction, budget: dt.timedelta | None = None) -> Verification:
+    """Verify the next `fraction` of the orders and days, within a time budget, and at least one part."""
     live = _live(settings)
     done = Verification()
     started = time.monotonic()
-    longest = 0.0
+    longest = time.monotonic() - started
     log = verifications(settings.data_dir)
     for part in next_parts(warehouse_file(settings.data_dir), log, fraction):
         before = time.monotonic()
-        if seconds is not None and done.parts and before - started + longest > seconds:
+        if budget is not None and done.parts and before - started + longest > budget.total_seconds():
             break
         _verify_part(live, part, done)
         longest = max(longest, time.monotonic() - before)
@@ -102,7 +102,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     """Rebuild everything into a file beside the warehouse and compare every table."""
     live = _live(settings)
     done = Verification(has_release=live.release is not None)
-    started = time.monotonic()
+    started = time.monotonic_ns()
     file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
     memory = Memory(fingerprint_of(settings), states(settings))
     try:
@@ -116,7 +116,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     finally:
         _remove(file)
     done.parts = 1
-    _log(live, Part("all"), done.orders, len(done.tables), done.differences, time.monotonic() - started)
+    _log(live, Part("all"), done.orders, len(done.tables), done.differences, started)
     return done
 
 
@@ -151,7 +151,7 @@ def _live(settings: Settings) -> _Live:
 
 
 def _verify_part(live: _Live, part: Part, done: Verification) -> None:
-    started = time.monotonic()
+    started = time.monotonic_ns()
     file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
     scopes = {"entities": ("store", "menu"), "orders": ("order",), "day": ("order", "day")}[part.part]
     tables = [table for table in catalogue.tables() if table.scope in scopes]
@@ -172,7 +172,7 @@ def _verify_part(live: _Live, part: Part, done: Verification) -> None:
     done.left_out |= found.left_out
     done.has_release = found.has_release
     done.differences += found.differences
-    _log(live, part, found.orders, len(found.tables), found.differences, time.monotonic() - started)
+    _log(live, part, found.orders, len(found.tables), found.differences, started)
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
@@ -236,7 +236,7 @@ def _remove(file: Path) -> None:
         each.unlink(missing_ok=True)
 
 
-def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Difference], seconds: float) -> None:
+def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Difference], started: int) -> None:
     log = verifications(live.settings.data_dir)
     append_verification(
         live.settings.data_dir,
@@ -247,7 +247,7 @@ def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Di
             order_count=0 if part.part == "entities" else orders,
             table_count=tables,
             difference_count=len(differences),
-            seconds=round(seconds, 3),
+            duration_ms=(time.monotonic_ns() - started) // 1_000_000,
             first_order_id=part.first,
             last_order_id=part.last,
             business_date=part.day,

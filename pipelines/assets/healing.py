@@ -1,0 +1,130 @@
+"""Before a run: bring the data folder to its present format, and rebuild whatever is damaged and can be derived.
+
+Raises nothing for what it cannot rebuild: the run itself says so where it needs it, and goes on with the rest. Knows
+nothing of Dagster.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.finance.released import FinanceError
+from pipelines.finance.restating import build_and_record
+from pipelines.inbox.entries import KINDS
+from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import connect
+from pipelines.inbox.worklist import WorkList
+from pipelines.landing import LandingError
+from pipelines.landing.formats import migrate
+from pipelines.ledger import LedgerError
+from pipelines.warehouse import BuildBlocked, publish, warehouse_file
+from pipelines.warehouse.build.damage import short, unreadable
+from pipelines.warehouse.inputs.landed import MissingDocumentError
+from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+_WHY = "work list rebuilt"
+
+
+def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> list[str]:
+    """Repair what can be derived, and return a sentence for each thing that was found. The caller holds the lock."""
+    notes = migrate(settings.data_dir)
+    is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
+    try:
+        notes += _derived(settings, progress)
+    except (LandingError, LedgerError, FinanceError, MissingDocumentError, BuildBlocked) as error:
+        notes.append(f"What is damaged could not be rebuilt: {error}")
+    if is_lost:
+        notes.append(_refill(settings))
+    return notes
+
+
+def _derived(settings: Settings, progress: Callable[[str, int, int], None] | None) -> list[str]:
+    """Rebuild a warehouse that is damaged or of another version, and publish a damaged release again."""
+    notes: list[str] = []
+    release = current_release(settings.data_dir / "published")
+    is_release_damaged = bool(release and (damaged_files(release) or unreadable(release / DATABASE)))
+    if not warehouse_file(settings.data_dir).exists() and not release:
+        return notes
+    if why := _must_be_rebuilt(settings):
+        result = build_and_record(settings, progress=progress)
+        notes += result.notes or (f"{why}; all tables were rebuilt from raw.",)
+        is_release_damaged = True  # what follows reads the release: it must be of this version
+    if is_release_damaged:
+        notes += publish(settings).notes
+    return notes
+
+
+def _must_be_rebuilt(settings: Settings) -> str:
+    """Return why the warehouse must be rebuilt before anything reads it; "" where it need not."""
+    file = warehouse_file(settings.data_dir)
+    if not file.exists():
+        return "The warehouse file was missing"
+    if broken := unreadable(file):
+        return f"The warehouse file was damaged ({broken})"
+    try:
+        with session(settings) as con, attached(con, file):
+            memory = remembered(con)
+    except duckdb.Error as error:
+        return f"The warehouse file was damaged ({short(error)})"
+    if memory is None:
+        return "The warehouse was built by another version"
+    now = fingerprint_of(settings)
+    changed = [name for name in now if name != "the settings" and memory.fingerprint.get(name) != now[name]]
+    return f"The warehouse was built by another version ({' and '.join(changed)} changed)" if changed else ""
+
+
+def _set_work_list_aside(path: Path, notes: list[str]) -> bool:
+    """Rename a work list that SQLite cannot read, and say what went with it; tell whether it was."""
+    if not path.exists():
+        return False
+    try:
+        connection = connect(path)
+        try:
+            (found,) = connection.execute("pragma quick_check(1)").fetchone()
+        finally:
+            connection.close()
+        if found == "ok":
+            return False
+    except sqlite3.OperationalError:
+        return False  # locked, or the disk is full: not damaged
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    target = path.with_name(f"{path.name}.damaged-{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}")
+    path.rename(target)
+    for left in (path.with_name(path.name + end) for end in ("-wal", "-shm")):
+        left.unlink(missing_ok=True)
+    notes.append(
+        f"The work list was damaged ({found}) and set aside as {target}. Lost with it: ids that were asked for and not "
+        "fetched yet, the log of webhooks and of plans. Give files of order ids again."
+    )
+    return True
+
+
+def _refill(settings: Settings) -> str:
+    """Put the ids that the warehouse knows to be unfetched, or refused last time, on a new work list."""
+    file = warehouse_file(settings.data_dir)
+    added = 0
+    with WorkList(inbox_path(settings.data_dir)) as work:
+        if file.exists():
+            with session(settings) as con, attached(con, file):
+                rows = con.execute(
+                    """
+                    select kind, id from warehouse.build.states
+                    where id is not null and (sha256 is null or last_verdict in ('failed', 'quarantined'))
+                    """
+                ).fetchall()
+            for kind in KINDS:
+                added += work.add(kind, [number for name, number in rows if name == kind], why=_WHY)
+    return f"A new work list was made from raw: {added} ids are due that failed or were refused last time."

@@ -1,0 +1,75 @@
+"""Read from a select which tables and columns it reads.
+
+Knows nothing of files, contracts or what the tables are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class CatalogueError(Exception):
+    """sql/ and the contracts do not fit together; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a select reads: tables with a schema, and a superset of the columns it names.
+
+    `stars` are the tables of which it takes all columns.
+    """
+
+    tables: tuple[str, ...]
+    names: frozenset[str]
+    stars: frozenset[str]
+
+
+@functools.cache
+def reads(sql: str) -> Reads:
+    """Return what a select reads."""
+    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+    nodes = list(_dicts(tree))
+    base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
+    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
+    return Reads(
+        tables=tuple(sorted({_name(n) for n in base})),
+        names=frozenset(_strings(tree)),
+        stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
+    )
+
+
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+def _name(node: dict[str, Any]) -> str:
+    return f"{node['schema_name']}.{node['table_name']}"
+
+
+def _dicts(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from _dicts(value)
+
+
+def _strings(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    values = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for value in values:
+        yield from _strings(value)

@@ -1,0 +1,43 @@
+"""Name the files of a release that are not what its manifest says, by size and hash.
+
+Knows nothing of how a release is written or of what to do about it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import TYPE_CHECKING
+
+from pipelines.warehouse.release.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def damaged_files(release: Path) -> list[str]:
+    """Return the paths, within a release, of files that are missing or not what the manifest says.
+
+    A manifest that cannot be read is one of them. A file that was found right is not read again by this process
+    unless it changed.
+    """
+    manifest = read_manifest(release)
+    if manifest is None:
+        return ["manifest.json"]
+    wrong = []
+    for file in manifest.files:
+        path = release / file.path
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            wrong.append(file.path)
+            continue
+        if stat.st_size != file.bytes or _sha256(path, stat.st_size, stat.st_mtime_ns, stat.st_ino) != file.sha256:
+            wrong.append(file.path)
+    return wrong
+
+
+@functools.lru_cache(maxsize=20_000)
+def _sha256(path: Path, _size: int, _mtime_ns: int, _inode: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,179 @@
+"""Mutate Python and SQL, run the nearest tests on each mutant, and name the mutants that survive.
+
+    python -m tests.mutations --count 400 --seed 1 pipelines/warehouse pipelines/landing sql
+
+Works on a copy of the checkout. A mutant is one changed place: a comparison, a join, a condition, a column. It is
+killed when a test fails, or runs out of time. Knows nothing of what the code is for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("pipelines", "sql", "tests", "benchmarks", "docs", "pyproject.toml", "ordermart.toml", "README.md")
+SECONDS = 240
+MOST_TESTS = 6  # files of tests a mutant
+
+# Pattern and replacement; each match is a mutant.
+PYTHON = [
+    (r"(?<![<>=!-])<(?![<=])", "<="),
+    (r"<=", "<"),
+    (r"(?<![<>=-])>(?![>=])", ">="),
+    (r">=", ">"),
+    (r"==", "!="),
+    (r"!=", "=="),
+    (r"\band\b", "or"),
+    (r"\bor\b", "and"),
+    (r"\bnot (?!in)", ""),
+    (r"\bnot in\b", "in"),
+    (r"\bmin\(", "max("),
+    (r"\bmax\(", "min("),
+    (r"\+ 1\b", "+ 2"),
+    (r"- 1\b", "- 0"),
+    (r"\bTrue\b", "False"),
+    (r"\bFalse\b", "True"),
+    (r"\bcontinue\b", "break"),
+    (r"\bbreak\b", "continue"),
+    (r"\+=", "="),
+]
+SQL = [
+    (r"(?<![<>=])<(?![<=>])", "<="),
+    (r"<=", "<"),
+    (r"(?<![<>=-])>(?![>=])", ">="),
+    (r">=", ">"),
+    (r"<>", "="),
+    (r"\n *and [^\n]+", ""),  # a condition less
+    (r"\n *or [^\n]+", ""),
+    (r"\nwhere [^\n]+(?=\n(?:\)|group|$))", ""),
+    (r"\bleft join\b", "inner join"),
+    (r"\binner join\b", "left join"),
+    (r"\banti join\b", "semi join"),
+    (r"\bunion all\b", "union"),
+    (r"\bis distinct from\b", "<>"),
+    (r"\bis not distinct from\b", "="),
+    (r"\bmin\(", "max("),
+    (r"\bmax\(", "min("),
+    (r"\bsum\(", "max("),
+    (r"\bis null\b", "is not null"),
+    (r"\bis not null\b", "is null"),
+    (r" desc\b", ""),
+    (r"\bdistinct (?!from)", ""),
+    (r"\btip\b", "discount"),  # another column of the same type
+    (r"\bsubtotal_price\b", "total_price"),
+    (r"\bfirst_seen_at\b", "last_seen_at"),
+    (r"\bbusiness_date\b(?= (?:as|is))", "null"),
+]
+_COMMENT = {
+    ".py": re.compile(r'"""[\s\S]*?"""|#[^\n]*|^(?:from|import) [^\n]*', re.MULTILINE),
+    ".sql": re.compile(r"--[^\n]*"),
+}
+
+
+class Mutant(NamedTuple):
+    """One changed place of a file."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+    text: str
+
+
+def mutants(path: Path, root: Path) -> list[Mutant]:
+    """Return every mutant of a file; comments, docstrings and imports are left alone."""
+    text = path.read_text(encoding="utf-8")
+    quiet = [match.span() for match in _COMMENT[path.suffix].finditer(text)]
+    found = []
+    for pattern, new in PYTHON if path.suffix == ".py" else SQL:
+        for match in re.finditer(pattern, text):
+            if any(start <= match.start() < end for start, end in quiet):
+                continue
+            line = text.count("\n", 0, match.start() + len(match[0]) - len(match[0].lstrip())) + 1
+            changed = text[: match.start()] + new + text[match.end() :]
+            found.append(Mutant(str(path.relative_to(root)), line, match[0].strip(), new, changed))
+    return found
+
+
+def nearest_tests(file: str, root: Path) -> list[str]:
+    """Return the files of tests nearest to a file: of its name, then those that name it, then those of its package."""
+    path = Path(file)
+    name = f"{path.parent.name}.{path.stem}" if path.suffix == ".sql" else ".".join(path.with_suffix("").parts)
+    tests = sorted(root.glob("tests/*/test_*.py"))
+    ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
+    ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
+    if path.suffix == ".py":
+        package = path.parts[1]
+        ranked += [
+            root / "tests" / package / "test_rebuild_equals_increments.py",
+            root / "tests/warehouse/test_one_change.py",
+        ]
+        ranked += [test for test in tests if test.parent.name == package]
+    return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:MOST_TESTS]
+
+
+def survives(mutant: Mutant, root: Path) -> bool:
+    """Write a mutant into a copy of the checkout, run its nearest tests, and put the file back."""
+    path = root / mutant.file
+    before = path.read_text(encoding="utf-8")
+    tests = nearest_tests(mutant.file, root)
+    if not tests:
+        return True
+    path.write_text(mutant.text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    try:
+        environ = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, cwd=root, env=environ, capture_output=True, timeout=SECONDS, check=False)
+        return done.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Sample mutants below some folders, try each, print the survivors and the score."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as copy:
+        root = Path(copy)
+        for name in COPIED:
+            source = ROOT / name
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, root / name)
+        files = sorted(
+            path
+            for folder in asked.folders
+            for path in (root / folder).rglob("*")
+            if path.suffix in _COMMENT and path.stem != "__init__"
+        )
+        found = [mutant for path in files for mutant in mutants(path, root)]
+        sample = random.Random(asked.seed).sample(found, min(asked.count, len(found)))
+        alive = []
+        for number, mutant in enumerate(sample, 1):
+            if survives(mutant, root):
+                alive.append(mutant)
+                print(
+                    f"{number}/{len(sample)} SURVIVES {mutant.file}:{mutant.line}: {mutant.old!r} -> {mutant.new!r}",
+                    flush=True,
+                )
+    killed = len(sample) - len(alive)
+    print(
+        f"{killed} of {len(sample)} mutants killed, {100 * killed // max(len(sample), 1)}%, of {len(found)} there are"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

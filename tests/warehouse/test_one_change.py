@@ -1,0 +1,110 @@
+"""One change at a time, one of each kind that an increment knows: every table is as after a full build."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.landing.service_log import keep_behaviour
+from pipelines.ledger import ledger_of
+from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.partner.behaviour import Counted
+from tests.warehouse.conftest import World, menu, order, store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[World], Any]
+
+
+def _land(kind: str, *verdicts: dict[str, Any], source: str = "live") -> Change:
+    return lambda world: world.land(
+        kind, [dict(each) for each in verdicts], source, load_id="20261109T000000000000-ffffff"
+    )
+
+
+def _order(**fields: Any) -> Change:
+    return _land("orders", {"id": 3, "at": 9, "document": order(3, **fields), "customer": "a"})
+
+
+def _import_totals(world: World) -> None:
+    file = world.data.parent / "totals.csv"
+    file.write_text(f"{','.join(HEADER)}\n2026-11-02,1,1,13.5001,total_price,unmapped\n", encoding="utf-8")
+    import_totals(ledger_of(world.data), file)
+
+
+def _count_behaviour(world: World) -> None:
+    at = dt.datetime(2026, 11, 9, tzinfo=dt.UTC)
+    keep_behaviour(world.data, [Counted("order", "status", "200", 1, 1, 1, at, at)])
+
+
+MISS = [{"id": 3, "at": 9 + n, "verdict": "missing"} for n in range(3)]
+LINES = order(3)["items"]
+CHANGES: dict[str, Change] = {
+    # scope order, and what is kept by day
+    "an order's status": _order(status="done"),
+    "an order's day": _order(created_at="2026-12-24T10:00:00Z"),
+    "an order without a day": _order(created_at=None),
+    "an order's store": _order(store_id=1),
+    "an order's amount": _order(tip="2.5"),
+    "an order's line less": _order(items=LINES[:1]),
+    "an order's delivery": _order(deliveries=[]),
+    "an order's customer": _land("orders", {"id": 3, "at": 9, "document": order(3), "customer": "b"}),
+    "an order seen again": _land(
+        "orders", {"id": 3, "at": 9, "document": order(3), "verdict": "unchanged", "customer": "a"}
+    ),
+    "an order lost": _land("orders", *MISS),
+    "an order lost and found": _land("orders", *MISS, {"id": 3, "at": 20, "document": order(3), "customer": "a"}),
+    "an order refused": _land("orders", {"id": 3, "at": 9, "verdict": "quarantined", "reason": "x", "pointer": "/y"}),
+    "a new order": _land("orders", {"id": 77, "at": 9, "document": order(77)}),
+    "an archive from before": _land("orders", {"id": 3, "at": -9, "document": order(3, tip="1")}, source="archive"),
+    "an archive without a time": _land(
+        "orders", {"id": 3, "at": None, "document": order(3, tip="1")}, source="archive"
+    ),
+    # scope store
+    "a store's clock": _land("stores", {"id": 1, "at": 9, "document": store(1, timezone="America/Lima")}),
+    "a store's name": _land("stores", {"id": 1, "at": 9, "document": store(1, name="Other")}),
+    "a store's currency": _land("stores", {"id": 1, "at": 9, "document": store(1, currency="PEN")}),
+    "a store's menus": _land("stores", {"id": 1, "at": 9, "document": store(1, menu_ids=[])}),
+    "a store not found": _land("stores", {"id": 1, "at": 9, "verdict": "missing"}),
+    # scope menu
+    "a menu's price": _land("menus", {"id": 1, "at": 9, "document": menu(1, p100="9")}),
+    "a menu's products": _land("menus", {"id": 1, "at": 9, "document": menu(1, (100,))}),
+    "a menu from before the orders": _land("menus", {"id": 1, "at": -99, "document": menu(1, p100="9")}),
+    # sources
+    "a control total": _import_totals,
+    "the service's behaviour": _count_behaviour,
+}
+IN_EVERY_LANE = ("an order's day", "an order lost", "a store's clock", "a menu's price")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a built world: two stores, a menu, six orders on three days."""
+    folder = tmp_path_factory.mktemp("base") / "world"
+    world = World(folder)
+    world.land("stores", [{"id": each, "document": store(each)} for each in (1, 2)])
+    world.land("menus", [{"id": 1, "document": menu(1)}])
+    world.land("orders", [{"id": each, "document": order(each), "customer": "a"} for each in range(1, 7)])
+    world.build()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in IN_EVERY_LANE else pytest.param(name, marks=pytest.mark.slow) for name in CHANGES]
+)
+def test_one_change_gives_what_a_full_build_gives(name: str, base: Path, tmp_path: Path) -> None:
+    """An increment about one change leaves every table as a full build makes it."""
+    shutil.copytree(base, tmp_path / "world")
+    world = World(tmp_path / "world")
+    before = world.contents()
+    CHANGES[name](world)
+    assert not world.build().full
+    after = world.contents()
+    assert after != before
+    world.build(full=True)
+    assert {table for table, rows in world.contents().items() if after[table] != rows} == set()
