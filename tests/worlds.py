@@ -5,9 +5,9 @@
 
 A seed gives twelve worlds: how lines make the subtotal and parts the total, where another rule holds (platform,
 dispatch method, store, status, days), what no rule explains, how rare each part is and how many orders are off by
-chance are all drawn. Amounts are made with integers, apart from the SQL and the engine under test. A verdict that names a rule
-is wrong when most of the orders of the population that hold some part which it claims to have decided have another
-amount.
+chance are all drawn. Amounts are made with integers, apart from the SQL and the engine under test. A verdict that
+names a rule is wrong when most of the orders of the population that hold some part which it claims to have decided
+have another amount.
 """
 
 from __future__ import annotations
