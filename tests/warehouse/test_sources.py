@@ -54,7 +54,7 @@ def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path
     for amount, status in (("13.5001", "tied"), ("13.50", "variance")):
         file.write_text(
             "business_date,store_id,order_count,amount,amount_field,sale_classes\n"
-            + f"2026-11-02,2,1,{amount},total_price,all\n"
+            f"2026-11-02,2,1,{amount},total_price,all\n"
         )
         import_totals(ledger, file)
         result = world.build()
