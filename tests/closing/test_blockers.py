@@ -14,7 +14,7 @@ import pytest
 from pipelines.finance import closing
 from pipelines.finance.periods import fiscal_periods, one_day, period_of, period_or_day
 from pipelines.finance.released import FinanceError
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Seals, verify
 from pipelines.settings import SettingsError
