@@ -69,7 +69,9 @@ def test_rotation_covers_every_order_and_day(published: Any) -> None:
 def test_altered_rows_of_the_warehouse_are_named(published: Any) -> None:
     """Table, key and column of rows that were altered behind the build's back are named, lost and added ones too."""
     faults = {
-        "update core.order_versions set tip = 7 where order_id = 3": "core.order_versions, order_id 3, version_no 1: tip",
+        "update core.order_versions set tip = 7 where order_id = 3": (
+            "core.order_versions, order_id 3, version_no 1: tip"
+        ),
         "delete from core.order_deliveries where order_id = 3": (
             "core.order_deliveries, order_id 3, delivery_no 1: the row, which is missing,"
         ),
