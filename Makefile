@@ -1,4 +1,4 @@
-# Everything here can be said without make: `python3 bootstrap.py run` and `python3 bootstrap.py test`.
+# Everything here works without make: `python3 bootstrap.py run` and `python3 bootstrap.py test`.
 PYTHON ?= python3
 
 .PHONY: run test test-all lint dictionary lock
@@ -18,14 +18,14 @@ lint:
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# docs/DICTIONARY.md, out of the contracts; a test says when it is stale.
+# docs/DICTIONARY.md, generated from the contracts; a test fails when it is stale.
 dictionary:
 	$(PYTHON) bootstrap.py setup
 	.venv/bin/python -m pipelines.warehouse.catalogue.dictionary
 
-# Resolve the dependencies of pyproject.toml anew, for every platform and Python 3.11 to 3.14, with hashes.
-# uv comes into an environment of its own: nothing else needs it. A version already locked stays while it fits;
-# `make lock UPGRADE=--upgrade` takes the newest that do.
+# Resolve the dependencies of pyproject.toml for every platform and Python 3.11 to 3.14, with hashes.
+# uv is installed into its own environment: nothing else needs it. Locked versions stay while they fit;
+# `make lock UPGRADE=--upgrade` takes the newest that fit.
 COMPILE = .venv-lock/bin/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" --quiet $(UPGRADE)
 

@@ -2,7 +2,7 @@
 """Set ordermart up in a fresh clone, then run the demo or the tests.
 
 Needs git, Python 3.11 or later and pip, and nothing that is installed by pip: only the standard library.
-Knows nothing of orders or settings; everything after the set-up is said to `ordermart` or pytest.
+Knows nothing of orders or settings: after the set-up it becomes `ordermart` or pytest.
 
     python3 bootstrap.py run [ARGUMENTS of ordermart demo]
     python3 bootstrap.py test [--all] [ARGUMENTS of pytest]
@@ -12,8 +12,8 @@ Knows nothing of orders or settings; everything after the set-up is said to `ord
 
 import sys
 
-# An old Python must be able to read the file this far: no newer syntax anywhere in it.
-if sys.version_info < (3, 11):  # noqa: UP036 - said here, because no package metadata has been read yet
+# An older Python must be able to parse the whole file: no newer syntax anywhere.
+if sys.version_info < (3, 11):  # noqa: UP036 - checked here, since no package metadata has been read yet
     sys.exit(
         f"ordermart needs Python 3.11 or later; this is Python {sys.version_info[0]}.{sys.version_info[1]} "
         f"({sys.executable}). Run bootstrap.py with a newer one."
@@ -38,7 +38,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
 LOCK = "requirements.lock"
-# A second set of tools: what is named later is laid over what was named before.
+# Later locks are installed over earlier ones.
 ENVIRONMENTS = {
     ".venv": (LOCK,),
     ".venv-duckdb2": (LOCK, "requirements-duckdb2.lock"),
@@ -50,11 +50,11 @@ USAGE = (__doc__ or "").split("\n\n", 2)[2]
 
 
 class SetupError(Exception):
-    """The environment cannot be made; the message says what to do."""
+    """The environment cannot be created; the message says what to do."""
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Set up, then become the command that was asked for."""
+    """Set up, then become the requested command."""
     command, rest = (arguments[0] if arguments else "help"), arguments[1:]
     try:
         if command == "run":
@@ -88,12 +88,12 @@ def become(command: list[str]) -> NoReturn:
     """Replace this process, so that signals and the exit code are the command's own."""
     sys.stdout.flush()
     if not Path(command[0]).exists():
-        raise SetupError(f"{command[0]} is not there; remove {Path(command[0]).parents[1]} and run again")
+        raise SetupError(f"{command[0]} is missing; remove {Path(command[0]).parents[1]} and run again")
     os.execv(command[0], command)  # noqa: S606 - no shell is wanted
 
 
 def set_up(name: str) -> Path:
-    """Make the environment `name` if it is not there as it should be; return the folder of its programs."""
+    """Create the environment `name` unless it is up to date; return the folder of its programs."""
     if name not in ENVIRONMENTS:
         raise SetupError("no environment {}: one of {}".format(name, ", ".join(ENVIRONMENTS)))
     environment = ROOT / name
@@ -105,7 +105,7 @@ def set_up(name: str) -> Path:
         if whole and found == wanted:
             return programs
         stamp = environment / "ordermart.json"
-        stamp.unlink(missing_ok=True)  # first: whatever is killed from here on leaves no stamp
+        stamp.unlink(missing_ok=True)  # first, so that a kill from here on leaves no stamp
         if not (whole and found.get("locks") == wanted["locks"] and found.get("python") == wanted["python"]):
             pip = make(environment)
             for lock in ENVIRONMENTS[name]:
@@ -118,7 +118,7 @@ def set_up(name: str) -> Path:
 
 
 def stamp_of(locks: tuple[str, ...]) -> dict[str, str]:
-    """Return what an environment is made of: another value of "locks" or "python" means another environment."""
+    """Return what determines an environment: another value of "locks" or "python" means a new one."""
     try:
         texts = [(ROOT / lock).read_bytes() for lock in locks]
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -132,18 +132,18 @@ def stamp_of(locks: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_stamp(environment: Path) -> dict[str, str]:
-    """Return the stamp of a finished environment, or nothing when it was never finished."""
+    """Return the stamp of a finished environment, {} if it was never finished."""
     try:
         stamp = json.loads((environment / "ordermart.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    # Programs in an environment name its folder: one that was moved does not work.
+    # Programs in an environment contain its path: a moved one does not work.
     moved = not (environment / "pyvenv.cfg").exists() or stamp.get("project") is None
     return {} if moved or not isinstance(stamp, dict) else stamp
 
 
 def make(environment: Path) -> list[str]:
-    """Make an empty environment; return the command that is its pip."""
+    """Create an empty environment; return the command of its pip."""
     python = getattr(sys, "_base_executable", sys.executable)  # the one that stays when .venv is removed
     if environment.exists():
         shutil.rmtree(environment)
@@ -178,24 +178,24 @@ def pip_of(environment: Path) -> list[str]:
 
 
 def outer_pip() -> tuple[int, ...]:
-    """Return the version of the pip beside this Python; () when there is none."""
-    said = run_quietly([sys.executable, "-m", "pip", "--version"])
-    found = re.match(r"pip (\d+)\.(\d+)", said.stdout) if said.returncode == 0 else None
+    """Return the version of this Python's pip; () if there is none."""
+    shown = run_quietly([sys.executable, "-m", "pip", "--version"])
+    found = re.match(r"pip (\d+)\.(\d+)", shown.stdout) if shown.returncode == 0 else None
     return tuple(int(part) for part in found.groups()) if found else ()
 
 
 def install(pip: list[str], what: str, arguments: list[str]) -> None:
-    """Install with pip: one line of progress on a terminal, nothing elsewhere, its last words on failure."""
+    """Install with pip: one line of progress on a terminal, nothing elsewhere, the end of its output on failure."""
     terminal = sys.stderr.isatty()
     command = [*pip, "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", *arguments]
-    last_words: deque[str] = deque(maxlen=15)
+    last_lines: deque[str] = deque(maxlen=15)
     fetched, doing = 0, "fetching"
     with subprocess.Popen(
         command, env=environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         for line in process.stdout or ():
             if not line.startswith("WARNING: Location"):
-                last_words.append(line)
+                last_lines.append(line)
             fetched += line.startswith("Collecting ")
             doing = "installing" if line.startswith("Installing ") else doing
             if terminal:
@@ -204,11 +204,11 @@ def install(pip: list[str], what: str, arguments: list[str]) -> None:
     if terminal:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     if process.returncode:
-        raise SetupError("pip could not install {}:\n{}".format(what, "".join(last_words).rstrip()))
+        raise SetupError("pip could not install {}:\n{}".format(what, "".join(last_lines).rstrip()))
 
 
 def run_quietly(command: list[str]) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end and keep what it prints."""
+    """Run a command and capture its output."""
     return subprocess.run(
         command,
         env=environ(),
@@ -226,12 +226,12 @@ def environ() -> dict[str, str]:
 
 @contextlib.contextmanager
 def only_one(lock: Path) -> Iterator[None]:
-    """Let one bootstrap at a time make an environment; the system frees the lock of a killed one."""
+    """Let one bootstrap at a time create an environment; the system releases the lock of a killed one."""
     with lock.open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("bootstrap: another one is setting up; waiting for it", file=sys.stderr)
+            print("bootstrap: another process is setting up; waiting for it", file=sys.stderr)
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
 

@@ -72,7 +72,7 @@ def main() -> int:
         with Sandbox(ids=ids, orders=500, stores=4, days=5) as sandbox:
             asked = [int(line) for line in ids.read_text().split()]
             sandbox.set_faults(**trouble)
-            sandbox.forget()
+            sandbox.clear_record()
             came = asyncio.run(ask(sandbox.base_url, asked, chosen.in_flight, chosen.seconds * len(capacities)))
             log: list[dict[str, Any]] = sandbox.served()["seconds"]
     print(f"{came:,} answers, {chosen.latency:g} s each, {chosen.in_flight} in flight at most")

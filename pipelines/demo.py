@@ -1,6 +1,6 @@
-"""Run the whole job on the embedded stand-in service: what a fresh clone does first.
+"""Run the whole job on the sandbox: the first look at a fresh clone.
 
-Uses the very commands and rooms of a real night; only the service is made up.
+Uses the packages of a real run; only the service is a stand-in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pipelines.vault import new_key_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What the stand-in's service is like; the environment goes first.
+# Settings that fit the sandbox; the environment takes precedence.
 _SETTINGS = {
     "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
     "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
@@ -34,9 +34,9 @@ _SETTINGS = {
 
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) -> int:
-    """Start the stand-in, run the job on its orders, print what came out, stop the stand-in; return an exit code.
+    """Start the sandbox, run the job on its orders, print the results, stop the sandbox; return an exit code.
 
-    Planted faults are expected to be refused: they do not make the exit code 3 here.
+    Planted faults are expected to be quarantined: they do not make the exit code 3 here.
     """
     started = time.monotonic()
     keys = (load_settings(config).data_dir / "vault" / "demo-keys.json").resolve()
@@ -51,7 +51,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
     folder = settings.data_dir / "sandbox"
     folder.mkdir(parents=True, exist_ok=True)
     ids, truth = folder / "order_ids.txt", folder / "truth.json"
-    typer.echo(f"Starting the stand-in service with {orders:,} orders in {stores} stores…", err=True)
+    typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)
     port = int(settings.partner.base_url.rsplit(":", 1)[1])
     with (
         Sandbox(port=port, orders=orders, stores=stores, faults=faults, ids=ids, truth=truth),
@@ -60,6 +60,6 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
         night = run_night(settings, wiring(settings, progress).resolve_job_def(NIGHTLY), order_ids=ids)
     typer.echo(summary(settings, night))
     typer.echo(f"\nTook {time.monotonic() - started:.1f} s. The planted faults are listed in {truth}.")
-    typer.echo("Another command that builds on this data is to have the same settings:")
+    typer.echo("Commands that build on this data need the same settings:")
     typer.echo("  export " + " ".join(f"{name}={shlex.quote(os.environ[name])}" for name in used))
     return Exit.PUBLISHED if night.published else Exit.FAILED

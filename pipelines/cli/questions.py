@@ -1,4 +1,4 @@
-"""The commands that tell what the interface does not show: questions, contract."""
+"""The commands about the interface: its open questions, and its fields as observed."""
 
 from __future__ import annotations
 
@@ -15,31 +15,29 @@ app = typer.Typer()
 @app.command()
 def questions(
     *,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As a letter to the partner, in Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write a letter to the partner, in Markdown.")] = False,
     config: Config = None,
 ) -> None:
-    """List what the interface does not show: what is assumed, what the data show, how many orders depend on it.
+    """List open questions about the interface, with assumption, evidence and the number of orders affected.
 
-    The data are those of the current release (audit.questions); what is assumed is as the settings stand now.
+    Evidence comes from the current release (audit.questions), assumptions from the current settings.
     Exit codes: 0; 1 there is no release yet; 2 wrong settings.
     """
-    from pipelines.report.questions import questions as told
+    from pipelines.report.questions import questions as listing
 
-    typer.echo(told(load_settings(config), markdown=markdown))
+    typer.echo(listing(load_settings(config), markdown=markdown))
 
 
 @app.command()
 def contract(
     *,
-    openapi: Annotated[bool, typer.Option("--openapi", help="As an OpenAPI 3.1 document, in JSON.")] = False,
-    file: Annotated[
-        Path | None, typer.Argument(dir_okay=False, help="Where to write; default: standard output.")
-    ] = None,
+    openapi: Annotated[bool, typer.Option("--openapi", help="Write an OpenAPI 3.1 document, in JSON.")] = False,
+    file: Annotated[Path | None, typer.Argument(dir_okay=False, help="Output file; default: standard output.")] = None,
     config: Config = None,
 ) -> None:
-    """Show the interface as documented and as observed: every field with its types, nulls and counts.
+    """Show every field of the interface as documented and as observed, with types, nulls and counts.
 
-    Reads the current release. In the OpenAPI document, what was observed and is not documented is marked x-observed.
+    Reads the current release. The OpenAPI document marks fields that are observed but not documented as x-observed.
     Exit codes: 0; 1 there is no release yet; 2 wrong settings.
     """
     from pipelines.report import openapi as report

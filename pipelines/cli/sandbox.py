@@ -1,4 +1,4 @@
-"""`ordermart sandbox`: the stand-in partner service."""
+"""`ordermart sandbox`: run the stand-in partner service."""
 
 from __future__ import annotations
 
@@ -10,34 +10,32 @@ import typer
 
 from pipelines.cli.options import end
 
-app = typer.Typer(help="The stand-in partner service.", no_args_is_help=True)
+app = typer.Typer(help="Run the sandbox, a stand-in partner service.", no_args_is_help=True)
 
 _LAST_DAY = datetime(2026, 10, 31)  # noqa: DTZ001 -- a day, not a moment
 
 
 @app.callback()
 def sandbox() -> None:
-    """Keep `serve` a word of its own: a lone command would take the group's name."""
+    """Keep `serve` a subcommand: a single command would replace its group."""
 
 
 @app.command("serve")
 def sandbox_serve(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any that is free.")] = 8600,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free one.")] = 8600,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
-    stores: Annotated[int, typer.Option(min=1, help="How many stores.")] = 30,
-    orders: Annotated[int, typer.Option(min=0, help="How many orders.")] = 5000,
-    days: Annotated[int, typer.Option(min=1, help="Over how many days.")] = 28,
+    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
+    orders: Annotated[int, typer.Option(min=0, help="Number of orders.")] = 5000,
+    days: Annotated[int, typer.Option(min=1, help="Number of days with orders.")] = 28,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of orders and menus with a planted fault.")] = 0.0,
-    truth: Annotated[Path | None, typer.Option(help="Write each planted fault here, as JSON lines.")] = None,
-    ids: Annotated[Path | None, typer.Option(help="Write all order ids here, one a line.")] = None,
-    until: Annotated[
-        datetime, typer.Option(formats=["%Y-%m-%d"], help="The last day on which orders are made.")
-    ] = _LAST_DAY,
-    client_id: Annotated[str, typer.Option(help="The client_id that it accepts.")] = "sandbox",
-    client_secret: Annotated[str, typer.Option(help="The client_secret that it accepts.")] = "sandbox",  # noqa: S107
+    truth: Annotated[Path | None, typer.Option(help="Write the planted faults to this file, as JSON lines.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="Write all order ids to this file, one per line.")] = None,
+    until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Last day with orders.")] = _LAST_DAY,
+    client_id: Annotated[str, typer.Option(help="The client_id to accept.")] = "sandbox",
+    client_secret: Annotated[str, typer.Option(help="The client_secret to accept.")] = "sandbox",  # noqa: S107
 ) -> None:
-    """Serve a made-up partner service on loopback until stopped: a seeded world with known truth."""
+    """Serve a generated partner service on loopback until stopped: a seeded world with known faults."""
     from pipelines.sandbox.serve import ServeError, serve
 
     try:

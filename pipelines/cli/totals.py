@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config
-from pipelines.settings import load_settings
+from pipelines.cli.options import Config, load_settings
 
 app = typer.Typer(help="Import control totals.", no_args_is_help=True)
 

@@ -1,4 +1,4 @@
-"""`ordermart vault`: the room of personal data."""
+"""`ordermart vault`: manage the vault of personal data."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="The room of personal data.", no_args_is_help=True)
+app = typer.Typer(help="Manage the encrypted personal-data vault.", no_args_is_help=True)
 
 
 @app.callback()
 def vault() -> None:
-    """Keep `generate-keys` a word of its own."""
+    """Keep `generate-keys` a subcommand: a single command would replace its group."""
 
 
 @app.command("generate-keys")
 def vault_generate_keys(
-    file: Annotated[Path, typer.Argument(help="A new file, made with mode 600. Keep a copy elsewhere.")],
+    file: Annotated[Path, typer.Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
 ) -> None:
-    """Make the two secrets of a vault in a new file; without them nothing sealed can ever be opened again."""
+    """Generate the two secrets of a vault in a new file; encrypted data cannot be recovered without them."""
     from pipelines.vault import new_key_file
 
     new_key_file(file)
-    typer.echo(f"Wrote {file}: name it as [vault] key_file, or set ORDERMART_VAULT__… from what it holds.")
+    typer.echo(f"Wrote {file}: set [vault] key_file to it, or ORDERMART_VAULT__… to the values in it.")

@@ -33,7 +33,10 @@ def webhooks_serve(
 
 @app.command("undecodable")
 def webhooks_undecodable(*, config: Config = None) -> None:
-    """List undecodable deliveries: number, time, reason, and whether the body is kept; never a body."""
+    """List undecodable deliveries, without their bodies.
+
+    Each has its number, time, reason, and whether its body is kept in the vault.
+    """
     from pipelines.inbox.deliveries import undecodable
     from pipelines.inbox.store import inbox_path
     from pipelines.report.inbox import undecodable_list
@@ -43,7 +46,10 @@ def webhooks_undecodable(*, config: Config = None) -> None:
 
 @app.command("reprocess")
 def webhooks_reprocess(*, config: Config = None) -> None:
-    """Decode undecodable deliveries again, after [webhooks] was corrected, and put the ids on the work list."""
+    """Decode undecodable deliveries again, after a correction of [webhooks].
+
+    The ids of those that can now be decoded are put on the work list.
+    """
     from pipelines.inbox.reprocess import reprocess_deliveries
     from pipelines.inbox.store import inbox_path
     from pipelines.report.inbox import reprocessed

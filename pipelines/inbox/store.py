@@ -20,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
 _LAYOUT = 3  # 1 had no plans, 2 other column names
 
-# due_at is null for entries that wait for nothing: done, dead letters, given up. `notifications` counts additions and
+# due_at is null for entries that wait for nothing: done, dead, given up. `notifications` counts additions and
 # `covered` is its value when the fetch in flight began: a later notification makes notifications > covered, whatever
 # the clocks say.
 _TABLES = """

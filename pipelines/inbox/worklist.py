@@ -168,7 +168,7 @@ class WorkList:
         )  # fmt: skip
 
     def retry(self, kind: Kind | None = None) -> list[Entry]:
-        """Make the dead letters due now, and return them as they were."""
+        """Make the entries of the dead-letter queue due now, and return them as they were."""
         letters = self.dead_letters(kind)
         for letter_kind in KINDS if kind is None else (kind,):
             self.add(letter_kind, [letter.id for letter in letters if letter.kind == letter_kind], "retry")
@@ -184,7 +184,7 @@ class WorkList:
     # -- queries -------------------------------------------------------------------------------------
 
     def dead_letters(self, kind: Kind | None = None) -> list[Entry]:
-        """Return the dead letters by kind and id."""
+        """Return the dead-letter queue by kind and id."""
         return self._entries("state = 'dead' and (:kind is null or kind = :kind)", {"kind": kind})
 
     def entry(self, kind: Kind, id: int) -> Entry | None:  # noqa: A002

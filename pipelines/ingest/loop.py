@@ -244,7 +244,7 @@ class _Outcome:
 
 
 def _answer(answer: Fetched | Failed) -> Answer:
-    cost = (round(answer.ms), answer.bytes, answer.tries, answer.earlier)
+    cost = (round(answer.ms), answer.bytes, answer.attempts, answer.earlier)
     if isinstance(answer, Failed):
         return Answer(answer.id, answer.fetched_at, answer.status, b"", answer.code, answer.reason, *cost)
     return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)

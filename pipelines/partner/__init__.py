@@ -1,9 +1,9 @@
-"""Speak HTTP to the partner service: authenticate, ask, keep the pace, name the errors.
+"""The HTTP client of the partner service: authentication, requests, retries, limits, errors.
 
-Knows nothing of Dagster or DuckDB, and nothing of what a document means: it hands on bytes.
+Returns bytes: knows nothing of documents, Dagster or DuckDB.
 """
 
-from pipelines.partner.answers import Failed, Fetched, Kind
+from pipelines.partner.answers import Failed, Fetched
 from pipelines.partner.client import PartnerClient
 from pipelines.partner.clock import Clock
 from pipelines.partner.errors import (
@@ -23,7 +23,6 @@ __all__ = [
     "Clock",
     "Failed",
     "Fetched",
-    "Kind",
     "ListingBroken",
     "PartnerClient",
     "PartnerError",

@@ -1,23 +1,23 @@
-"""What comes back from asking: Fetched or Failed for an id, and the two ends of one try.
+"""Results of requests: Fetched or Failed for an id, Answer or RequestError for one attempt.
 
-Knows nothing of how it was asked. A repr shows figures, never a body.
+A repr shows figures, never a body. Knows nothing of how requests are sent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Mapping
     from datetime import datetime
 
-Kind = Literal["stores", "menus", "orders"]
+    from pipelines.settings.kinds import Kind
 
 
-class Try(NamedTuple):
-    """One request that was followed by another for the same id: its status, None where none came, and a short code."""
+class Attempt(NamedTuple):
+    """A request that was followed by another for the same id: its status (None: no response) and a short code."""
 
     http_status: int | None
     reason: str
@@ -27,12 +27,11 @@ class Try(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The service's answer for one id: status 200 with a body, or 404 without one.
+    """The response for one id: status 200 with a body, or 404 without one.
 
-    `ms` is the time of the last try, `bytes` the size of the body as read, `tries` counts
-    every request sent for the id, and `earlier` has all of them but the last.
-    With `oversize` the body is cut just above the limit. `headers` has what is safe to keep:
-    content-type, etag, last-modified, date.
+    `ms` is the duration of the last attempt, `bytes` the size of the body as read. `attempts` counts all requests sent
+    for the id, `earlier` has all but the last. With `oversize` the body is cut just above the limit. `headers` has
+    those that are safe to keep: content-type, etag, last-modified, date.
     """
 
     kind: Kind
@@ -42,17 +41,17 @@ class Fetched:
     fetched_at: datetime
     ms: float
     bytes: int
-    tries: int
-    earlier: tuple[Try, ...] = ()
+    attempts: int
+    earlier: tuple[Attempt, ...] = ()
     oversize: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """No answer for one id: a short code, and one sentence without anything of a body.
+    """No usable response for one id: a short code, and a sentence that quotes no body.
 
-    `status` is the last HTTP status, None when none came.
+    `status` is the last HTTP status, None if there was none.
     """
 
     kind: Kind
@@ -63,13 +62,13 @@ class Failed:
     fetched_at: datetime
     ms: float
     bytes: int
-    tries: int
-    earlier: tuple[Try, ...] = ()
+    attempts: int
+    earlier: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One try that got through: a status that means something, and its body."""
+    """A successful attempt: a status with a meaning (200, 401, 404), and its body."""
 
     status: int
     body: bytes = field(repr=False)
@@ -80,12 +79,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """One try that did not.
+class RequestError:
+    """A failed attempt.
 
-    `transient`: trying again may help. `service`: the service is at fault as a whole (it is
-    slow, overloaded or gone), so that pace and breaker should know. `overload`: it says so.
-    `body`: of an answer that is whole and not JSON.
+    `transient`: a retry may help. `service`: the service as a whole is at fault (slow, overloaded or down), which
+    concurrency limit and circuit breaker record. `overload`: the service says so. `body`: of a complete response that
+    is not JSON.
     """
 
     code: str

@@ -1,7 +1,7 @@
-"""Count how the service behaves, beyond what its document shows: codes, headers, limits, waits, sizes, error bodies.
+"""Count the observed behaviour of the service: codes, headers, limits, durations, sizes, error bodies.
 
-Keeps names and figures, never a value that somebody wrote: of a header its name, of an error's body its keys and types,
-and of both only what looks like a name. Knows nothing of where the counts are kept.
+Keeps names and figures, never free text: of a header its name, of an error body its keys and types, and of both only
+plain names. Knows nothing of where the counts are stored.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _BOUNDS = [n * 10**e for e in range(9) for n in (1, 1.5, 2, 3, 5, 7)]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_-]{0,39}", re.ASCII)
 _NUMBER = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)")
-_MOST_NAMES = 500  # different things of one aspect: beyond, they are counted as one
+_MOST_NAMES = 500  # per aspect; further names are counted as one
 _MOST_KEYS, _MOST_DEPTH = 12, 3
 _REST = "…"
 
 
 class Counted(msgspec.Struct):
-    """How often something was met, between which figures, first and last when."""
+    """How often a name occurred, its smallest and largest figure, first and last time."""
 
     operation: str
     aspect: str
@@ -38,19 +38,19 @@ class Counted(msgspec.Struct):
 
 
 class Behaviour:
-    """What was met so far; `take` gives it away and starts anew."""
+    """The counts since the last `take`."""
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str, str], Counted] = {}
         self._names: dict[str, int] = {}
 
-    def met(self, at: datetime, operation: str, aspect: str, name: str, figure: float | None = None) -> None:
-        """Count one more of a thing, with its figure if it has one."""
+    def record(self, at: datetime, operation: str, aspect: str, name: str, figure: float | None = None) -> None:
+        """Count one occurrence of a name, with its figure if it has one."""
         key = (operation, aspect, name)
         found = self._counted.get(key)
         if found is None:
             if self._names.get(aspect, 0) >= _MOST_NAMES and name != _REST:
-                self.met(at, operation, aspect, _REST, figure)
+                self.record(at, operation, aspect, _REST, figure)
                 return
             self._names[aspect] = self._names.get(aspect, 0) + 1
             self._counted[key] = Counted(operation, aspect, name, 1, figure, figure, at, at)
@@ -61,34 +61,34 @@ class Behaviour:
             found.least = figure if found.least is None else min(found.least, figure)
             found.greatest = figure if found.greatest is None else max(found.greatest, figure)
 
-    def answered(self, at: datetime, operation: str, status: int, headers: Iterable[tuple[str, str]]) -> None:
-        """Count an answer's status and the names of its headers; of rate limits the numbers too."""
-        self.met(at, operation, "status", str(status))
+    def record_response(self, at: datetime, operation: str, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """Count a response's status and the names of its headers; of rate limits also the numbers."""
+        self.record(at, operation, "status", str(status))
         for name, value in headers:
             known = name if _NAME.fullmatch(name) else _REST
-            self.met(at, operation, "header", known)
+            self.record(at, operation, "header", known)
             if "ratelimit" in name or "rate-limit" in name:
                 number = _NUMBER.match(value)
-                self.met(at, operation, "rate_limit", known, float(number[1]) if number else None)
+                self.record(at, operation, "rate_limit", known, float(number[1]) if number else None)
 
-    def took(self, at: datetime, operation: str, ms: float, size: int | None) -> None:
-        """Count how long a try took, and how large its body was."""
-        self.met(at, operation, "ms", _bucket(ms), ms)
+    def record_cost(self, at: datetime, operation: str, ms: float, size: int | None) -> None:
+        """Count the duration of an attempt and the size of its body."""
+        self.record(at, operation, "duration_ms", _bucket(ms), ms)
         if size is not None:
-            self.met(at, operation, "bytes", _bucket(size), size)
+            self.record(at, operation, "response_bytes", _bucket(size), size)
 
-    def refused(self, at: datetime, operation: str, status: int, body: bytes) -> None:
-        """Count the shape of an error's body: its keys and types."""
-        self.met(at, operation, "error_body", f"{status} {shape(body)}", len(body))
+    def record_error_body(self, at: datetime, operation: str, status: int, body: bytes) -> None:
+        """Count the shape of an error body: its keys and types."""
+        self.record(at, operation, "error_body", f"{status} {shape(body)}", len(body))
 
     def take(self) -> list[Counted]:
-        """Return what was counted, and begin anew."""
+        """Return the counts and reset them."""
         counted, self._counted, self._names = list(self._counted.values()), {}, {}
         return counted
 
 
 def shape(body: bytes) -> str:
-    """Return a body's keys and types, as {"error":string}; what is no JSON is called so."""
+    """Return the keys and types of a body, as {"error":string}, or "not JSON"."""
     if not body:
         return "empty"
     try:
@@ -101,7 +101,7 @@ def _shape(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         if depth >= _MOST_DEPTH:
             return "object"
-        members = {key if _NAME.fullmatch(key) else _REST: _shape(each, depth + 1) for key, each in value.items()}
+        members = {key if _NAME.fullmatch(key) else _REST: _shape(member, depth + 1) for key, member in value.items()}
         shown = [f'"{key}":{members[key]}' for key in sorted(members)[:_MOST_KEYS]]
         return "{" + ",".join([*shown, *([_REST] if len(members) > _MOST_KEYS else [])]) + "}"
     if isinstance(value, list):
@@ -112,6 +112,6 @@ def _shape(value: Any, depth: int) -> str:
 
 
 def _bucket(figure: float) -> str:
-    """Return the bound at or above a figure, of six in each power of ten."""
+    """Return the bucket of a figure: its upper bound, of six per power of ten."""
     at = bisect.bisect_left(_BOUNDS, figure)
     return f"{_BOUNDS[min(at, len(_BOUNDS) - 1)]:g}" if at else "1"

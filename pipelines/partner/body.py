@@ -1,6 +1,6 @@
-"""Read a response's body up to a limit, unpacking gzip within the same limit.
+"""Read the body of a response up to a limit, decompressing within the same limit.
 
-Knows nothing of JSON or of what a body should hold.
+Knows nothing of JSON or of the content of a body.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _GZIP_OR_ZLIB = 47  # window bits: 32 + 15, the header says which
 
 
 class BodyError(Exception):
-    """A body cannot be read: packed in a way nobody asked for, or cut off while packed."""
+    """A body cannot be read: an unsupported encoding, or compressed data that ends early."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -23,16 +23,16 @@ class BodyError(Exception):
 
 
 async def read_body(response: httpx.Response, encoding: str, limit: int) -> tuple[bytes, bool]:
-    """Return the body, whose Content-Encoding is `encoding`, and whether it is over `limit` bytes: then cut above it.
+    """Return the body and whether it exceeds `limit` bytes, where it is cut; `encoding` is its Content-Encoding.
 
-    Raise BodyError for an encoding other than gzip and for a packed body that ends early.
+    Raise BodyError for an unsupported encoding and for compressed data that ends early.
     """
-    packing = encoding.strip().lower()
-    if packing in {"", "identity"}:
+    coding = encoding.strip().lower()
+    if coding in {"", "identity"}:
         return await _plain(response, limit)
-    if packing in {"gzip", "x-gzip", "deflate"}:
-        return await _packed(response, limit)
-    raise BodyError("content_encoding", "the body is packed in a way that was not asked for")
+    if coding in {"gzip", "x-gzip", "deflate"}:
+        return await _compressed(response, limit)
+    raise BodyError("content_encoding", "the body has a content encoding that was not requested")
 
 
 async def _plain(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
@@ -46,17 +46,17 @@ async def _plain(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     return (chunks[0] if len(chunks) == 1 else b"".join(chunks)), False
 
 
-async def _packed(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    unpacker = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+async def _compressed(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    decompressor = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
     body = bytearray()
     try:
         async for chunk in response.aiter_raw():
-            # One byte above the limit is enough to know: a bomb is never unpacked.
-            body += unpacker.decompress(chunk, limit + 1 - len(body))
+            # One byte above the limit is enough: a decompression bomb is never expanded.
+            body += decompressor.decompress(chunk, limit + 1 - len(body))
             if len(body) > limit:
                 return bytes(body), True
     except zlib.error:
-        raise BodyError("truncated", "the body says gzip and is not") from None
-    if not unpacker.eof:
-        raise BodyError("truncated", "the packed body ends early")
+        raise BodyError("truncated", "the body is not the gzip data that it claims to be") from None
+    if not decompressor.eof:
+        raise BodyError("truncated", "the compressed body ends early")
     return bytes(body), False

@@ -1,10 +1,10 @@
-"""Stop asking a service that fails, look now and then whether it is back, give up in the end.
+"""Circuit breaker: stop requests to a failing service, probe it now and then, give up in the end.
 
-    closed ──sustained failure──► open ──time──► half open: one probe ──it works──► closed
-                                   ▲                    └──it fails──► open, for longer
+    closed ──sustained failure──► open ──time──► half open: one probe ──success──► closed
+                                   ▲                    └──failure──► open, for longer
                                    └── until the service has failed for `patience` seconds: given up
 
-Knows nothing of HTTP: it is told what was asked, when, and how it ended.
+Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Sustained: so many failures without one success between, of so many different things asked.
+# Sustained: so many failures without a success in between, for so many different subjects.
 FAILURES = 10
 SUBJECTS = 3
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 20.0
-_TICK = 0.001  # seconds: less is no waiting
-# What an outage is asked in all. Where many were under way when it began, few probes are left: those lie further apart.
+_TICK = 0.001  # seconds
+# The requests of one outage. If many were in flight when it began, few probes are left: they are spaced further apart.
 MOST_REQUESTS, LEAST_PROBES, FURTHEST_APART_SECONDS = 35, 2, 60.0
 
 
 class Breaker:
-    """Says who may ask, and when asking is over."""
+    """Decides when requests may be sent, and when to give up."""
 
     def __init__(self, clock: Clock, patience: float) -> None:
         self._clock = clock
         self._patience = patience
         self._since: float | None = None  # when the first request of the failing streak was sent
         self._failures = self._doubtful = self._probes = 0
-        self._under_way = 0
+        self._in_flight = 0
         self._subjects: set[Hashable] = set()
         self._open = self._probing = False
         self._pause = FIRST_PAUSE_SECONDS
         self._probe_at = 0.0
-        self._given_up: str | None = None
+        self._gave_up: str | None = None
         self._changed = asyncio.Event()
 
     async def admit(self) -> bool:
-        """Wait until asking is allowed; True makes the caller the one probe, who must say how it went.
+        """Wait until a request may be sent; True makes it the one probe, whose result must be recorded.
 
-        Raise ServiceDown once the service is given up.
+        Raise ServiceDown once the breaker has given up.
         """
         while True:
-            if self._given_up is not None:
-                raise ServiceDown(self._given_up)
+            if self._gave_up is not None:
+                raise ServiceDown(self._gave_up)
             if not self._open:
                 return False
             if self._probing:
@@ -66,33 +66,33 @@ class Breaker:
                 return True
 
     def sent(self) -> float:
-        """Note that a request is sent; return when."""
-        self._under_way += 1
+        """Record that a request is sent; return when."""
+        self._in_flight += 1
         return self._clock.monotonic()
 
     def ended(self) -> None:
-        """Note that a request is no longer under way, before how it went."""
-        self._under_way -= 1
+        """Record that a request is no longer in flight, before its result."""
+        self._in_flight -= 1
 
     def seconds_left(self) -> float:
-        """Return how long the failing service still has before it is given up."""
+        """Return the seconds until the breaker gives up on the failing service."""
         if self._since is None:
             return self._patience
         return self._since + self._patience - self._clock.monotonic()
 
     @property
     def is_open(self) -> bool:
-        """Whether asking has stopped until a probe gets through."""
+        """Whether requests are stopped until a probe succeeds."""
         return self._open
 
     def would_exceed_deadline(self, pause: float) -> bool:
-        """Say whether a service asked for too few things to call it failing has no time left after `pause`."""
+        """Return whether `pause` uses up the time left, with too few subjects to open the breaker."""
         return not self._open and self._since is not None and pause >= self.seconds_left()
 
-    def worked(self, began: float) -> None:
-        """Note that the service answered a request sent at `began`.
+    def record_success(self, began: float) -> None:
+        """Record that the service answered a request sent at `began`.
 
-        What was sent before the failing began says nothing: a service that goes away may first finish what it has.
+        A request sent before the failures began does not count: a service going down may still finish those.
         """
         if self._since is not None and began < self._since:
             return
@@ -103,11 +103,11 @@ class Breaker:
         self._subjects.clear()
         self._open = False
         self._pause = FIRST_PAUSE_SECONDS
-        self._tell()
+        self._notify()
 
     def abandoned(self) -> None:
-        """Note that the probe ended without a word; the next who asks is the probe."""
-        self._tell()
+        """Record that the probe ended without a result; the next request becomes the probe."""
+        self._notify()
 
     def failed(
         self,
@@ -119,10 +119,10 @@ class Breaker:
         doubtful: bool = False,
         wait: float = 0.0,
     ) -> None:
-        """Note that the request for `subject`, sent at `began`, failed because of `why`.
+        """Record that the request for `subject`, sent at `began`, failed because of `why`.
 
-        `doubtful`: it may be the subject's own fault, and counts only beside others that are not; `wait` is how long
-        the service said to wait.
+        `doubtful`: the subject itself may be at fault, so it counts only together with others that are not; `wait` is
+        the wait that the service requested.
         """
         now = self._clock.monotonic()
         self._since = began if self._since is None else min(self._since, began)
@@ -135,7 +135,7 @@ class Breaker:
                 self._pause = min(self._pause * 2.0, LONGEST_PAUSE_SECONDS)
                 self._rest(now, wait, why)
         elif self._sustained():
-            log.warning("the partner service keeps failing: %s; asking stops until a probe gets through", why)
+            log.warning("the partner service keeps failing: %s; requests stop until a probe succeeds", why)
             self._open = True
             self._rest(now, wait, why)
 
@@ -149,24 +149,24 @@ class Breaker:
         pause = max(self._pause, wait, self._spread(left))
         self._probe_at = now + pause
         if pause >= left:
-            self._given_up = (
+            self._gave_up = (
                 f"the service has failed for {self._patience - left:.0f} s and {self._failures} requests: {why}; "
-                "what was landed stays, the next run takes up the rest"
+                "landed documents are kept, the next run fetches the rest"
             )
-        self._tell()
+        self._notify()
 
     def _spread(self, left: float) -> float:
-        """Return the pause with which the probes that may still be sent last for the time left; 0: they will do."""
+        """Return the pause that spreads the remaining probes over the time left; 0 if there are enough."""
         if not self._probes:
-            return 0.0  # the first one is worth it: most outages are short
-        others = self._failures - self._probes + self._under_way
+            return 0.0  # the first probe is not delayed: most outages are short
+        others = self._failures - self._probes + self._in_flight
         probes = max(0, max(LEAST_PROBES, MOST_REQUESTS - others) - self._probes)
         if probes >= _pauses(self._pause, left):
             return 0.0
-        return min(left / (probes + 0.25), FURTHEST_APART_SECONDS)  # the last one falls near the end
+        return min(left / (probes + 0.25), FURTHEST_APART_SECONDS)  # the last one is near the end
 
     async def _until(self, when: float) -> None:
-        """Wait until `when`, or until something changes."""
+        """Wait until `when`, or until the state changes."""
         waits = [
             asyncio.ensure_future(self._clock.sleep(max(_TICK, when - self._clock.monotonic()))),
             asyncio.ensure_future(self._changed.wait()),
@@ -177,14 +177,14 @@ class Breaker:
             for wait in waits:
                 wait.cancel()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._probing = False
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 def _pauses(pause: float, left: float) -> int:
-    """Return how many pauses, each twice the one before, end within the time left; no more than matter."""
+    """Return how many pauses, each twice the one before, fit into the time left, at most MOST_REQUESTS."""
     count = 0
     while pause < left and count < MOST_REQUESTS:
         left -= pause

@@ -1,6 +1,6 @@
-"""The client of the partner service: what can be asked, and what comes back.
+"""The client of the partner service: its operations and their results.
 
-Knows nothing of what a document means, and keeps nothing on disk.
+Knows nothing of documents and stores nothing on disk.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from pipelines.partner.answers import Failed, Fetched, Trouble
+from pipelines.partner.answers import Failed, Fetched, RequestError
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.clock import Clock
 from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
-from pipelines.partner.request_loop import Asking
+from pipelines.partner.request_loop import RequestLoop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from pipelines.partner.answers import Answer, Kind
+    from pipelines.partner.answers import Answer
     from pipelines.settings import Partner
+    from pipelines.settings.kinds import Kind
 
 _PAGE_BYTES = 67_108_864
 
 
 class PartnerClient:
-    """Asks the partner service; an async context manager, for one run.
+    """Sends requests to the partner service; an async context manager, for one run.
 
-    It speaks to httpx's transport itself: AsyncClient above it keeps cookies, follows redirects and
-    logs addresses, none of which is wanted here, and more than halves the requests a second.
-    Reads a body to just above `max_bytes` and no further. Redirects are errors: the token goes to
-    base_url alone. `transport` takes the place of the network, `clock` of time and chance. `behaviour` counts how the
-    service behaves.
+    It uses httpx's transport directly: AsyncClient keeps cookies, follows redirects and logs addresses, which must not
+    happen here, and more than halves the requests per second. Reads a body to just above `max_bytes`. Redirects are
+    errors: the token is sent to base_url only. `transport` replaces the network, `clock` time and randomness.
+    `behaviour` counts the observed behaviour of the service.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class PartnerClient:
         self._max_bytes = max_bytes
         self._clock = clock or Clock()
         self._network = transport
-        self._asking: Asking | None = None
+        self._loop: RequestLoop | None = None
 
     async def __aenter__(self) -> Self:
         if self._network is None:
             self._network = _network(self._partner)
-        self._asking = Asking(self._partner, self._network, self._clock, self.behaviour)
+        self._loop = RequestLoop(self._partner, self._network, self._clock, self.behaviour)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._network is not None:
             await self._network.aclose()
-        self._network = self._asking = None
+        self._network = self._loop = None
 
     async def order(self, id_: int) -> Fetched:
         """Return the order (interface section 4.5); raise RequestFailed or RunStopped."""
@@ -77,13 +77,13 @@ class PartnerClient:
         return await self.fetch("stores", id_)
 
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
-        """Return the document of `kind` and `id_`: status 200, or 404 where there is none.
+        """Return the document of `kind` and `id_`: status 200, or 404 if there is none.
 
-        Raise RequestFailed when its tries are used up or of no use, RunStopped when all asking is over.
+        Raise RequestFailed if its attempts are used up or a retry cannot help, RunStopped if all requests are over.
         """
-        asked = await self._open().ask(kind, self._url(kind, id_), limit=self._max_bytes)
-        end, at = asked.outcome, self._clock.now()
-        if isinstance(end, Trouble):
+        result = await self._open().send(kind, self._url(kind, id_), limit=self._max_bytes)
+        end, at = result.outcome, self._clock.now()
+        if isinstance(end, RequestError):
             raise RequestFailed(
                 Failed(
                     kind=kind,
@@ -94,8 +94,8 @@ class PartnerClient:
                     fetched_at=at,
                     ms=end.ms,
                     bytes=end.bytes,
-                    tries=asked.tries,
-                    earlier=asked.earlier,
+                    attempts=result.attempts,
+                    earlier=result.earlier,
                 )
             )
         return Fetched(
@@ -106,8 +106,8 @@ class PartnerClient:
             fetched_at=at,
             ms=end.ms,
             bytes=len(end.body),
-            tries=asked.tries,
-            earlier=asked.earlier,
+            attempts=result.attempts,
+            earlier=result.earlier,
             oversize=end.oversize,
             headers=end.headers,
         )
@@ -115,7 +115,7 @@ class PartnerClient:
     async def list_stores(self) -> AsyncGenerator[list[bytes]]:
         """Yield the stores page by page (interface section 4.2), each record as its own JSON text.
 
-        Raise ListingBroken where the list is not what [partner.list_stores] says, or cannot be had.
+        Raise ListingBroken if the list does not match [partner.list_stores] or cannot be read.
         """
         async for page in Listing(self._partner, self._page).pages():
             yield page
@@ -130,13 +130,13 @@ class PartnerClient:
             path = partner.store.path.replace("{store_id}", text)
         return partner.base_url.rstrip("/") + path
 
-    async def _page(self, url: str) -> Answer | Trouble:
-        return (await self._open().ask("store list", url, limit=_PAGE_BYTES)).outcome
+    async def _page(self, url: str) -> Answer | RequestError:
+        return (await self._open().send("store list", url, limit=_PAGE_BYTES)).outcome
 
-    def _open(self) -> Asking:
-        if self._asking is None:
-            raise RuntimeError("PartnerClient asks inside `async with` only")
-        return self._asking
+    def _open(self) -> RequestLoop:
+        if self._loop is None:
+            raise RuntimeError("use PartnerClient inside `async with`")
+        return self._loop
 
 
 def _network(partner: Partner) -> httpx.AsyncBaseTransport:
@@ -144,12 +144,12 @@ def _network(partner: Partner) -> httpx.AsyncBaseTransport:
 
     def session() -> aiohttp.ClientSession:
         opened = aiohttp.ClientSession(
-            # One more than the pace allows, for the token.
+            # One more than the limit, for the token.
             connector=aiohttp.TCPConnector(limit=partner.max_concurrency + 1, ssl=context),
-            # A cookie is a credential, too: none is kept.
+            # A cookie is a credential too: none is kept.
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        # aiohttp sends a lost GET once more on its own: it would double what an outage is asked.
+        # aiohttp repeats a lost GET by itself, which would double the requests of an outage.
         opened._retry_connection = False  # noqa: SLF001
         return opened
 

@@ -1,7 +1,4 @@
-"""Time and chance, as values: a test gives its own.
-
-Knows nothing of what waits for it.
-"""
+"""Time and randomness as values, so that a test can supply its own."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Where the client takes time, sleep and chance from.
+    """The client's source of time, sleep and random numbers.
 
     `monotonic` is in seconds, `now` is aware and in UTC, `random` is in [0, 1).
     """

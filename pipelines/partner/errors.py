@@ -1,15 +1,15 @@
-"""The errors of asking the partner service.
+"""The errors of the partner client.
 
     PartnerError
-    ├── RequestFailed              one id: its tries are used up, or trying again is of no use
-    └── RunStopped                 nothing more can be asked in this run
-        ├── PartnerMisconfigured   a setting cannot hold; nothing was sent
-        ├── AuthenticationFailed   no token: refused, or the answer is not what the settings say
-        ├── TokenRefused           401 again, with a token renewed for that very request
-        ├── ListingBroken          the list of stores is not what the settings say
-        └── ServiceDown            sustained failure; the breaker gave up
+    ├── RequestFailed              one id: its attempts are used up, or a retry cannot help
+    └── RunStopped                 nothing more can be requested in this run
+        ├── PartnerMisconfigured   a setting is invalid; nothing was sent
+        ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
+        ├── TokenRefused           401 again, with a token renewed for that request
+        ├── ListingBroken          the list of stores does not match the settings
+        └── ServiceDown            sustained failure; the circuit breaker gave up
 
-Knows nothing of payloads: no message holds a body, a token, a credential or a header's value.
+No message contains a body, a token, a credential or a header's value.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class PartnerError(Exception):
-    """Asking the partner service failed."""
+    """A request to the partner service failed."""
 
 
 class RequestFailed(PartnerError):
-    """One request failed for good; `failed` has its code, its reason and its figures."""
+    """The request for one id failed; `failed` has code, reason and figures."""
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(f"{failed.kind} {failed.id}: {failed.reason} ({failed.code})")
@@ -33,24 +33,24 @@ class RequestFailed(PartnerError):
 
 
 class RunStopped(PartnerError):
-    """Nothing more can be asked in this run."""
+    """Nothing more can be requested in this run."""
 
 
 class PartnerMisconfigured(RunStopped):
-    """A setting cannot hold; nothing was sent."""
+    """A setting is invalid; nothing was sent."""
 
 
 class AuthenticationFailed(RunStopped):
-    """The service gives no token."""
+    """The service issues no token."""
 
 
 class TokenRefused(RunStopped):
-    """The service refuses a token that it has just given."""
+    """The service rejects a token that it has just issued."""
 
 
 class ListingBroken(RunStopped):
-    """The list of stores is not what the settings say, or does not end."""
+    """The list of stores does not match the settings, or does not end."""
 
 
 class ServiceDown(RunStopped):
-    """The service failed for so long that asking on is of no use."""
+    """The service failed for longer than [partner] outage_timeout_seconds."""

@@ -1,7 +1,7 @@
-"""Send one request and say how it went: an Answer or a Trouble, never an exception.
+"""Send one request and return an Answer or a RequestError; never raise.
 
-What httpx and aiohttp raise holds request headers, and so the token: none of it leaves this
-file, neither as a cause nor as a frame of a traceback. Knows nothing of retries or tokens.
+Exceptions of httpx and aiohttp hold request headers, and so the token: none leaves this file, neither as a cause nor in
+a frame of a traceback. Knows nothing of retries or tokens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import aiohttp
 import httpx
 import msgspec
 
-from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.answers import Answer, RequestError
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.body import BodyError, read_body
 from pipelines.partner.retry import seconds_to_wait
@@ -31,9 +31,9 @@ _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
 _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
 _SERVER_ERRORS = range(500, 600)
-_DRAIN = 65_536  # of an answer whose body nobody wants, so that the connection can be kept
+_DRAIN = 65_536  # bytes read of an unused body, so that the connection can be reused
 
-# What went wrong below, by the exception that says it: the first that fits names it.
+# Codes and reasons by exception; the first match counts.
 _FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
     (aiohttp.ServerTimeoutError, "timeout", "no bytes came in time"),
     (httpx.ReadTimeout, "timeout", "no bytes came in time"),
@@ -52,8 +52,8 @@ _FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
 )
 
 
-class Seen(NamedTuple):
-    """Who counts what an answer shows, and of which operation it is."""
+class Recorder(NamedTuple):
+    """Where responses are counted, and for which operation."""
 
     behaviour: Behaviour
     operation: str
@@ -66,60 +66,65 @@ async def exchange(
     limit: int,
     seconds: float,
     clock: Clock,
-    seen: Seen | None = None,
-) -> Answer | Trouble:
-    """Send `request`, read at most just over `limit` bytes, all within `seconds`; tell `seen` of the answer.
+    recorder: Recorder | None = None,
+) -> Answer | RequestError:
+    """Send `request` and read at most just over `limit` bytes, all within `seconds`; `recorder` counts the response.
 
-    Only cancellation is raised, and with nothing of the request behind it.
+    Only cancellation is raised, and without a trace of the request.
     """
     began = clock.monotonic()
-    outcome: Answer | Trouble | None = None
+    outcome: Answer | RequestError | None = None
     fault: tuple[str, str] | None = None
     try:
         async with asyncio.timeout(seconds):
-            outcome = await _send(network, request, limit, clock, began, seen or Seen(Behaviour(), ""))
+            outcome = await _send(network, request, limit, clock, began, recorder or Recorder(Behaviour(), ""))
     except asyncio.CancelledError:
         fault = None
     except BodyError as error:
         fault = (error.code, str(error))
-    except Exception as error:  # noqa: BLE001  third parties' errors hold the token: none gets out
+    except Exception as error:  # noqa: BLE001  third-party errors hold the token: none may escape
         fault = _named(error)
     if outcome is not None:
         return outcome
     if fault is None:
-        # Raised anew, here: the one that was caught carries frames that hold the headers.
+        # A new one: the frames of the caught one hold the headers.
         raise asyncio.CancelledError
     code, reason = fault
-    return Trouble(code=code, reason=reason, status=None, ms=_since(clock, began), overload=code == "timeout")
+    return RequestError(code=code, reason=reason, status=None, ms=_since(clock, began), overload=code == "timeout")
 
 
 async def _send(
-    network: httpx.AsyncBaseTransport, request: httpx.Request, limit: int, clock: Clock, began: float, seen: Seen
-) -> Answer | Trouble:
+    network: httpx.AsyncBaseTransport,
+    request: httpx.Request,
+    limit: int,
+    clock: Clock,
+    began: float,
+    recorder: Recorder,
+) -> Answer | RequestError:
     response = await network.handle_async_request(request)
     try:
         status = response.status_code
         headers = _read(response.headers)
-        seen.behaviour.answered(clock.now(), seen.operation, status, headers.items())
-        # A token may be said to be created (201); a document is there (200).
+        recorder.behaviour.record_response(clock.now(), recorder.operation, status, headers.items())
+        # A token may be answered with 201; a document is 200.
         if status != _OK and not (status == _CREATED and request.method == "POST"):
-            return await _not_ok(response, headers, clock, began, seen)
+            return await _not_ok(response, headers, clock, began, recorder)
         if not _is_json(headers.get("content-type")):
             reason = "the content type is not JSON"
             ms = _since(clock, began)
-            return Trouble(code="content_type", reason=reason, status=status, ms=ms)
+            return RequestError(code="content_type", reason=reason, status=status, ms=ms)
         body, oversize = await read_body(response, headers.get("content-encoding", ""), limit)
         ms = _since(clock, began)
         if not oversize and not _parses(body):
             framed = "content-length" in headers or "transfer-encoding" in headers
-            return Trouble(
+            return RequestError(
                 code="not_json",
                 reason="the body is not JSON" if framed else "the body ended before its end",
                 status=status,
                 ms=ms,
                 bytes=len(body),
                 service=not framed,
-                # Without framing nobody can tell a lost connection from the body's end.
+                # Without framing, a lost connection looks like the end of the body.
                 body=body if framed else None,
             )
         return Answer(
@@ -135,29 +140,29 @@ async def _send(
 
 
 async def _not_ok(
-    response: httpx.Response, headers: dict[str, str], clock: Clock, began: float, seen: Seen
-) -> Answer | Trouble:
+    response: httpx.Response, headers: dict[str, str], clock: Clock, began: float, recorder: Recorder
+) -> Answer | RequestError:
     status = response.status_code
     retry_after = seconds_to_wait(headers.get("retry-after"), clock.now())
-    # The status is what counts here, not how its body ended.
+    # Only the status counts here, not a broken body.
     with contextlib.suppress(BodyError, httpx.HTTPError):
         body, _ = await read_body(response, headers.get("content-encoding", ""), _DRAIN)
-        seen.behaviour.refused(clock.now(), seen.operation, status, body)
+        recorder.behaviour.record_error_body(clock.now(), recorder.operation, status, body)
     if retry_after is not None:
-        seen.behaviour.met(clock.now(), seen.operation, "retry_after", str(status), retry_after)
+        recorder.behaviour.record(clock.now(), recorder.operation, "retry_after", str(status), retry_after)
     ms = _since(clock, began)
     if status in (_UNAUTHORIZED, _NOT_FOUND):
         return Answer(status=status, body=b"", ms=ms, headers=_kept(headers))
     if status in _REDIRECTS:
-        code, reason = "redirect", f"the service redirects ({status}): set the final address"
+        code, reason = "redirect", f"the service redirects ({status}): set base_url to the final address"
     elif status == _TOO_MANY:
-        code, reason = "rate_limited", "the service asks for fewer requests (429)"
+        code, reason = "rate_limited", "rate limited by the service (429)"
     elif status in _SERVER_ERRORS:
         code, reason = "server_error", f"the service failed ({status})"
     else:
         code, reason = f"status_{status}", f"the service answers {status}"
     failing = status in _SERVER_ERRORS or status == _REQUEST_TIMEOUT
-    return Trouble(
+    return RequestError(
         code=code,
         reason=reason,
         status=status,
@@ -170,10 +175,10 @@ async def _not_ok(
 
 
 def _named(error: Exception) -> tuple[str, str]:
-    # The transport maps aiohttp's errors to httpx's, some to misleading ones: the cause knows best.
-    for told in (error.__cause__, error):
+    # The transport maps aiohttp's errors to httpx's, some misleadingly: the cause is more precise.
+    for raised in (error.__cause__, error):
         for kind, code, reason in _FAULTS:
-            if isinstance(told, kind):
+            if isinstance(raised, kind):
                 return code, reason
     return "transport", f"the transport failed ({type(error).__name__})"
 
@@ -187,7 +192,7 @@ def _parses(body: bytes) -> bool:
 
 
 def _is_json(content_type: str | None) -> bool:
-    # None at all is let through: RFC 9110 section 8.3 leaves it to the reader, and the body is read.
+    # A missing one is accepted: RFC 9110 section 8.3 leaves it to the recipient, and the body is parsed anyway.
     if content_type is None:
         return True
     media = content_type.partition(";")[0].strip().lower()
@@ -195,7 +200,7 @@ def _is_json(content_type: str | None) -> bool:
 
 
 def _read(headers: httpx.Headers) -> dict[str, str]:
-    # Once through the raw ones: httpx looks through all of them for each name asked for.
+    # One pass over the raw headers: httpx scans all of them for each lookup.
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.raw}
 
 

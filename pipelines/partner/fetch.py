@@ -1,6 +1,6 @@
-"""Ask for many ids at once: each gives one Fetched or one Failed, as they come.
+"""Fetch many ids concurrently.
 
-Knows nothing of where the ids come from or where the answers go.
+Knows nothing of the source of the ids or the use of the results.
 """
 
 from __future__ import annotations
@@ -13,41 +13,42 @@ from pipelines.partner.errors import RequestFailed
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
-    from pipelines.partner.answers import Failed, Fetched, Kind
+    from pipelines.partner.answers import Failed, Fetched
     from pipelines.partner.client import PartnerClient
+    from pipelines.settings.kinds import Kind
 
 
 async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> AsyncGenerator[Fetched | Failed]:
-    """Yield a Fetched or a Failed for each of `ids`, once, in the order of completion.
+    """Yield one Fetched or Failed for each of `ids`, in the order of completion.
 
-    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered.
-    Raises RunStopped where nothing more can be asked; ids not yet yielded are then unanswered.
-    Leaving early cancels what is under way: use `contextlib.aclosing` for it.
+    At most `max_concurrency` ids are taken from `ids`, which may be lazy, before they are answered. Raise RunStopped if
+    nothing more can be requested; ids not yet yielded are then unanswered. Leaving early cancels requests in flight:
+    use `contextlib.aclosing`.
     """
     waiting = iter(ids)
     done: asyncio.Queue[asyncio.Task[Fetched | Failed]] = asyncio.Queue()
-    under_way: set[asyncio.Task[Fetched | Failed]] = set()
+    in_flight: set[asyncio.Task[Fetched | Failed]] = set()
 
     def start_next() -> None:
         for id_ in waiting:
             task = asyncio.create_task(_answer(client, kind, id_))
-            under_way.add(task)
+            in_flight.add(task)
             task.add_done_callback(done.put_nowait)
             return
 
     try:
         for _ in range(client.max_concurrency):
             start_next()
-        while under_way:
+        while in_flight:
             task = await done.get()
-            under_way.discard(task)
+            in_flight.discard(task)
             answer = task.result()
             start_next()
             yield answer
     finally:
-        for task in under_way:
+        for task in in_flight:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*in_flight, return_exceptions=True)
 
 
 async def _answer(client: PartnerClient, kind: Kind, id_: int) -> Fetched | Failed:

@@ -1,6 +1,6 @@
 """Read Link headers (RFC 8288).
 
-Knows nothing of paging: it says where relations point.
+Knows nothing of pagination.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ _END = re.compile(r"\s*(?:,|$)")
 
 
 class LinkError(ValueError):
-    """A Link header is not what RFC 8288 says."""
+    """A Link header does not follow RFC 8288."""
 
 
 def targets(headers: tuple[str, ...], relation: str) -> list[str]:
-    """Return the targets of `relation`, in order, as they are written: relative ones unresolved.
+    """Return the targets of `relation`, in order, as written: relative ones unresolved.
 
-    Links with an anchor are about another resource and left out. Raise LinkError for text that is no link.
+    Links with an anchor concern another resource and are skipped. Raise LinkError for text that is not a link.
     """
     found = []
     for header in headers:
-        place = 0
-        while header[place:].strip(" \t,"):
-            match = _TARGET.match(header, place)
+        position = 0
+        while header[position:].strip(" \t,"):
+            match = _TARGET.match(header, position)
             if match is None:
                 raise LinkError("a Link header cannot be read")
-            target, place = match[1], match.end()
+            target, position = match[1], match.end()
             parameters: dict[str, str] = {}
-            while (match := _PARAMETER.match(header, place)) is not None:
+            while (match := _PARAMETER.match(header, position)) is not None:
                 value = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
                 parameters.setdefault(match[1].lower(), value or "")  # the first rel counts, section 3.3
-                place = match.end()
-            match = _END.match(header, place)
+                position = match.end()
+            match = _END.match(header, position)
             if match is None:
                 raise LinkError("a Link header cannot be read")
-            place = match.end()
+            position = match.end()
             if "anchor" not in parameters and relation in parameters.get("rel", "").lower().split():
                 found.append(target)
     return found

@@ -1,6 +1,6 @@
-"""List the stores, page by page, and never stop early in silence.
+"""List the stores page by page, without ever ending early unnoticed.
 
-Knows nothing of what a store record means: it hands on each record's own JSON text.
+Returns the JSON text of each record: knows nothing of its content.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 import msgspec
 
-from pipelines.partner.answers import Answer, Trouble
+from pipelines.partner.answers import Answer, RequestError
 from pipelines.partner.errors import ListingBroken
 from pipelines.partner.links import LinkError, targets
 from pipelines.partner.pointer import parse
@@ -28,7 +28,7 @@ _MOST_PAGES = 100_000
 class Listing:
     """One walk over the pages of [partner.list_stores]."""
 
-    def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | Trouble]]) -> None:
+    def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | RequestError]]) -> None:
         self._how = partner.list_stores
         self._first = httpx.URL(partner.base_url.rstrip("/") + partner.list_stores.path)
         self._ask = ask
@@ -37,38 +37,38 @@ class Listing:
         self._number = self._how.first_page
 
     async def pages(self) -> AsyncIterator[list[bytes]]:
-        """Yield the records of each page, as they stand in the answer.
+        """Yield the records of each page, as sent.
 
-        Raise ListingBroken for an answer, an envelope or a next page that is not what the settings say.
+        Raise ListingBroken for a response, an envelope or a next page that does not match the settings.
         """
         url: httpx.URL | None = self._first
         if self._counts():
             url = self._first.copy_set_param(self._how.cursor_parameter, self._number)
         while url is not None:
             if str(url) in self._seen:
-                raise self._broken("a page names a next page that was listed already")
+                raise self._broken("a page links to a page that was listed already")
             self._seen.add(str(url))
             if len(self._seen) > _MOST_PAGES:
-                raise self._broken(f"there is no end after {_MOST_PAGES} pages")
-            answer = await self._asked(url)
+                raise self._broken(f"it does not end after {_MOST_PAGES} pages")
+            answer = await self._requested(url)
             records = self._records(answer.body)
             following = self._following(url, answer, records)
             yield records
             url = following
 
-    async def _asked(self, url: httpx.URL) -> Answer:
+    async def _requested(self, url: httpx.URL) -> Answer:
         answer = await self._ask(str(url))
-        if isinstance(answer, Trouble):
+        if isinstance(answer, RequestError):
             raise self._broken(f"page {len(self._seen)}: {answer.reason} ({answer.code})")
         if answer.status != _OK:
-            raise self._broken(f"page {len(self._seen)}: the service answers {answer.status}; is the path right?")
+            raise self._broken(f"page {len(self._seen)}: the service answers {answer.status}; check the path")
         if answer.oversize:
             raise self._broken(f"page {len(self._seen)} is too large to read")
         return answer
 
     def _records(self, body: bytes) -> list[bytes]:
         pointer = self._how.items_pointer
-        value = at(body, pointer)
+        value = value_at(body, pointer)
         if value is None:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
@@ -78,10 +78,10 @@ class Listing:
         return [bytes(record) for record in found]
 
     def _following(self, url: httpx.URL, answer: Answer, records: list[bytes]) -> httpx.URL | None:
-        """Return the address of the page after this one; None where this is said to be the last."""
+        """Return the address of the next page; None if this is the last."""
         if self._how.pagination == "none":
             if self._next_links(answer):
-                raise self._broken('the service names a next page, but pagination is "none"')
+                raise self._broken('the service links to a next page, but pagination is "none"')
             return None
         if self._how.pagination == "link":
             return self._linked(url, answer)
@@ -93,12 +93,12 @@ class Listing:
     def _linked(self, url: httpx.URL, answer: Answer) -> httpx.URL | None:
         found = {str(url.join(target)) for target in self._next_links(answer)}
         if not found:
-            return None  # RFC 8288 knows no other way to say that this is the last
+            return None  # RFC 8288 has no other way to mark the last page
         if len(found) > 1:
-            raise self._broken("a page names two next pages")
+            raise self._broken("a page links to two next pages")
         following = httpx.URL(found.pop()).copy_with(fragment=None)
         if _origin(following) != _origin(self._first):
-            raise self._broken("a page names a next page on another host, where the token does not go")
+            raise self._broken("a page links to a next page on another host, to which the token is not sent")
         return following
 
     def _next_links(self, answer: Answer) -> list[str]:
@@ -111,35 +111,35 @@ class Listing:
         return self._how.pagination == "page" and not self._how.cursor_pointer
 
     def _counted(self, records: list[bytes]) -> httpx.URL | None:
-        """Return the page of the next number; an empty page is the last."""
+        """Return the address of the next page number; an empty page is the last."""
         if not records:
             return None
         digest = hashlib.sha256(b"\n".join(records)).digest()
         if digest in self._seen_pages:
-            raise self._broken("two page numbers give the same page; is cursor_parameter right?")
+            raise self._broken("two page numbers return the same page; check cursor_parameter")
         self._seen_pages.add(digest)
         self._number += 1
         return self._first.copy_set_param(self._how.cursor_parameter, self._number)
 
     def _cursor(self, body: bytes) -> str | int | None:
         pointer = self._how.cursor_pointer
-        raw = at(body, pointer)
+        raw = value_at(body, pointer)
         if raw is None:
             raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
         except msgspec.MsgspecError:
-            raise self._broken(f"cursor_pointer {pointer!r} leads to something that is no cursor") from None
+            raise self._broken(f"cursor_pointer {pointer!r} leads to a value that is not a cursor") from None
         if cursor is True:
-            raise self._broken(f"cursor_pointer {pointer!r} leads to true, which names no page")
+            raise self._broken(f"cursor_pointer {pointer!r} leads to true, which is not a cursor")
         return None if cursor == "" or cursor is False else cursor
 
     def _broken(self, what: str) -> ListingBroken:
         return ListingBroken(f"[partner.list_stores] {self._how.path}: {what}")
 
 
-def at(body: bytes, pointer: str) -> msgspec.Raw | None:
-    """Return the JSON text that `pointer` leads to in `body`; None where it leads to nothing."""
+def value_at(body: bytes, pointer: str) -> msgspec.Raw | None:
+    """Return the JSON text at `pointer` in `body`; None if there is none."""
     value = msgspec.Raw(body)
     for token in parse(pointer):
         try:

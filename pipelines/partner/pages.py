@@ -1,6 +1,6 @@
-"""Tell a page that the service shows to everybody from a document that is broken for good.
+"""Distinguish a maintenance page, the same for every id, from a document that is itself broken.
 
-Knows nothing of HTTP: it is told whose body it was.
+Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_MOST = 1_000  # bodies remembered: beyond, memory begins anew
+_MOST = 1_000  # bodies remembered; then the memory is cleared
 
 
-class Told(enum.Enum):
-    """What a body that nobody can read tells of the service."""
+class BodyOrigin(enum.Enum):
+    """Where an unparsable body comes from."""
 
-    NOTHING_YET = enum.auto()  # seen for the first time
-    ITS_OWN = enum.auto()  # the same again for the same id: this is what the service has
-    A_PAGE = enum.auto()  # the same for different ids: no document's
+    UNKNOWN = enum.auto()  # seen for the first time
+    DOCUMENT = enum.auto()  # the same again for the same id: this is what the service has
+    PAGE = enum.auto()  # the same for different ids: not a document
 
 
 class Pages:
-    """Remembers, by hash, for whom each unreadable body came."""
+    """Remembers, by hash, for which id each unparsable body was returned."""
 
     def __init__(self) -> None:
-        self._whose: dict[bytes, Hashable] = {}
+        self._subjects: dict[bytes, Hashable] = {}
 
-    def tell(self, subject: Hashable, body: bytes) -> Told:
-        """Say what one more unreadable body tells."""
+    def origin(self, subject: Hashable, body: bytes) -> BodyOrigin:
+        """Return the origin of an unparsable body, as far as it is known, and remember the body."""
         key = hashlib.sha256(body).digest()
-        if key not in self._whose:
-            if len(self._whose) >= _MOST:
-                self._whose.clear()
-            self._whose[key] = subject
-            return Told.NOTHING_YET
-        if self._whose[key] == subject:
-            return Told.ITS_OWN
-        self._whose[key] = None  # nobody's, from now on
-        return Told.A_PAGE
+        if key not in self._subjects:
+            if len(self._subjects) >= _MOST:
+                self._subjects.clear()
+            self._subjects[key] = subject
+            return BodyOrigin.UNKNOWN
+        if self._subjects[key] == subject:
+            return BodyOrigin.DOCUMENT
+        self._subjects[key] = None  # no document's, from now on
+        return BodyOrigin.PAGE

@@ -1,6 +1,6 @@
-"""Follow JSON pointers (RFC 6901) into a parsed document; "*" stands for every array element.
+"""Resolve JSON pointers (RFC 6901) in a parsed document; "*" matches every array element.
 
-Knows nothing of what the pointers are for. An error names the pointer, never a value.
+An error names the pointer, never a value.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _NOTHING = object()
 
 
 class PointerError(LookupError):
-    """A pointer is no pointer, or leads to nothing in this document."""
+    """A pointer is invalid, or leads to nothing in this document."""
 
 
 def parse(pointer: str) -> tuple[str, ...]:
-    """Return the reference tokens of `pointer`, unescaped. Raise PointerError if it is none."""
+    """Return the reference tokens of `pointer`, unescaped; raise PointerError if it is invalid."""
     if pointer == "":
         return ()
     if not pointer.startswith("/") or _BAD_ESCAPE.search(pointer):
-        raise PointerError(f"{pointer!r} is no JSON pointer: it starts with / and escapes ~ as ~0")
+        raise PointerError(f"{pointer!r} is not a JSON pointer: start it with / and escape ~ as ~0")
     tokens = pointer[1:].split("/")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
 
 
 def get(document: Any, pointer: str) -> Any:
-    """Return what `pointer` leads to in `document`; raise PointerError where it leads nowhere."""
+    """Return the value at `pointer` in `document`; raise PointerError if there is none."""
     value = document
     for token in parse(pointer):
         value = _step(value, token)
@@ -42,9 +42,9 @@ def get(document: Any, pointer: str) -> Any:
 
 
 def get_all(document: Any, pointer: str) -> list[Any]:
-    """Return everything that `pointer` leads to, in document order; a branch without it is left out.
+    """Return all values at `pointer`, in document order; branches without it are skipped.
 
-    A token "*" stands for every element of an array; in an object it is a plain key.
+    A token "*" matches every element of an array; in an object it is a plain key.
     """
     return list(_walk(document, parse(pointer)))
 

@@ -1,6 +1,6 @@
-"""How long to wait before trying again, and how often a run may.
+"""Backoff between attempts, and the retry budget of a run.
 
-Knows nothing of HTTP beyond the text of a Retry-After header.
+Knows nothing of HTTP but the text of a Retry-After header.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ FIRST_SECONDS = 0.1
 LONGEST_SECONDS = 5.0
 
 
-def full_jitter(tries: int, chance: float, longest: float = LONGEST_SECONDS) -> float:
-    """Return the seconds to wait after `tries` failed tries; `chance` is in [0, 1).
+def full_jitter(attempts: int, chance: float, longest: float = LONGEST_SECONDS) -> float:
+    """Return the seconds to wait after `attempts` failed attempts; `chance` is a random number in [0, 1).
 
-    Full jitter (M. Brooker, "Exponential Backoff And Jitter", 2015): anything between nothing
-    and a ceiling that doubles up to `longest`, so that clients that failed together do not come back together.
+    Full jitter (M. Brooker, "Exponential Backoff And Jitter", 2015): anything from zero to a ceiling that doubles up to
+    `longest`, so that clients that failed together do not retry together.
     """
-    ceiling = min(longest, FIRST_SECONDS * 2.0 ** min(tries - 1, 30))
+    ceiling = min(longest, FIRST_SECONDS * 2.0 ** min(attempts - 1, 30))
     return ceiling * chance
 
 
 def seconds_to_wait(retry_after: str | None, now: datetime) -> float | None:
-    """Return what a Retry-After header asks for, in seconds from `now`; None where it says nothing.
+    """Return the wait that a Retry-After header requests, in seconds from `now`; None if it is absent or invalid.
 
-    Both forms of RFC 9110 section 10.2.3: seconds, and an HTTP date. A date gone by is 0.
+    Both forms of RFC 9110 section 10.2.3: seconds, and an HTTP date. A past date is 0.
     """
     text = (retry_after or "").strip()
     if not text:
@@ -45,21 +45,21 @@ def seconds_to_wait(retry_after: str | None, now: datetime) -> float | None:
 
 
 class RetryBudget:
-    """How many retries a run may still send: a share of its first tries, and a few to begin with.
+    """The retries that a run may still send: `start`, and `share` for each first attempt.
 
-    Bounds what a failing service is asked: at most `share` times its ids more, and `start`.
+    Bounds the extra load on a failing service.
     """
 
     def __init__(self, share: float = 0.5, start: float = 100.0) -> None:
         self._share = share
         self._left = start
 
-    def first_try(self) -> None:
-        """Count the first try of an id."""
+    def first_attempt(self) -> None:
+        """Count the first attempt for an id."""
         self._left += self._share
 
     def take(self) -> bool:
-        """Take one retry out of the budget; say whether there was one."""
+        """Take one retry from the budget; return whether there was one."""
         if self._left < 1.0:
             return False
         self._left -= 1.0

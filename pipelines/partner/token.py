@@ -1,7 +1,6 @@
-"""One access token for all requests, obtained and renewed once for everybody who waits.
+"""One access token for all requests, obtained and renewed once for all that wait.
 
-Knows nothing of stores, menus or orders. Token and credentials are Secrets: they are revealed
-only where the request is made.
+Token and credentials are Secrets, revealed only where a request is made. Knows nothing of stores, menus or orders.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Partner
 
 _PLACE = re.compile(r"\{(client_id|client_secret)\}")
-# A token goes into a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
+# A token is sent in a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
 _TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _JWT_PARTS = 3
 _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
@@ -37,7 +36,7 @@ _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, when it was obtained and expires on the monotonic clock (None: not said), and its stated life."""
+    """A token, when it was obtained and expires on the monotonic clock (None: not stated), and its stated lifetime."""
 
     header_value: Secret
     obtained_at: float
@@ -46,7 +45,7 @@ class Token:
 
 
 class Tokens:
-    """Hands out the current token; of any number that wait for a new one, one asks."""
+    """Returns the current token; of all tasks that wait for a new one, one requests it."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class Tokens:
                 try:
                     token = self._token = await self._obtain()
                 except RunStopped as error:
-                    self._failed = error  # whoever waits hears the same, and nobody asks again
+                    self._failed = error  # all that wait get the same error, without another request
                     raise
             return token
 
@@ -87,36 +86,36 @@ class Tokens:
         if token is None:
             how = self._partner.authenticate
             raise AuthenticationFailed(
-                f"the answer to {how.path} has no token at {how.token_pointer!r}: "
-                "is [partner.authenticate] token_pointer right?"
+                f"the response of {how.path} has no token at {how.token_pointer!r}: "
+                "check [partner.authenticate] token_pointer"
             )
         if token.life is not None:
-            self._lived("claimed", token.life)
+            self._record_age("claimed", token.life)
         return token
 
     def accepted(self, token: Token) -> None:
-        """Note that the service took a token, and at what age."""
+        """Record that the service accepted a token, and at what age."""
         self._refused_in_a_row = 0
-        self._lived("accepted", self._clock.monotonic() - token.obtained_at)
+        self._record_age("accepted", self._clock.monotonic() - token.obtained_at)
 
-    def _lived(self, what: str, seconds: float) -> None:
-        self._behaviour.met(self._clock.now(), "authenticate", "token_lifetime", what, seconds)
+    def _record_age(self, what: str, seconds: float) -> None:
+        self._behaviour.record(self._clock.now(), "authenticate", "token_lifetime", what, seconds)
 
-    def refused(self, token: Token, last_refusal: float | None) -> None:
-        """Forget `token`, unless another has taken its place already.
+    def rejected(self, token: Token, last_refusal: float | None) -> None:
+        """Discard `token`, unless it has been replaced already.
 
-        `last_refusal` is when the same request was refused before. Raise TokenRefused where renewing
-        did not help: this request was refused before `token` was obtained, or nobody's was taken since.
+        `last_refusal` is when the same request was rejected before. Raise TokenRefused if renewal did not help: this
+        request was rejected before `token` was obtained, or no token was accepted since.
         """
         renewed = last_refusal is not None and token.obtained_at >= last_refusal
         if self._token is token:
             self._token = None
             self._refused_in_a_row += 1
-            self._lived("refused", self._clock.monotonic() - token.obtained_at)
+            self._record_age("refused", self._clock.monotonic() - token.obtained_at)
         if renewed or self._refused_in_a_row > 1:
             self._failed = TokenRefused(
-                "the service refuses a token that it gave a moment ago (401 again): may these credentials "
-                "read this, and are [partner.authenticate] header and scheme right?"
+                "the service rejects a token that it has just issued (401 again): check the permissions of these "
+                "credentials, and [partner.authenticate] header and scheme"
             )
             raise TokenRefused(str(self._failed))
 
@@ -125,7 +124,7 @@ class Tokens:
 
 
 def authenticate_request(partner: Partner) -> httpx.Request:
-    """Return the request of interface section 4.1, as [partner.authenticate] describes it."""
+    """Return the request of interface section 4.1, as configured in [partner.authenticate]."""
     how = partner.authenticate
     needed = set(_PLACE.findall(" ".join(how.body.values())))
     if how.encoding == "basic":
@@ -133,7 +132,7 @@ def authenticate_request(partner: Partner) -> httpx.Request:
     for name in sorted(needed):
         if not _usable(getattr(partner, name)):
             raise PartnerMisconfigured(
-                f"[partner] {name} is not set, or not text: set ORDERMART_PARTNER__{name.upper()}"
+                f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
             )
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
@@ -145,16 +144,15 @@ def authenticate_request(partner: Partner) -> httpx.Request:
 
 
 def _usable(secret: Secret) -> bool:
-    # An undecodable byte of the environment comes as half a surrogate pair, and cannot be sent.
+    # An undecodable byte of the environment is half a surrogate pair, which cannot be sent.
     return bool(secret) and not any("\ud800" <= letter <= "\udfff" for letter in secret.reveal())
 
 
 def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Token | None:
-    """Return the token in the answer to the request sent at `began`; None where there is none.
+    """Return the token in the response to the request sent at `began`; None if there is none.
 
-    It expires as the answer says, else as the JWT says, else never until refused; a tenth of its
-    life (at most 30 s) early, so that it does not expire on the way. Raises nothing: a traceback
-    from here would hold the answer.
+    It expires as the response states, else as the JWT states, else when it is rejected; a tenth of its lifetime (at
+    most 30 s) early, so that it does not expire in transit. Raises nothing: a traceback would contain the response.
     """
     how = partner.authenticate
     try:
@@ -164,9 +162,9 @@ def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Tok
         return None
     if not isinstance(text, str) or not _TOKEN.fullmatch(text):
         return None
-    life = _stated_life(answer, how.expires_in_pointer)
+    life = _stated_lifetime(answer, how.expires_in_pointer)
     if life is None:
-        life = _jwt_life(text, clock.now().timestamp())
+        life = _jwt_lifetime(text, clock.now().timestamp())
     expires_at = None
     if life is not None:
         expires_at = began + life - min(_EARLY_SECONDS, life * _EARLY_SHARE)
@@ -187,7 +185,7 @@ def _basic(partner: Partner) -> str:
     return "Basic " + base64.b64encode(pair.encode()).decode("ascii")
 
 
-def _stated_life(answer: Any, where: str) -> float | None:
+def _stated_lifetime(answer: Any, where: str) -> float | None:
     if not where:
         return None
     try:
@@ -197,12 +195,12 @@ def _stated_life(answer: Any, where: str) -> float | None:
         return None
 
 
-def _jwt_life(token: str, now: float) -> float | None:
+def _jwt_lifetime(token: str, now: float) -> float | None:
     parts = token.split(".")
     if len(parts) != _JWT_PARTS:
         return None
     try:
-        # RFC 7519 section 4.1.4; the signature is the service's business.
+        # RFC 7519 section 4.1.4; the service verifies the signature.
         padded = parts[1] + "=" * (-len(parts[1]) % 4)
         return _positive(float(msgspec.json.decode(base64.urlsafe_b64decode(padded))["exp"]) - now)
     except (msgspec.MsgspecError, TypeError, ValueError, KeyError, OverflowError):

@@ -1,6 +1,6 @@
-"""Say what came that was never seen before, and which stores fell silent.
+"""Report schema drift since the previous release, and stores without orders.
 
-Drift is told once, by the run that published a release: of loads that the release before did not have. Knows nothing of
+Drift is reported once, by the run that publishes it: of loads that the previous release did not have. Knows nothing of
 how either is found.
 """
 
@@ -27,30 +27,30 @@ _SILENT = """
 
 
 def alarms(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Iterator[str]:
-    """Yield lines on drift since the release before this one, and on silences that go on; none where all is usual.
+    """Yield lines on drift since the previous release and on inactive stores; none if there is nothing to report.
 
-    `db` is this release, opened; `is_new` says that this run published it: drift was told when it was new.
+    `db` is this release, opened; `is_new`: this run published it. Drift is reported for a new release only.
     """
     known = _last_load(release) if is_new else None
     new = db.execute(_NEW, [known]).fetchall() if known else []
     if new:
-        yield f"New since the last release: {len(new):,} (audit.schema_drift)"
+        yield f"Schema drift since the previous release: {len(new):,} (audit.schema_drift)"
     for kind, path, what, value, ids in new[:_SHOWN]:
         first = f", first in {', '.join(map(str, ids))}" if ids else ""
         yield f"  {kind} {path}: {what}{'' if value is None else ' ' + repr(value)}{first}"
     silent = db.execute(_SILENT).fetchall()
     if silent:
-        yield f"Stores without orders where they usually have some: {len(silent):,} (audit.inactive_periods)"
+        yield f"Stores without the usual orders: {len(silent):,} (audit.inactive_periods)"
     for store_id, name, since, days, expected in silent[:_SHOWN]:
         yield f"  {store_id} {name or 'without a name'}: since {since}, {days} days, about {expected:.0f} orders missed"
-    for each in (new, silent):
-        if len(each) > _SHOWN:
-            yield f"  and {len(each) - _SHOWN:,} more"
+    for rows in (new, silent):
+        if len(rows) > _SHOWN:
+            yield f"  and {len(rows) - _SHOWN:,} more"
 
 
 def _last_load(release: Path) -> str | None:
-    """Return the last load of the release before this one; None where there is none to read."""
-    before = [each for each in sorted(release.parent.iterdir()) if each.name < release.name]
+    """Return the last load of the previous release; None if there is none to read."""
+    before = [folder for folder in sorted(release.parent.iterdir()) if folder.name < release.name]
     file = before[-1] / "ordermart.duckdb" if before else None
     if file is None or not file.exists():
         return None

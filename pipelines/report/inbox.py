@@ -1,4 +1,4 @@
-"""Format the state of the inbox: undecodable deliveries, and dead letters that are due again.
+"""Format the state of the inbox: undecodable deliveries, and retried entries of the dead-letter queue.
 
 Knows no bodies: a delivery is its number, its time and the reason why it names no id.
 """
@@ -41,9 +41,9 @@ def reprocessed(decoded: int, undecoded: int) -> str:
 
 
 def retried(letters: list[Entry]) -> str:
-    """Return lines on dead letters that are due again: how many of each kind and reason."""
+    """Return lines on retried entries of the dead-letter queue: how many of each kind and reason."""
     if not letters:
-        return "There are no dead letters."
+        return "The dead-letter queue is empty."
     ids = defaultdict(list)
     for letter in letters:
         ids[letter.kind, letter.reason or "no reason recorded"].append(letter.id)
@@ -51,6 +51,6 @@ def retried(letters: list[Entry]) -> str:
         f"  {kind}: {len(failed):,}, such as {failed[0]}, failed: {reason}"
         for (kind, reason), failed in sorted(ids.items())
     ]
-    what = "dead letter is" if len(letters) == 1 else "dead letters are"
-    lines.append(f"{len(letters):,} {what} due again: the next `ordermart run` requests them.")
+    what = "id is" if len(letters) == 1 else "ids are"
+    lines.append(f"{len(letters):,} {what} due again: the next `ordermart run` requests what was in the queue.")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
-"""The operations, the token and the webhook topics of the interface, as parts of an OpenAPI document.
+"""The operations, authentication and webhook topics of the interface, as parts of an OpenAPI document.
 
-Paths are those of the settings; answers are those documented and, marked, those met. Knows nothing of schemas' insides.
+Paths are those of the settings; responses are the documented ones and, marked, the observed ones. Knows nothing of the
+content of schemas.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _Rows = list[dict[str, Any]]
 
 
 def operations(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
-    """Return the paths; two operations of one path stand side by side."""
+    """Return the paths, each with its operations."""
     partner = settings.partner
     paths: dict[str, Any] = {}
     documented = {"404": "Record not found."}
@@ -27,10 +28,10 @@ def operations(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
         (partner.list_stores.path, "get", _list(settings, behaviour)),
         (partner.authenticate.path, "post", _authenticate(settings, behaviour)),
     ):
-        place = paths.setdefault(path, {})
-        place[method] = operation
+        item = paths.setdefault(path, {})
+        item[method] = operation
         if names := [part[1:-1] for part in path.split("/") if part.startswith("{")]:
-            place["parameters"] = [
+            item["parameters"] = [
                 {
                     "name": name,
                     "in": "path",
@@ -44,7 +45,7 @@ def operations(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
 
 
 def security(settings: Settings) -> dict[str, Any]:
-    """Return how the token is sent, as settings assume."""
+    """Return how the token is sent, as configured."""
     how = settings.partner.authenticate
     if how.header.lower() == "authorization" and how.scheme.lower() == "bearer":
         return {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
@@ -52,39 +53,39 @@ def security(settings: Settings) -> dict[str, Any]:
 
 
 def topics(behaviour: _Rows) -> dict[str, Any]:
-    """Return the webhook topics, with how many deliveries of each were received."""
-    met = {row["name"]: row["occurrence_count"] for row in behaviour if row["aspect"] == "deliveries"}
+    """Return the webhook topics, with the number of deliveries received."""
+    observed = {row["name"]: row["occurrence_count"] for row in behaviour if row["aspect"] == "deliveries"}
     return {
         topic: {
             "post": {
                 "description": "Payload, headers and signing are not shown by the interface.",
                 "requestBody": {"content": {"application/json": {"schema": {}}}},
-                "responses": {"2XX": {"description": "Taken."}},
-                "x-observed": {"deliveries": met.get(topic, 0)},
+                "responses": {"2XX": {"description": "Accepted."}},
+                "x-observed": {"deliveries": observed.get(topic, 0)},
             }
         }
         for topic in TOPICS
     }
 
 
-def _read(what: str, operation: str, schema: str, behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
-    held = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
-    told = {"operationId": what.replace(" ", "_").lower(), "summary": what}
+def _read(summary: str, operation: str, schema: str, behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
+    content = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+    operation_object = {"operationId": summary.replace(" ", "_").lower(), "summary": summary}
     if not failures:
-        told["description"] = _NOT_SHOWN
-    return told | {"responses": _responses(operation, held, behaviour, failures)}
+        operation_object["description"] = _NOT_SHOWN
+    return operation_object | {"responses": _responses(operation, content, behaviour, failures)}
 
 
 def _list(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "array", "items": {"$ref": "#/components/schemas/Store"}}
     for token in reversed(settings.partner.list_stores.items_pointer.split("/")[1:]):
         schema = {"type": "object", "properties": {token: schema}}
-    held = {"content": {"application/json": {"schema": schema}}}
+    content = {"content": {"application/json": {"schema": schema}}}
     return {
         "operationId": "list_all_stores",
         "summary": "List all stores",
         "description": _NOT_SHOWN,
-        "responses": _responses("store list", held, behaviour, {}),
+        "responses": _responses("store list", content, behaviour, {}),
     }
 
 
@@ -105,11 +106,11 @@ def _authenticate(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
     }
 
 
-def _responses(operation: str, held: dict[str, Any], behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
-    met = {row["name"]: row["occurrence_count"] for row in behaviour if _is(row, operation, "status")}
-    responses: dict[str, Any] = {"200": {"description": "The document."} | held}
+def _responses(operation: str, content: dict[str, Any], behaviour: _Rows, failures: dict[str, str]) -> dict[str, Any]:
+    observed = {row["name"]: row["occurrence_count"] for row in behaviour if _is(row, operation, "status")}
+    responses: dict[str, Any] = {"200": {"description": "The document."} | content}
     responses |= {status: {"description": text} for status, text in failures.items()}
-    for status, times in met.items():
+    for status, times in observed.items():
         known = responses.setdefault(status, {"description": "Observed; not shown by the interface."})
         seen: dict[str, Any] = {"answers": times}
         bodies = {

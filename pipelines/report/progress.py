@@ -1,7 +1,4 @@
-"""Show progress of long work on a terminal, and nothing in a log.
-
-Knows only (what, done, total).
-"""
+"""Show the progress of long tasks on a terminal, and nothing in a log."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _EVERY = 0.1
 
 @contextmanager
 def terminal_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function of (what, done, total) that keeps one line of a terminal up to date; a log gets nothing."""
+    """Yield a function of (task, done, total) that updates one line of a terminal and writes nothing to a log."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None
         return

@@ -1,7 +1,7 @@
-"""The stand-in's HTTP face: interface sections 4 and 5 over a world, said in a dialect.
+"""The sandbox's HTTP application: interface sections 4 and 5 over a world, in a dialect.
 
-What the interface does not show (paths of authenticate and stores, bodies of errors) is answered in one way of many:
-`dialects`. What goes wrong on the way is made in `spoiling`; the desk for tests is `desk`.
+What the interface does not show (paths of authenticate and stores, bodies of errors) is up to the dialect: `dialects`.
+Service faults are injected by `fault_injection`; tests control the sandbox through `control_api`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from pipelines.sandbox.dialects import ROOT, Dialect, json
-from pipelines.sandbox.fault_injection import Spoiler
+from pipelines.sandbox.fault_injection import FaultInjector
 from pipelines.sandbox.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ID_DIGITS = 19
 
 
 class Service:
-    """A world at a time: the answers that the service would give then, orders kept encoded."""
+    """A world at a moment: the documents as they are then, with encoded orders cached."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Service:
         self.world = world
         self.dialect = dialect or Dialect()
         self.tokens = Tokens(secret, token_life_seconds)
-        self.spoiler = Spoiler(world.config.seed, self.dialect.error)
+        self.injector = FaultInjector(world.config.seed, self.dialect.error)
         self.now = world.end
         self._token_life_seconds = token_life_seconds
         self._credentials = (client_id, client_secret)
@@ -59,11 +59,11 @@ class Service:
         self._menus: dict[tuple[int, dt.datetime], bytes | None] = {}
 
     def knows(self, credentials: tuple[Any, Any]) -> bool:
-        """Tell whether these are the client's id and secret."""
+        """Return whether these are the client's id and secret."""
         return credentials == self._credentials
 
     def order(self, order_id: int) -> bytes | None:
-        """Return the order as it stands now."""
+        """Return the order as it is now."""
         kept = self._settled.get(order_id)
         if kept is None:
             return None
@@ -74,19 +74,19 @@ class Service:
         return [order_id for order_id, (settled, _) in self._settled.items() if settled > since]
 
     def menu(self, menu_id: int) -> bytes | None:
-        """Return the menu as it stands now."""
+        """Return the menu as it is now."""
         key = (menu_id, self.now)
         if key not in self._menus:
             self._menus[key] = self.world.menu(menu_id, self.now)
         return self._menus[key]
 
     def store(self, store_id: int) -> bytes | None:
-        """Return the store record as it stands now."""
+        """Return the store record as it is now."""
         record = self.world.store(store_id, self.now)
         return None if record is None else self.dialect.store_record(record)
 
     def stores(self) -> list[bytes]:
-        """Return all stores' records as they stand now."""
+        """Return all stores' records as they are now."""
         found = (self.world.store(store_id, self.now) for store_id in self.world.store_ids)
         return [record for record in found if record is not None]
 
@@ -96,14 +96,14 @@ class Service:
         self._menus.clear()
 
     def set_faults(self, trouble: Trouble) -> None:
-        """Let another trouble begin."""
+        """Replace the service faults."""
         life = trouble.token_life_seconds
         self.tokens.life_seconds = self._token_life_seconds if life is None else life
-        self.spoiler.set(trouble, self.tokens.revoke)
+        self.injector.set(trouble, self.tokens.revoke)
 
 
-def make_app(service: Service, middleware: Sequence[Middleware] = (), desk: Sequence[Route] = ()) -> Starlette:
-    """Return the ASGI application; `middleware` may spoil what it says, outermost first; `desk` stands beside it."""
+def make_app(service: Service, middleware: Sequence[Middleware] = (), control: Sequence[Route] = ()) -> Starlette:
+    """Return the ASGI application; `middleware` wraps it, outermost first; `control` adds routes of the control API."""
     dialect = service.dialect
     operations = [
         ("authenticate", dialect.authenticate, _authenticate(service)),
@@ -115,16 +115,16 @@ def make_app(service: Service, middleware: Sequence[Middleware] = (), desk: Sequ
     routes = [
         Route(
             dialect.prefix + path,
-            _Operation(service.spoiler.around(name, _application(endpoint))),
+            _Operation(service.injector.around(name, _application(endpoint))),
             methods=["POST" if name == "authenticate" else "GET"],
         )
         for name, path, endpoint in operations
     ]
-    return Starlette(routes=[*routes, *desk], middleware=middleware)
+    return Starlette(routes=[*routes, *control], middleware=middleware)
 
 
 class _Operation:
-    """An ASGI application that Starlette does not take for an endpoint function."""
+    """An ASGI application that Starlette does not mistake for an endpoint function."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,12 +1,12 @@
-"""The desk for tests below /_sandbox: the world's clock, troubles, webhooks, and what was done. It wants no token.
+"""The control API for tests below /_sandbox: the world's clock, faults, webhooks and the record. It needs no token.
 
-    GET, POST /_sandbox/clock      {"now": …}; moving it forward tells the receiver what happened in between
-    GET, POST /_sandbox/faults     the flags of Trouble; what is left out is calm
+    GET, POST /_sandbox/clock      {"now": …}; moving it forward sends webhooks for the events in between
+    GET, POST /_sandbox/faults     the flags of Trouble; omitted ones are off
     GET, POST /_sandbox/webhooks   the flags of Webhooks
-    GET, DELETE /_sandbox/served   what was asked, answered, spoiled and told; DELETE forgets it
-    POST /_sandbox/revoke          no token issued so far is valid any more
+    GET, DELETE /_sandbox/served   requests, responses, injected faults and webhooks; DELETE clears them
+    POST /_sandbox/revoke          invalidate every token issued so far
 
-This desk is not part of the partner's interface.
+It is not part of the partner's interface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from starlette.routing import Route
 
 from pipelines.sandbox.dialects import json
-from pipelines.sandbox.happenings import happenings
+from pipelines.sandbox.events import events
 from pipelines.sandbox.trouble import TroubleError, trouble
 from pipelines.sandbox.webhooks import Sender, webhooks
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipelines.sandbox.app import Service
-    from pipelines.sandbox.happenings import Happening
+    from pipelines.sandbox.events import Event
 
 
-class Desk:
-    """The desk of one service, and the sender of its webhooks."""
+class ControlApi:
+    """The control API of one service, and the sender of its webhooks."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self.sender = Sender(service.world.config.seed, service.dialect.hint, self._sent)
 
     def routes(self) -> list[Route]:
-        """Return the desk's routes."""
+        """Return the routes."""
         return [
             Route("/_sandbox/clock", self._clock, methods=["GET", "POST"]),
             Route("/_sandbox/faults", self._faults, methods=["GET", "POST"]),
@@ -49,9 +49,9 @@ class Desk:
             Route("/_sandbox/revoke", self._revoke, methods=["POST"]),
         ]
 
-    def _sent(self, happening: Happening) -> None:
-        if happening.topic == "orders.create":
-            self._service.spoiler.hinted(happening.id)
+    def _sent(self, event: Event) -> None:
+        if event.topic == "orders.create":
+            self._service.injector.announced(event.id)
 
     async def _clock(self, request: Request) -> Response:
         service, world = self._service, self._service.world
@@ -66,7 +66,7 @@ class Desk:
             service.move(now)
             if self.sender.webhooks.to:
                 after = int(now.timestamp())
-                told = self.sender.send(happenings(world, before, after, service.unsettled(before)))
+                told = self.sender.send(events(world, before, after, service.unsettled(before)))
         shown = {"now": service.now, "start": world.start, "end": world.end, "webhooks": told}
         return json(msgspec.json.encode(shown))
 
@@ -74,7 +74,7 @@ class Desk:
         return await _flags(
             request,
             lambda flags: self._service.set_faults(trouble(flags)),
-            lambda: self._service.spoiler.trouble,
+            lambda: self._service.injector.trouble,
         )
 
     async def _webhooks(self, request: Request) -> Response:
@@ -85,7 +85,7 @@ class Desk:
         )
 
     async def _served(self, request: Request) -> Response:
-        record = self._service.spoiler.record
+        record = self._service.injector.record
         if request.method == "DELETE":
             record.clear()
             self.sender.clear()

@@ -1,6 +1,6 @@
-"""Let requests go wrong as Trouble says: an ASGI application around each operation, and a record of what was done.
+"""Inject service faults as Trouble configures them: an ASGI application around each operation, and a record.
 
-Knows nothing of what is answered when all is well.
+Knows nothing of ordinary responses.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     Error = Callable[[int, str], ASGIApp]
 
-# Long enough for the server to put on the wire what it was given.
+# Long enough for the server to send what it was given.
 _FLUSH_SECONDS = 0.02
 _GONE_SECONDS = 5.0
 
 
-class Spoiler:
-    """One service's troubles and what became of its requests. `error` makes the service's own answer of a status."""
+class FaultInjector:
+    """One service's faults and its record of requests. `error` makes the service's own response for a status."""
 
     def __init__(self, seed: int, error: Error) -> None:
         self.record = Record()
@@ -42,21 +42,21 @@ class Spoiler:
         self._unready: dict[str, float] = {}
 
     def set(self, trouble: Trouble, on_revoke: Callable[[], None]) -> None:
-        """Let another trouble begin; `on_revoke` makes every token invalid."""
+        """Replace the faults; `on_revoke` invalidates every token."""
         self.trouble, self._on_revoke = trouble, on_revoke
         self._began, self._revoked = 0.0, False
 
-    def hinted(self, order_id: int) -> None:
-        """Note that a hint at a new order was sent: the service may not find it for a while."""
+    def announced(self, order_id: int) -> None:
+        """Note that a webhook about a new order was sent: the service may not find it for a while."""
         if self.trouble.unready_seconds:
             self._unready[str(order_id)] = time.monotonic() + self.trouble.unready_seconds
 
     def around(self, operation: str, app: ASGIApp) -> ASGIApp:
-        """Return the operation with its troubles."""
+        """Return the operation with its faults."""
 
-        async def spoiled(scope: Scope, receive: Receive, send: Send) -> None:
+        async def faulty(scope: Scope, receive: Receive, send: Send) -> None:
             asked = scope.get("path_params", {}).get("id") or scope.get("query_string", b"").decode("latin-1")
-            no = self.record.came(operation, asked)
+            no = self.record.start(operation, asked)
             end = "gone"
 
             async def watched(message: Message) -> None:
@@ -71,22 +71,22 @@ class Spoiler:
                 if mishap is None:
                     await app(scope, receive, watched)
                 else:
-                    self.record.happened(mishap, operation, asked, no)
-                    await self._spoil(mishap, app)(scope, receive, watched)
+                    self.record.fault(mishap, operation, asked, no)
+                    await self._faulty(mishap, app)(scope, receive, watched)
             finally:
-                self.record.went(operation, mishap if mishap in {"reset", "truncated"} else end)
+                self.record.end(operation, mishap if mishap in {"reset", "truncated"} else end)
 
-        return spoiled
+        return faulty
 
     async def _mishap(self, operation: str, asked: str, no: int) -> str | None:
-        """Return what is to go wrong with a request, after the time that the service takes for it."""
+        """Return the fault of a request, after the service's latency."""
         trouble, now = self.trouble, time.monotonic()
         self._began = self._began or now
         if trouble.revoke_at_in_flight and not self._revoked and self.record.in_flight >= trouble.revoke_at_in_flight:
             self._revoked = True
             self._on_revoke()
-        room = trouble.room(now - self._began)
-        if room is not None and self.record.in_flight > room:
+        limit = trouble.limit(now - self._began)
+        if limit is not None and self.record.in_flight > limit:
             return "over_capacity"
         if trouble.latency_seconds:
             await asyncio.sleep(trouble.latency_seconds)
@@ -96,15 +96,15 @@ class Spoiler:
             del self._unready[asked]
         return trouble.mishap(self._seed, operation, asked, no)
 
-    def _spoil(self, mishap: str, app: ASGIApp) -> ASGIApp:
-        """Return the application with this mishap."""
+    def _faulty(self, mishap: str, app: ASGIApp) -> ASGIApp:
+        """Return the application with this fault."""
         if mishap == "unready":
             return self._error(404, "record not found")
         if mishap in {"429", "over_capacity"}:
-            return self._told_when(self._error(429, "too many requests"))
+            return self._with_retry_after(self._error(429, "too many requests"))
         if mishap in {"500", "503"}:
             failed = self._error(int(mishap), "the service failed")
-            return self._told_when(failed) if mishap == "503" else failed
+            return self._with_retry_after(failed) if mishap == "503" else failed
         ways: dict[str, Callable[[ASGIApp], ASGIApp]] = {
             "reset": _reset,
             "truncated": _truncated,
@@ -114,8 +114,8 @@ class Spoiler:
         }
         return ways[mishap](app)
 
-    def _told_when(self, app: ASGIApp) -> ASGIApp:
-        """Tell when to come again, if the trouble says so."""
+    def _with_retry_after(self, app: ASGIApp) -> ASGIApp:
+        """Add Retry-After, if configured."""
         seconds = self.trouble.retry_after
         if seconds is None:
             return app

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.sandbox.faults_of_menus import MENU_PLANTERS
 from pipelines.sandbox.faults_of_orders import ORDER_PLANTERS
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,10 +48,10 @@ def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float, faults: 
     mine = [fault for fault in _PLANTERS[kind] if not faults or fault in faults]
     if not share or not ids or not mine:
         return {}
-    chance = Chance(seed, "faults", kind)
+    rng = Rng(seed, "faults", kind)
     count = max(1, int(share * len(ids) + 0.5))
-    turns = itertools.cycle(chance.shuffled(mine))
-    return dict(zip(chance.shuffled(ids)[:count], turns, strict=False))
+    turns = itertools.cycle(rng.shuffled(mine))
+    return dict(zip(rng.shuffled(ids)[:count], turns, strict=False))
 
 
 def plant(seed: int, kind: str, document_id: int, fault: str, document: dict[str, Any]) -> tuple[Fault, Spoil]:
@@ -59,5 +59,5 @@ def plant(seed: int, kind: str, document_id: int, fault: str, document: dict[str
 
     The same fault comes to the same place whenever the document is shown.
     """
-    pointer, spoil = _PLANTERS[kind][fault](Chance(seed, "fault", kind, document_id), document)
+    pointer, spoil = _PLANTERS[kind][fault](Rng(seed, "fault", kind, document_id), document)
     return Fault(kind, document_id, fault, pointer), spoil

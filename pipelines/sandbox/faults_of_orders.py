@@ -13,7 +13,7 @@ from pipelines.sandbox.planting import Planter, Spoil, drop, put
 from pipelines.sandbox.prices import shortest
 
 if TYPE_CHECKING:
-    from pipelines.sandbox.rng import Chance
+    from pipelines.sandbox.rng import Rng
 
 _ITEM = "/items/0"
 _MODIFIER = "/items/0/modifiers/0"
@@ -25,42 +25,42 @@ _DIFFERENCES = ("0.01", "-0.01", "0.1", "1", "-2.5", "0.5", "10", "-0.05")
 _NOWHERE = 90_000_000
 
 
-def _total_off(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
-    difference = Decimal(chance.pick(_DIFFERENCES))
+def _total_off(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
+    difference = Decimal(rng.pick(_DIFFERENCES))
     # As often as not a part was forgotten.
-    if order["tip"] and chance.often(0.5):
+    if order["tip"] and rng.often(0.5):
         difference = -order["tip"]
     return put(order, "/total_price", shortest(order["total_price"] + difference))
 
 
-def _subtotal_off(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _subtotal_off(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     """Change the subtotal, and the total with it: the formula of the total still holds."""
-    difference = Decimal(chance.pick(_DIFFERENCES))
+    difference = Decimal(rng.pick(_DIFFERENCES))
     put(order, "/total_price", shortest(order["total_price"] + difference))
     return put(order, "/subtotal_price", shortest(order["subtotal_price"] + difference))
 
 
-def _product_in_no_menu(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _product_in_no_menu(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     put(order, f"{_ITEM}/name", "Chef's special")
-    return put(order, f"{_ITEM}/product_id", _NOWHERE + chance.below(1000))
+    return put(order, f"{_ITEM}/product_id", _NOWHERE + rng.below(1000))
 
 
-def _modifier_in_no_dictionary(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _modifier_in_no_dictionary(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     put(order, f"{_MODIFIER}/name", "Something extra")
-    return put(order, f"{_MODIFIER}/id", _NOWHERE + chance.below(1000))
+    return put(order, f"{_MODIFIER}/id", _NOWHERE + rng.below(1000))
 
 
-def _new_value(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _new_value(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     places = [
         ("/status", "handed_to_drone"),
         ("/platform", "smart_fridge"),
         ("/dispatch_method", "locker"),
         (f"{_MODIFIER}/action", "swap"),
     ]
-    return put(order, *chance.pick(places))
+    return put(order, *rng.pick(places))
 
 
-def _new_field(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _new_field(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     places: list[tuple[str, Any]] = [
         ("/loyalty_tier", "gold"),
         ("/user_birthday", "1984-02-29"),
@@ -68,24 +68,24 @@ def _new_field(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
         (f"{_ITEM}/allergens", ["nuts", "milk"]),
         (f"{_MODIFIER}/colour", "red"),
     ]
-    return put(order, *chance.pick(places))
+    return put(order, *rng.pick(places))
 
 
-def _null(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _null(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     names = (
         "user_phone user_email user_name user_latitude dispatch_note store_id status platform requested_time "
         "created_at subtotal_price delivery_price tip total_price items deliveries"
     )
     inner = [f"{_ITEM}/{name}" for name in ("instructions", "price", "product_id", "quantity", "name", "modifiers")]
     inner += [f"{_MODIFIER}/{name}" for name in ("id", "price", "action", "quantity")]
-    return put(order, chance.pick([f"/{name}" for name in names.split()] + inner), None)
+    return put(order, rng.pick([f"/{name}" for name in names.split()] + inner), None)
 
 
-def _absent_array(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
-    return drop(order, chance.pick(("/items", "/deliveries", f"{_ITEM}/modifiers")))
+def _absent_array(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
+    return drop(order, rng.pick(("/items", "/deliveries", f"{_ITEM}/modifiers")))
 
 
-def _wrong_type(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _wrong_type(rng: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     places: list[tuple[str, Any]] = [
         ("/total_price", str(order["total_price"])),
         ("/id", str(order["id"])),
@@ -98,10 +98,10 @@ def _wrong_type(chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
         (f"{_ITEM}/price", True),
         (f"{_MODIFIER}/quantity", Decimal("1.5")),
     ]
-    return put(order, *chance.pick(places))
+    return put(order, *rng.pick(places))
 
 
-def _missing_id(_chance: Chance, order: dict[str, Any]) -> tuple[str, Spoil]:
+def _missing_id(_chance: Rng, order: dict[str, Any]) -> tuple[str, Spoil]:
     return drop(order, "/id")
 
 
@@ -116,13 +116,13 @@ ORDER_PLANTERS: dict[str, Planter] = {
     "absent_array": _absent_array,
     "wrong_type": _wrong_type,
     "missing_id": _missing_id,
-    "excess_decimals": lambda chance, order: planting.excess_decimals(chance, order, _CHARGES),
-    "nan": lambda chance, order: planting.nan(chance, order, _AMOUNTS),
-    "duplicate_key": lambda chance, order: planting.duplicate_key(
-        chance, order, ("/tip", "/total_price", f"{_ITEM}/price", f"{_MODIFIER}/price"), Decimal("99.5")
+    "excess_decimals": lambda rng, order: planting.excess_decimals(rng, order, _CHARGES),
+    "nan": lambda rng, order: planting.nan(rng, order, _AMOUNTS),
+    "duplicate_key": lambda rng, order: planting.duplicate_key(
+        rng, order, ("/tip", "/total_price", f"{_ITEM}/price", f"{_MODIFIER}/price"), Decimal("99.5")
     ),
     "truncated": planting.truncated,
-    "invalid_utf8": lambda chance, order: planting.invalid_utf8(
-        chance, order, ("/user_name", "/dispatch_note", f"{_ITEM}/name", f"{_ITEM}/instructions")
+    "invalid_utf8": lambda rng, order: planting.invalid_utf8(
+        rng, order, ("/user_name", "/dispatch_note", f"{_ITEM}/name", f"{_ITEM}/instructions")
     ),
 }

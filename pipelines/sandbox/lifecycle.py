@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from pipelines.sandbox.rng import Chance
+    from pipelines.sandbox.rng import Rng
 
 MINUTE = 60
 HOUR = 3600
@@ -79,24 +79,24 @@ def current(steps: Steps, moment: int) -> str | None:
     return status
 
 
-def course(chance: Chance, created: int, method: str) -> Course:
+def course(rng: Rng, created: int, method: str) -> Course:
     """Draw the course of an order placed at `created`."""
     # One in ten is placed hours ahead.
-    ahead = chance.between(2 * HOUR, 8 * HOUR) // 300 * 300 if chance.often(0.1) else 0
+    ahead = rng.between(2 * HOUR, 8 * HOUR) // 300 * 300 if rng.often(0.1) else 0
     kitchen = created + max(0, ahead - 40 * MINUTE)
-    accepted = created + chance.between(15, 240)
-    preparing = max(accepted, kitchen) + chance.between(20, 5 * MINUTE)
-    ready = preparing + chance.between(8 * MINUTE, 28 * MINUTE)
-    last = ready + chance.between(4 * MINUTE, 35 * MINUTE)
-    promised = kitchen + chance.pick((30, 35, 40, 45, 60)) * MINUTE
+    accepted = created + rng.between(15, 240)
+    preparing = max(accepted, kitchen) + rng.between(20, 5 * MINUTE)
+    ready = preparing + rng.between(8 * MINUTE, 28 * MINUTE)
+    last = ready + rng.between(4 * MINUTE, 35 * MINUTE)
+    promised = kitchen + rng.pick((30, 35, 40, 45, 60)) * MINUTE
     requested = created + ahead if ahead else created
-    end = chance.random()
+    end = rng.random()
     steps: Steps
     if end < 0.01:
         steps = ((created, "pending"), (accepted, "rejected"))
         return Course(requested, promised, steps, ())
     if end < 0.045:
-        steps = ((created, "pending"), (accepted, "accepted"), (accepted + chance.between(10, 9 * MINUTE), "cancelled"))
+        steps = ((created, "pending"), (accepted, "accepted"), (accepted + rng.between(10, 9 * MINUTE), "cancelled"))
         return Course(requested, promised, steps, ())
     steps = ((created, "pending"), (accepted, "accepted"), (preparing, "preparing"), (ready, "ready"))
     if method == "pick_up":
@@ -104,19 +104,19 @@ def course(chance: Chance, created: int, method: str) -> Course:
     away = ready + MINUTE
     deliveries = []
     kind = "own_delivery" if method == "store_delivery" else "courier"
-    if chance.often(0.04):
+    if rng.often(0.04):
         # The first rider does not make it: a second delivery takes over.
-        deliveries.append(_delivery(chance, kind, ((preparing, "confirmed"), (ready + 30, "failed"))))
+        deliveries.append(_delivery(rng, kind, ((preparing, "confirmed"), (ready + 30, "failed"))))
         kind = "courier"
         preparing = ready + 40
-    if chance.often(0.97):
+    if rng.often(0.97):
         deliveries.append(
-            _delivery(chance, kind, ((preparing, "confirmed"), (away, "picked_up"), (last + 5, "delivered")))
+            _delivery(rng, kind, ((preparing, "confirmed"), (away, "picked_up"), (last + 5, "delivered")))
         )
     return Course(requested, promised, (*steps, (away, "on_the_way"), (last + 10, "delivered")), tuple(deliveries))
 
 
-def _delivery(chance: Chance, kind: str, steps: Steps) -> Delivery:
-    code = f"{chance.below(10_000):04d}"
-    token = f"{chance.below(1 << 40):010x}"
+def _delivery(rng: Rng, kind: str, steps: Steps) -> Delivery:
+    code = f"{rng.below(10_000):04d}"
+    token = f"{rng.below(1 << 40):010x}"
     return Delivery(kind, code, f"https://track.example/{token}", steps)

@@ -14,7 +14,7 @@ from pipelines.sandbox.lifecycle import HOUR, MINUTE, Amendment, Course, course,
 from pipelines.sandbox.menus import at
 from pipelines.sandbox.people import WISHES, Customer, contact
 from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,10 +156,10 @@ def _item(line_id: int, line: Line) -> dict[str, Any]:
 
 
 class Composer:
-    """Makes up orders, each from its own stream of chance: the same order comes again, whatever came before."""
+    """Makes up orders, each from its own random numbers: the same order again, whatever was made before."""
 
     def __init__(
-        self, seed: int, rule_of: Callable[[str], PriceRule], customer_of: Callable[[Chance, Store], Customer]
+        self, seed: int, rule_of: Callable[[str], PriceRule], customer_of: Callable[[Rng, Store], Customer]
     ) -> None:
         self._seed = seed
         self._rule_of = rule_of
@@ -168,41 +168,40 @@ class Composer:
 
     def compose(self, placed: Placed) -> Order:
         """Return the order."""
-        chance = Chance(self._seed, "order", placed.order_id)
-        method, platform = chance.weighted(METHODS), chance.weighted(PLATFORMS)
+        rng = Rng(self._seed, "order", placed.order_id)
+        method, platform = rng.weighted(METHODS), rng.weighted(PLATFORMS)
         rule = self._rule_of(platform)
-        customer = self._customer_of(chance, placed.store)
-        phone, email = contact(chance, customer)
-        menu = chance.pick(placed.store.menus)
+        customer = self._customer_of(rng, placed.store)
+        phone, email = contact(rng, customer)
+        menu = rng.pick(placed.store.menus)
         offers = self._offered(menu, method)
         lines = tuple(
-            _line(chance, menu, offers, placed.created, method != "pick_up", rule)
-            for _ in range(chance.weighted(LINES))
+            _line(rng, menu, offers, placed.created, method != "pick_up", rule) for _ in range(rng.weighted(LINES))
         )
         if placed.planted is not None and not lines[0].modifiers:
             # A fault may sit in a modifier, so a faulted order has one to hold it.
-            lines = (_line_with_modifier(chance, menu, offers, placed.created, method != "pick_up", rule), *lines[1:])
+            lines = (_line_with_modifier(rng, menu, offers, placed.created, method != "pick_up", rule), *lines[1:])
         worth = sum((line.amount for line in lines), ZERO)
-        discount = _discount(chance, worth)
-        loyalty = min(chance.pick((2, 5)) * Decimal(1), worth // 3) if chance.often(0.08) else ZERO
-        events = course(chance, placed.created, method)
-        tip = _tip(chance, worth) if chance.often(0.42 if method != "pick_up" else 0.12) else ZERO
+        discount = _discount(rng, worth)
+        loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
+        events = course(rng, placed.created, method)
+        tip = _tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
         return Order(
             placed=placed,
             customer=customer,
             phone=phone,
             email=email,
-            note=chance.pick(customer.notes) if method != "pick_up" and chance.often(0.3) else "",
+            note=rng.pick(customer.notes) if method != "pick_up" and rng.often(0.3) else "",
             method=method,
             platform=platform,
             rule=rule,
             lines=lines,
-            delivery_price=shortest(chance.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
+            delivery_price=shortest(rng.pick((0, 190, 190, 290, 350)) * CENT) if method != "pick_up" else ZERO,
             tip=tip,
             discount=discount,
             loyalty=loyalty,
             course=events,
-            amendments=_amendments(chance, events.ended, lines, discount + loyalty, placed.planted is not None),
+            amendments=_amendments(rng, events.ended, lines, discount + loyalty, placed.planted is not None),
         )
 
     def _offered(self, menu: Menu, method: str) -> list[Price]:
@@ -214,50 +213,50 @@ class Composer:
         return self._offers[key]
 
 
-def _line(chance: Chance, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule) -> Line:
+def _line(rng: Rng, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule) -> Line:
     # The first ones of each section sell better than the last.
-    offer = offers[min(chance.below(len(offers)), chance.below(len(offers)))]
-    return _line_of(chance, menu, offer, created, delivered, rule)
+    offer = offers[min(rng.below(len(offers)), rng.below(len(offers)))]
+    return _line_of(rng, menu, offer, created, delivered, rule)
 
 
 def _line_with_modifier(
-    chance: Chance, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule
+    rng: Rng, menu: Menu, offers: list[Price], created: int, delivered: bool, rule: PriceRule
 ) -> Line:
     rich = [offer for offer in offers if menu.products[offer.product_id].choices]
     while True:
-        line = _line_of(chance, menu, chance.pick(rich), created, delivered, rule)
+        line = _line_of(rng, menu, rng.pick(rich), created, delivered, rule)
         if line.modifiers:
             return line
 
 
-def _line_of(chance: Chance, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
+def _line_of(rng: Rng, menu: Menu, offer: Price, created: int, delivered: bool, rule: PriceRule) -> Line:
     product = menu.products[offer.product_id]
     unit = at(offer.prices, created)[1 if delivered else 0]
-    quantity = chance.weighted(QUANTITIES)
+    quantity = rng.weighted(QUANTITIES)
     modifiers: list[LineModifier] = []
     for reference in product.choices:
-        _choose(chance, menu, reference, created, modifiers)
+        _choose(rng, menu, reference, created, modifiers)
     counted = [(modifier.price, modifier.quantity) for modifier in modifiers]
     price = rule.shown_price(unit, quantity, counted)
     return Line(
         product_id=product.product_id,
         quantity=quantity,
         name=product.name,
-        instructions=chance.pick(WISHES) if chance.often(0.12) else "",
+        instructions=rng.pick(WISHES) if rng.often(0.12) else "",
         price=shortest(price),
         modifiers=tuple(modifiers),
         amount=rule.line_amount(price, quantity, counted),
     )
 
 
-def _choose(chance: Chance, menu: Menu, group: Reference, created: int, chosen: list[LineModifier]) -> None:
+def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[LineModifier]) -> None:
     """Choose among a group's options, and among what those open."""
     modifier = menu.modifiers[group.modifier_id]
     often, times = {"one": (0.8, 1), "some": (0.4, 2), "without": (0.16, 1)}[modifier.kind or "one"]
-    if not chance.often(often):
+    if not rng.often(often):
         return
-    for _ in range(chance.between(1, times)):
-        reference = chance.pick(modifier.children)
+    for _ in range(rng.between(1, times)):
+        reference = rng.pick(modifier.children)
         option = menu.modifiers[reference.modifier_id]
         chosen.append(
             LineModifier(
@@ -265,36 +264,36 @@ def _choose(chance: Chance, menu: Menu, group: Reference, created: int, chosen: 
                 name=option.name,
                 price=at(reference.prices, created),
                 action="remove" if modifier.kind == "without" else "add",
-                quantity=chance.between(2, 3) if modifier.kind == "some" and chance.often(0.12) else 1,
+                quantity=rng.between(2, 3) if modifier.kind == "some" and rng.often(0.12) else 1,
             )
         )
         for inner in option.children:
-            _choose(chance, menu, inner, created, chosen)
+            _choose(rng, menu, inner, created, chosen)
 
 
-def _discount(chance: Chance, worth: Decimal) -> Decimal:
-    drawn = chance.random()
+def _discount(rng: Rng, worth: Decimal) -> Decimal:
+    drawn = rng.random()
     if drawn < 0.09:
-        percent = chance.pick((10, 15, 20)) * CENT
+        percent = rng.pick((10, 15, 20)) * CENT
         return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
     return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
 
 
-def _tip(chance: Chance, worth: Decimal) -> Decimal:
-    if chance.often(0.5):
-        return Decimal(chance.pick((1, 2, 2, 3, 5)))
-    return shortest((worth * chance.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
+def _tip(rng: Rng, worth: Decimal) -> Decimal:
+    if rng.often(0.5):
+        return Decimal(rng.pick((1, 2, 2, 3, 5)))
+    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
 
 
 def _amendments(
-    chance: Chance, ended: int, lines: tuple[Line, ...], taken_off: Decimal, faulted: bool
+    rng: Rng, ended: int, lines: tuple[Line, ...], taken_off: Decimal, faulted: bool
 ) -> tuple[Amendment, ...]:
     amendments = []
-    if chance.often(0.025):
-        amendments.append(Amendment(ended + chance.between(5 * MINUTE, 20 * HOUR), tip=Decimal(chance.between(0, 6))))
-    if len(lines) > 1 and chance.often(0.02) and not faulted:
-        number = chance.below(len(lines))
+    if rng.often(0.025):
+        amendments.append(Amendment(ended + rng.between(5 * MINUTE, 20 * HOUR), tip=Decimal(rng.between(0, 6))))
+    if len(lines) > 1 and rng.often(0.02) and not faulted:
+        number = rng.below(len(lines))
         rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
         if rest >= taken_off:
-            amendments.append(Amendment(ended + chance.between(10 * MINUTE, 45 * HOUR), removed_line=number))
+            amendments.append(Amendment(ended + rng.between(10 * MINUTE, 45 * HOUR), removed_line=number))
     return tuple(amendments)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
     from pipelines.sandbox.places import Town
@@ -79,31 +79,31 @@ class Customer:
 
 def meet(seed: int, number: int, town: Town) -> Customer:
     """Return the world's customer of this number, at home in this town."""
-    chance = Chance(seed, "customer", number)
-    first, last = chance.pick(FIRST_NAMES[town.speech]), chance.pick(LAST_NAMES[town.speech])
+    rng = Rng(seed, "customer", number)
+    first, last = rng.pick(FIRST_NAMES[town.speech]), rng.pick(LAST_NAMES[town.speech])
     phone = f"{town.phone} 555 {number:06d}"
     words = {"first": _plain(first), "last": _plain(last), "n": str(number % 97)}
-    email = chance.pick(_MAILS).format(**words)
+    email = rng.pick(_MAILS).format(**words)
     # The same address does not come twice: a second Anna Schmidt has her number in it.
     name, _, domain = email.partition("@")
     email = f"{name}.{number}@{domain}"
-    street = chance.pick(town.streets)
-    house = chance.between(1, 180)
+    street = rng.pick(town.streets)
+    house = rng.between(1, 180)
     return Customer(
         name=f"{first} {last}",
         phone=phone,
         email=email,
         address=f"{street} {house}, {town.name}",
-        apartment=chance.pick(_APARTMENTS).format(n=chance.between(1, 60), last=last),
-        latitude=town.latitude + Decimal(chance.between(-30_000, 30_000)).scaleb(-6),
-        longitude=town.longitude + Decimal(chance.between(-30_000, 30_000)).scaleb(-6),
+        apartment=rng.pick(_APARTMENTS).format(n=rng.between(1, 60), last=last),
+        latitude=town.latitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6),
+        longitude=town.longitude + Decimal(rng.between(-30_000, 30_000)).scaleb(-6),
         notes=tuple(note.format(first=first, last=last, phone=phone) for note in NOTES[town.speech]),
     )
 
 
-def contact(chance: Chance, customer: Customer) -> tuple[str, str]:
+def contact(rng: Rng, customer: Customer) -> tuple[str, str]:
     """Return the phone and e-mail that a customer gives this time: now and then one or both are left out."""
-    phone, email, drawn = customer.phone, customer.email, chance.random()
+    phone, email, drawn = customer.phone, customer.email, rng.random()
     if drawn < 0.005:
         return "", ""
     if drawn < 0.03:

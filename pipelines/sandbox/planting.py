@@ -14,12 +14,12 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.sandbox.rng import Chance
+    from pipelines.sandbox.rng import Rng
 
 # What is done to a document's bytes after it was encoded.
 Spoil = Callable[[bytes], bytes]
 # Changes a document; returns the JSON pointer of the fault, and what is done to the bytes.
-Planter = Callable[["Chance", dict[str, Any]], tuple[str, Spoil]]
+Planter = Callable[["Rng", dict[str, Any]], tuple[str, Spoil]]
 
 # A key, and a character of a text, that no document has: they stand where bytes are changed afterwards.
 _TWICE = "_twice"
@@ -60,35 +60,35 @@ def drop(document: Any, pointer: str) -> tuple[str, Spoil]:
     return pointer, leave
 
 
-def excess_decimals(chance: Chance, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
+def excess_decimals(rng: Rng, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
     """Give an amount more than four decimals: as sums in binary have them, or really."""
-    pointer = chance.pick(pointers)
-    more = chance.pick((Decimal("2E-15"), Decimal("1E-13"), Decimal("0.00037"), Decimal("0.0000501")))
+    pointer = rng.pick(pointers)
+    more = rng.pick((Decimal("2E-15"), Decimal("1E-13"), Decimal("0.00037"), Decimal("0.0000501")))
     return put(document, pointer, look(document, pointer) + more)
 
 
-def nan(chance: Chance, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
+def nan(rng: Rng, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
     """Put NaN, which JSON does not have, for an amount."""
-    return put(document, chance.pick(pointers), msgspec.Raw(b"NaN"))
+    return put(document, rng.pick(pointers), msgspec.Raw(b"NaN"))
 
 
-def duplicate_key(chance: Chance, document: Any, pointers: Sequence[str], value: Any) -> tuple[str, Spoil]:
+def duplicate_key(rng: Rng, document: Any, pointers: Sequence[str], value: Any) -> tuple[str, Spoil]:
     """Give an object a key a second time, with another value; at times its letters are written as an escape."""
-    pointer = chance.pick(pointers)
+    pointer = rng.pick(pointers)
     holder, key = place(document, pointer)
     holder[_TWICE] = value
-    name = f"\\u{ord(key[0]):04x}{key[1:]}" if chance.often(0.3) else key
+    name = f"\\u{ord(key[0]):04x}{key[1:]}" if rng.often(0.3) else key
     return pointer, lambda body: body.replace(f'"{_TWICE}"'.encode(), f'"{name}"'.encode())
 
 
-def truncated(chance: Chance, _document: Any) -> tuple[str, Spoil]:
+def truncated(rng: Rng, _document: Any) -> tuple[str, Spoil]:
     """Let the text end before its time."""
-    share = 0.05 + 0.9 * chance.random()
+    share = 0.05 + 0.9 * rng.random()
     return "", lambda body: body[: int(len(body) * share)]
 
 
-def invalid_utf8(chance: Chance, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
+def invalid_utf8(rng: Rng, document: Any, pointers: Sequence[str]) -> tuple[str, Spoil]:
     """Put bytes into a text that are not UTF-8."""
-    pointer, wrong = chance.pick(pointers), chance.pick(_NOT_UTF8)
+    pointer, wrong = rng.pick(pointers), rng.pick(_NOT_UTF8)
     put(document, pointer, look(document, pointer) + _MARK)
     return pointer, lambda body: body.replace(_MARK.encode(), wrong)

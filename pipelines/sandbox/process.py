@@ -1,4 +1,4 @@
-"""The stand-in as a process of its own, for tests and the demo: started, ready, and stopped for sure.
+"""Run the sandbox as a child process, for tests and the demo, and stop it reliably.
 
 Knows nothing of what is served.
 """
@@ -27,22 +27,22 @@ _READY = "ready on "
 
 
 class SandboxError(Exception):
-    """The stand-in did not start; the message ends with what it said."""
+    """The sandbox did not start; the message ends with its output."""
 
 
 class Sandbox:
-    """A running stand-in: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
+    """A running sandbox: `with Sandbox(orders=100) as sandbox: sandbox.base_url`.
 
     Keywords are those of `serve`, `trouble` and `webhooks` as dicts; the port is a free one unless named. The child
-    watches a pipe whose other end only this process holds: it ends with this process, however that dies.
+    watches a pipe whose other end only this process has, so it ends with this process, however that ends.
     """
 
     def __init__(self, *, start_seconds: float = 120.0, **flags: object) -> None:
         self._flags = {"port": 0, **flags}
         self._start_seconds = start_seconds
         self._process: subprocess.Popen[str] | None = None
-        # A file, not a pipe: nobody reads while the process lives.
-        self._said: IO[bytes] | None = None
+        # A file, not a pipe, since nobody reads while the process runs.
+        self._output: IO[bytes] | None = None
         self.base_url = ""
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class Sandbox:
     def pid(self) -> int:
         """The process id; SandboxError when it is not running."""
         if self._process is None:
-            raise SandboxError("the stand-in is not running")
+            raise SandboxError("the sandbox is not running")
         return self._process.pid
 
     def start(self) -> None:
@@ -74,12 +74,12 @@ class Sandbox:
                 command.append(f"{flag}={value}")
         # A checkout need not be installed; site-packages must not come before the standard library.
         paths = [str(CHECKOUT or ""), os.environ.get("PYTHONPATH", "")]
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop
         self._process = subprocess.Popen(  # noqa: S603 - our own module, flags of our own
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._output,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
@@ -90,7 +90,7 @@ class Sandbox:
             raise
 
     def stop(self) -> None:
-        """Stop the process; kill it if it does not go."""
+        """Stop the process; kill it if it does not end."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -101,50 +101,50 @@ class Sandbox:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pipe in (process.stdin, process.stdout, self._said):
+        for pipe in (process.stdin, process.stdout, self._output):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
     def served(self) -> Any:
-        """Return what it was asked, what it answered and what it spoiled (see `desk`)."""
-        return self._desk("GET", "served")
+        """Return its requests, responses, injected faults and webhooks (see `control_api`)."""
+        return self._control("GET", "served")
 
-    def forget(self) -> None:
-        """Let it forget what it was asked."""
-        self._desk("DELETE", "served")
+    def clear_record(self) -> None:
+        """Clear its record of requests."""
+        self._control("DELETE", "served")
 
     def set_faults(self, **trouble: object) -> None:
-        """Let another trouble begin: the flags of Trouble, none for a calm service."""
-        self._desk("POST", "faults", trouble)
+        """Replace the service faults: the flags of Trouble, none for a healthy service."""
+        self._control("POST", "faults", trouble)
 
-    def tell(self, **webhooks: object) -> None:
-        """Let webhooks be sent otherwise: the flags of Webhooks, none for nobody."""
-        self._desk("POST", "webhooks", webhooks)
+    def set_webhooks(self, **webhooks: object) -> None:
+        """Change how webhooks are sent: the flags of Webhooks, none to send none."""
+        self._control("POST", "webhooks", webhooks)
 
-    def move(self, now: dt.datetime) -> int:
-        """Move the world's clock; return how many webhooks are sent because of it."""
-        return int(self._desk("POST", "clock", {"now": now.isoformat()})["webhooks"])
+    def set_clock(self, now: dt.datetime) -> int:
+        """Set the world's clock; return how many webhooks this sends."""
+        return int(self._control("POST", "clock", {"now": now.isoformat()})["webhooks"])
 
     def clock(self) -> dict[str, dt.datetime]:
-        """Return where the world's clock stands (now), and when its days begin and end (start, end)."""
-        shown = self._desk("GET", "clock")
+        """Return the world's time (now), and when its days begin and end (start, end)."""
+        shown = self._control("GET", "clock")
         return {name: dt.datetime.fromisoformat(shown[name]) for name in ("now", "start", "end")}
 
     def revoke(self) -> None:
-        """Let it refuse every token that it has issued."""
-        self._desk("POST", "revoke", {})
+        """Invalidate every token issued so far."""
+        self._control("POST", "revoke", {})
 
-    def _desk(self, method: str, name: str, body: object = None) -> Any:
+    def _control(self, method: str, name: str, body: object = None) -> Any:
         place = urlsplit(self.base_url)
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
         with contextlib.closing(connection):
             connection.request(method, f"/_sandbox/{name}", None if body is None else json.dumps(body))
             answer = connection.getresponse()
-            said = json.loads(answer.read())
+            shown = json.loads(answer.read())
         if answer.status != 200:
-            raise SandboxError(said["error"])
-        return said
+            raise SandboxError(shown["error"])
+        return shown
 
     def _await_ready(self, process: subprocess.Popen[str]) -> str:
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
@@ -157,13 +157,13 @@ class Sandbox:
                     return line.removeprefix(_READY).strip()
                 if not line:
                     process.wait(10)
-                    raise SandboxError(f"the stand-in ended with exit code {process.returncode}: {self._last_words()}")
-        raise SandboxError(f"the stand-in was not ready within {self._start_seconds:g} s")
+                    raise SandboxError(f"the sandbox ended with exit code {process.returncode}: {self._last_words()}")
+        raise SandboxError(f"the sandbox was not ready within {self._start_seconds:g} s")
 
     def _last_words(self) -> str:
-        assert self._said is not None  # noqa: S101 - opened with the process
-        self._said.seek(0)
-        return self._said.read()[-2000:].decode(errors="replace").strip()
+        assert self._output is not None  # noqa: S101 - opened with the process
+        self._output.seek(0)
+        return self._output.read()[-2000:].decode(errors="replace").strip()
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Remember what was asked and what was done about it, so that a test can compare.
+"""Record requests and their outcomes, for tests to compare.
 
 Knows nothing of how a request is answered.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Record:
-    """All requests since the start, or since `clear`. Requests of the control desk are not among them."""
+    """All requests since the start, or since `clear`, except those to the control API."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -19,7 +19,7 @@ class Record:
         self.clear()
 
     def clear(self) -> None:
-        """Forget; counting tries of a document starts again."""
+        """Clear everything, attempt counts included."""
         self.requests = 0
         self.most_in_flight = self.in_flight
         self.answers: Counter[str] = Counter()
@@ -29,8 +29,8 @@ class Record:
         self._busy: defaultdict[int, float] = defaultdict(float)
         self._since = self._began = time.monotonic()
 
-    def came(self, operation: str, asked: str) -> int:
-        """Note a request, and return the how manieth try of this it is, from 1."""
+    def start(self, operation: str, asked: str) -> int:
+        """Record a request; return its attempt number, from 1."""
         self._pass()
         if not self.requests:
             self._began = self._since
@@ -40,22 +40,22 @@ class Record:
         self._tries[operation][asked] += 1
         return self._tries[operation][asked]
 
-    def went(self, operation: str, end: str) -> None:
-        """Note how a request ended: a status, or what was done to its connection."""
+    def end(self, operation: str, outcome: str) -> None:
+        """Record how a request ended: a status, or a fault of its connection."""
         second = self._pass()
         self.in_flight -= 1
-        self.answers[f"{operation} {end}"] += 1
-        self._seconds[second][end] += 1
+        self.answers[f"{operation} {outcome}"] += 1
+        self._seconds[second][outcome] += 1
 
-    def happened(self, mishap: str, operation: str, asked: str, no: int) -> None:
-        """Note what was done to a request on purpose."""
+    def fault(self, mishap: str, operation: str, asked: str, no: int) -> None:
+        """Record a fault that was injected."""
         self._mishaps[mishap].append((operation, asked, no))
 
     def shown(self) -> dict[str, Any]:
-        """Return everything as JSON knows it.
+        """Return everything as JSON values.
 
-        `tries` counts requests by operation and id (or query), `mishaps` lists (operation, id, try) by what was done,
-        `seconds` has answers by second since the first request, and how many were under way on average.
+        `tries` counts requests by operation and id (or query), `mishaps` lists (operation, id, attempt) by fault,
+        `seconds` has outcomes per second since the first request, and the mean concurrency.
         """
         self._pass()
         last = max(self._seconds, default=-1)
@@ -73,7 +73,7 @@ class Record:
         }
 
     def _pass(self) -> int:
-        """Let the time up to now pass, with as many under way as there were; return the second that it is."""
+        """Account for the time up to now at the current concurrency; return the current second."""
         now = time.monotonic()
         place, end = self._since - self._began, now - self._began
         while place < end:

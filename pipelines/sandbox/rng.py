@@ -1,7 +1,7 @@
 """Draw the same numbers on every machine and Python version.
 
-Uses nothing of `random.Random` but `seed` and `random`, the two that Python promises to keep. Knows nothing of
-what is drawn.
+Uses only `seed` and `random` of `random.Random`, the two whose results Python guarantees. Knows nothing of what is
+drawn.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Chance:
-    """A stream of draws that its seed text alone decides."""
+class Rng:
+    """A random number generator whose draws depend on its seed text alone."""
 
     __slots__ = ("random",)
 
     def __init__(self, *seed: object) -> None:
-        # One stream per thing drawn: a thing stays the same when others are added, and can be drawn again alone.
+        # One generator per drawn object: it stays the same when others are added, and can be drawn again alone.
         self.random = random.Random("/".join(map(str, seed))).random
 
     def below(self, limit: int) -> int:
@@ -37,7 +37,7 @@ class Chance:
         return self.random() < share
 
     def pick(self, things: Sequence[T]) -> T:
-        """Return one of the things, each as likely as another."""
+        """Return one of the things, uniformly."""
         return things[int(self.random() * len(things))]
 
     def weighted(self, things: Sequence[tuple[int, T]]) -> T:

@@ -17,7 +17,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 
 from pipelines.sandbox.app import Service, make_app
-from pipelines.sandbox.control_api import Desk
+from pipelines.sandbox.control_api import ControlApi
 from pipelines.sandbox.dialects import DIALECTS
 from pipelines.sandbox.trouble import pairs
 from pipelines.sandbox.trouble import trouble as trouble_of
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 DEFAULTS = Config()
-# A client that keeps its connection open does not hold up the end for longer than this.
+# How long to wait at the end for clients that keep their connection open.
 _PATIENCE_SECONDS = 1
 
 
 class ServeError(Exception):
-    """The stand-in cannot be started; the message says why."""
+    """The sandbox cannot be started; the message says why."""
 
 
 def serve(
@@ -63,13 +63,12 @@ def serve(
     webhooks: Sequence[str] = (),
     watch_stdin: bool = False,
 ) -> NoReturn:
-    """Make the world of these figures and serve it; print one line when ready; end the process on SIGTERM or SIGINT.
+    """Generate the world and serve it; print one line when ready; end the process on SIGTERM or SIGINT.
 
     `truth` and `ids` name files written before that line: the planted faults as JSON lines, and every order id, one
-    a line. Port 0 takes a free one. With `watch_stdin` the end of standard input stops the server too: a parent that
-    holds the other end of the pipe cannot leave it behind, however it dies. `trouble` and `webhooks` are flags written
-    name=value, of Trouble and of Webhooks. Raise ServeError when the port is taken, ValueError for figures that make no
-    world and flags that cannot hold.
+    per line. Port 0 means any free one. With `watch_stdin` the end of standard input stops the server: a parent with
+    the other end of the pipe cannot leave it behind, however it ends. `trouble` and `webhooks` are flags of Trouble and
+    Webhooks, written name=value. Raise ServeError if the port is taken, ValueError for invalid numbers and flags.
     """
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
@@ -86,7 +85,7 @@ def serve(
         menu_faults=menu_faults,
         fault_kinds=tuple(fault_kinds),
     )
-    suffered, told = trouble_of(pairs(trouble)), webhooks_of(pairs(webhooks))
+    service_faults, sending = trouble_of(pairs(trouble)), webhooks_of(pairs(webhooks))
     world = World(config)
     service = Service(
         world,
@@ -95,14 +94,14 @@ def serve(
         token_life_seconds=token_life_seconds,
         dialect=DIALECTS[dialect](),
     )
-    service.set_faults(suffered)
-    desk = Desk(service)
-    desk.sender.use(told)
+    service.set_faults(service_faults)
+    control = ControlApi(service)
+    control.sender.use(sending)
     if truth is not None:
         write_truth(world, truth)
     if ids is not None:
         write_ids(world, ids)
-    run(make_app(service, desk=desk.routes()), host=host, port=port, prefix=service.dialect.prefix)
+    run(make_app(service, control=control.routes()), host=host, port=port, prefix=service.dialect.prefix)
     # Granian's threads may still be closing connections, and crash when Python is taken down under them.
     sys.stdout.flush()
     sys.stderr.flush()

@@ -13,7 +13,7 @@ from pipelines.sandbox.dishes import CHOICES, CUISINES, Cuisine
 from pipelines.sandbox.menus import History, Menu, Modifier, Price, PriceGroup, Product, Reference, at
 from pipelines.sandbox.places import TOWNS, Town
 from pipelines.sandbox.prices import CENT, shortest
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,33 +66,33 @@ def found_stores(
     *, seed: int, stores: int, changes: Sequence[int], currencies: Sequence[str], price_decimals: int
 ) -> list[Store]:
     """Return the stores of a world; menus and names change at some of the moments `changes`."""
-    chance = Chance(seed, "stores")
+    rng = Rng(seed, "stores")
     brands: list[_Brand] = []
     founded = []
     for number in range(stores):
         town = TOWNS[number % len(TOWNS)]
-        if number == 0 or chance.often(0.55):
+        if number == 0 or rng.often(0.55):
             brands.append(_Founder(seed, len(brands), changes, price_decimals).brand())
             brand = brands[-1]
         else:
-            brand = chance.pick(brands)
-        street = chance.pick(town.streets)
+            brand = rng.pick(brands)
+        street = rng.pick(town.streets)
         name = f"{brand.name} {street}"
         names: History[str] = ((NO_CHANGE, name),)
         # A store that gets another name keeps its identity.
-        if changes and (number == 0 or chance.often(0.08)):
-            names = (*names, (chance.pick(changes), f"{brand.name} {town.name}"))
+        if changes and (number == 0 or rng.often(0.08)):
+            names = (*names, (rng.pick(changes), f"{brand.name} {town.name}"))
         founded.append(
             Store(
-                store_id=101 + 7 * number + chance.below(5),
+                store_id=101 + 7 * number + rng.below(5),
                 names=names,
                 town=town,
-                address=f"{street} {chance.between(1, 140)}",
+                address=f"{street} {rng.between(1, 140)}",
                 phone=f"{town.phone} 555 9{number:04d}",
                 currency=currencies[number % len(currencies)],
                 menus=brand.menus,
-                weight=0.4 + 1.6 * chance.random(),
-                late=chance.often(0.3),
+                weight=0.4 + 1.6 * rng.random(),
+                late=rng.often(0.3),
             )
         )
     return founded
@@ -103,9 +103,9 @@ class _Founder:
 
     def __init__(self, seed: int, number: int, changes: Sequence[int], price_decimals: int) -> None:
         self.number = number
-        self.chance = Chance(seed, "brand", number)
+        self.rng = Rng(seed, "brand", number)
         self.price_decimals = price_decimals
-        self.changes = [moment for moment in changes if self.chance.often(0.4)] or list(changes[:1])
+        self.changes = [moment for moment in changes if self.rng.often(0.4)] or list(changes[:1])
         self.moments: set[int] = set()
         self.modifiers: dict[int, Modifier] = {}
         self.by_name: dict[str, int] = {}
@@ -118,7 +118,7 @@ class _Founder:
         sections = self._products(cuisine, first_product)
         main = self._menu(0, "All day", [*sections.items(), ("Popular", self._popular(sections))], Decimal(0))
         menus = [main]
-        if self.number == 0 or self.chance.often(0.6):
+        if self.number == 0 or self.rng.often(0.6):
             few = {title: dishes[: 1 + len(dishes) // 2] for title, dishes in sections.items()}
             menus.append(self._menu(1, "Lunch", list(few.items()), Decimal("-1.10")))
         rounds = self.number // (len(CUISINES) * len(cuisine.names))
@@ -126,27 +126,27 @@ class _Founder:
 
     def _popular(self, sections: dict[str, list[tuple[Product, Decimal]]]) -> list[tuple[Product, Decimal]]:
         every = [dish for dishes in sections.values() for dish in dishes]
-        return self.chance.shuffled(every)[: max(2, len(every) // 6)]
+        return self.rng.shuffled(every)[: max(2, len(every) // 6)]
 
     def _products(self, cuisine: Cuisine, first: int) -> dict[str, list[tuple[Product, Decimal]]]:
         sections: dict[str, list[tuple[Product, Decimal]]] = {}
         for title, dishes in cuisine.sections.items():
             for name, price, choices in dishes:
-                descriptions: History[str] = ((NO_CHANGE, self.chance.pick(_DESCRIPTIONS)),)
-                if self.changes and self.chance.often(0.08):
+                descriptions: History[str] = ((NO_CHANGE, self.rng.pick(_DESCRIPTIONS)),)
+                if self.changes and self.rng.often(0.08):
                     descriptions = (*descriptions, (self._moment(), f"{name}: new recipe, same price."))
                 product = Product(
                     product_id=first,
                     name=name,
                     descriptions=descriptions,
-                    dispatch_method=self.chance.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")]),
+                    dispatch_method=self.rng.weighted([(16, "both"), (2, "pick_up"), (1, "store_delivery")]),
                     choices=tuple(
                         Reference(self._modifier(choice), position, ((NO_CHANGE, Decimal(0)),))
                         for position, choice in enumerate(choices, 1)
                     ),
                 )
                 sections.setdefault(title, []).append((product, Decimal(price)))
-                first += 1 + self.chance.below(2)
+                first += 1 + self.rng.below(2)
         return sections
 
     def _modifier(self, choice_name: str) -> int:
@@ -169,11 +169,11 @@ class _Founder:
         return group_id
 
     def _new_id(self) -> int:
-        self.next_id += 1 + self.chance.below(3)
+        self.next_id += 1 + self.rng.below(3)
         return self.next_id
 
     def _moment(self) -> int:
-        moment = self.chance.pick(self.changes)
+        moment = self.rng.pick(self.changes)
         self.moments.add(moment)
         return moment
 
@@ -181,12 +181,12 @@ class _Founder:
         """Give the price more decimals where the world has them."""
         more = self.price_decimals - 2
         if more > 0 and price > 0:
-            price += Decimal(self.chance.below(10**more)).scaleb(-self.price_decimals)
+            price += Decimal(self.rng.below(10**more)).scaleb(-self.price_decimals)
         return shortest(price)
 
     def _modifier_prices(self, price: Decimal) -> History[Decimal]:
         prices: History[Decimal] = ((NO_CHANGE, self._fine(price)),)
-        if self.changes and price > 0 and self.chance.often(0.1):
+        if self.changes and price > 0 and self.rng.often(0.1):
             prices = (*prices, (self._moment(), self._fine(price + 10 * CENT)))
         return prices
 
@@ -222,12 +222,12 @@ class _Founder:
         )
 
     def _prices(self, price: Decimal) -> History[tuple[Decimal, Decimal]]:
-        dearer = self.chance.pick((0, 0, 30, 50, 90)) * CENT
+        dearer = self.rng.pick((0, 0, 30, 50, 90)) * CENT
         prices: History[tuple[Decimal, Decimal]] = ((NO_CHANGE, (self._fine(price), self._fine(price + dearer))),)
         for moment in self.changes:
-            if self.chance.often(0.12):
+            if self.rng.often(0.12):
                 self.moments.add(moment)
-                price += self.chance.pick((20, 30, 50, 50, 80, -20)) * CENT
+                price += self.rng.pick((20, 30, 50, 50, 80, -20)) * CENT
                 prices = (*prices, (moment, (self._fine(price), self._fine(price + dearer))))
         return prices
 

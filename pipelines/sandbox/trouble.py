@@ -1,6 +1,6 @@
-"""What goes wrong between a service and its client, and how often: decided by seed, per document and try.
+"""Which service faults happen, and how often: decided by seed, per document and attempt.
 
-Says what is to happen to a request; that it happens is `spoiling`. Knows nothing of HTTP or of faults in documents.
+`fault_injection` carries them out. Knows nothing of HTTP or of faults in documents.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hint
 
 import msgspec
 
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,11 +21,11 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class TroubleError(ValueError):
-    """A flag of trouble cannot hold; the message names it."""
+    """A flag is invalid; the message names it."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rates are shares of requests, at most one mishap a request. The default is a calm service."""
+    """Rates are shares of requests, at most one fault per request. The default is a healthy service."""
 
     rate_429: float = 0.0
     rate_500: float = 0.0
@@ -37,47 +37,49 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rate_drip: float = 0.0  # a byte every drip_seconds
     slow_seconds: float = 1.0
     drip_seconds: float = 1.0
-    retry_after: float | None = None  # seconds, told with every 429 and 503
-    retry_after_date: bool = False  # told as a date
-    latency_seconds: float = 0.0  # of every answer
-    capacity: tuple[int, ...] = ()  # more requests at once get 429; each figure holds for capacity_seconds, the last on
+    retry_after: float | None = None  # seconds, sent with every 429 and 503
+    retry_after_date: bool = False  # sent as a date
+    latency_seconds: float = 0.0  # of every response
+    capacity: tuple[
+        int, ...
+    ] = ()  # beyond so many concurrent requests: 429; each for capacity_seconds, the last for ever
     capacity_seconds: float = 30.0
-    poison: tuple[int, ...] = ()  # ids that are never answered well
+    poison: tuple[int, ...] = ()  # ids that always fail
     poison_with: Mishap = "500"
-    only: tuple[Operation, ...] = ()  # which operations go wrong; none named: all
+    only: tuple[Operation, ...] = ()  # affected operations; empty: all
     token_life_seconds: int | None = None  # of tokens from now on
-    revoke_at_in_flight: int = 0  # every token is refused once so many requests are under way; once
-    unready_seconds: float = 0.0  # a new order answers 404 for so long after its hint
+    revoke_at_in_flight: int = 0  # tokens are revoked, once, at so many concurrent requests
+    unready_seconds: float = 0.0  # a new order answers 404 for so long after its webhook
 
     def rate(self, mishap: Mishap) -> float:
-        """Return the share of requests to which this happens."""
+        """Return the rate of a fault."""
         share: float = getattr(self, f"rate_{mishap}")
         return share
 
     def mishap(self, seed: int, operation: str, asked: str, no: int) -> Mishap | None:
-        """Return what happens to the try `no` of asking for something: the same whenever and however it is asked."""
+        """Return the fault of attempt `no` to request something: the same whenever it is requested."""
         if self.only and operation not in self.only:
             return None
         if operation not in {"authenticate", "store_list"} and asked.isdecimal() and int(asked) in self.poison:
             return self.poison_with
         if not any(map(self.rate, MISHAPS)):
             return None
-        drawn = Chance(seed, "mishap", operation, asked, no).random()
+        drawn = Rng(seed, "mishap", operation, asked, no).random()
         for mishap in MISHAPS:
             drawn -= self.rate(mishap)
             if drawn < 0:
                 return mishap
         return None
 
-    def room(self, seconds: float) -> int | None:
-        """Return how many requests at once are borne this long after the trouble began; None: any number."""
+    def limit(self, seconds: float) -> int | None:
+        """Return the capacity this long after the faults began; None: unlimited."""
         if not self.capacity:
             return None
         return self.capacity[min(int(seconds / self.capacity_seconds), len(self.capacity) - 1)]
 
 
 def trouble(flags: dict[str, Any]) -> Trouble:
-    """Return the trouble that flags by name make; TroubleError names the one that cannot hold."""
+    """Return the faults of flags by name; TroubleError names an invalid one."""
     made = from_flags(Trouble, flags)
     rates = [made.rate(mishap) for mishap in MISHAPS]
     if any(not 0 <= rate <= 1 for rate in rates) or sum(rates) > 1 + 1e-9:
@@ -88,7 +90,7 @@ def trouble(flags: dict[str, Any]) -> Trouble:
 
 
 def from_flags(kind: type[T], flags: dict[str, Any]) -> T:
-    """Make a struct of flags by name; a value may be text, and a list texts between commas."""
+    """Convert flags by name into a struct; values may be text, lists comma-separated."""
     known = get_type_hints(kind)
     given = {
         name: value.split(",") if isinstance(value, str) and "tuple" in str(known.get(name)) else value

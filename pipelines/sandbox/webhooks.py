@@ -18,13 +18,13 @@ import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.trouble import TroubleError, from_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipelines.sandbox.happenings import Happening
+    from pipelines.sandbox.events import Event
 
     Shape = Callable[[str, int, str, str], tuple[dict[str, str], bytes]]
 
@@ -66,7 +66,7 @@ def webhooks(flags: dict[str, Any]) -> Webhooks:
 class Sender:
     """Sends webhooks in the background, and remembers what became of them."""
 
-    def __init__(self, seed: int, shape: Shape, on_sent: Callable[[Happening], None]) -> None:
+    def __init__(self, seed: int, shape: Shape, on_sent: Callable[[Event], None]) -> None:
         self.webhooks = Webhooks()
         self._seed = seed
         self._shape = shape
@@ -97,7 +97,7 @@ class Sender:
             **self._fates,
         }
 
-    def send(self, happened: Sequence[Happening]) -> int:
+    def send(self, happened: Sequence[Event]) -> int:
         """Begin to tell of these; return how many webhooks that makes."""
         if not self.webhooks.to:
             return 0
@@ -108,13 +108,13 @@ class Sender:
         task.add_done_callback(self._tasks.discard)
         return len(plan)
 
-    def _plan(self, happened: Sequence[Happening]) -> Iterator[tuple[Happening, str, float]]:
+    def _plan(self, happened: Sequence[Event]) -> Iterator[tuple[Event, str, float]]:
         """Give what is sent, in the order of sending: what happened, the event's id, and how late."""
         how = self.webhooks
         placed = []
         for place, each in enumerate(happened):
-            chance = Chance(self._seed, "webhook", *each)
-            fates = {fate for fate in _FATES if chance.often(getattr(how, fate))}
+            rng = Rng(self._seed, "webhook", *each)
+            fates = {fate for fate in _FATES if rng.often(getattr(how, fate))}
             event = f"evt_{each.topic.replace('.', '_')}_{each.id}_{each.moment}"
             told = (each.topic, each.id)
             if "lost" in fates:
@@ -123,12 +123,12 @@ class Sender:
             for fate in sorted(fates):
                 self._fates[fate].append(told)
             late = how.delay_seconds if "delayed" in fates else 0.0
-            behind = chance.between(1, _REORDERED_BY) + 0.5 if "reordered" in fates else 0.0
+            behind = rng.between(1, _REORDERED_BY) + 0.5 if "reordered" in fates else 0.0
             placed += [(place + behind, (each, event, late))] * (2 if "doubled" in fates else 1)
         placed.sort(key=lambda pair: pair[0])
         yield from (planned for _, planned in placed)
 
-    async def _send(self, how: Webhooks, plan: list[tuple[Happening, str, float]]) -> None:
+    async def _send(self, how: Webhooks, plan: list[tuple[Event, str, float]]) -> None:
         timeout = aiohttp.ClientTimeout(total=how.timeout_seconds)
         waiting = iter(plan)
         late: list[asyncio.Task[None]] = []
@@ -146,7 +146,7 @@ class Sender:
             await asyncio.gather(*late)
 
     async def _tell(
-        self, session: aiohttp.ClientSession, how: Webhooks, each: Happening, event: str, seconds: float
+        self, session: aiohttp.ClientSession, how: Webhooks, each: Event, event: str, seconds: float
     ) -> None:
         await asyncio.sleep(seconds)
         self._on_sent(each)

@@ -21,7 +21,7 @@ from pipelines.sandbox.orders import Composer, Order, Placed
 from pipelines.sandbox.people import Customer, meet
 from pipelines.sandbox.places import TOWNS
 from pipelines.sandbox.prices import PriceRules
-from pipelines.sandbox.rng import Chance
+from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import Store, found_stores
 
 if TYPE_CHECKING:
@@ -171,11 +171,11 @@ class World:
     def _moment(self, at: dt.datetime | None) -> int:
         return int((self.end if at is None else at).timestamp())
 
-    def _customer(self, chance: Chance, store: Store) -> Customer:
+    def _customer(self, rng: Rng, store: Store) -> Customer:
         """Draw who orders: people of the store's town, some of them much more often than others."""
         towns = min(len(TOWNS), len(self.stores))
         people = max(1, self.config.orders // 4 // towns)
-        drawn = chance.random()
+        drawn = rng.random()
         number = TOWNS.index(store.town) + towns * int(people * drawn * drawn)
         if number not in self._customers:
             if len(self._customers) >= _REMEMBERED:
@@ -185,26 +185,26 @@ class World:
 
     def _place(self) -> dict[int, Placed]:
         """Draw when and where orders are placed; ids grow with time and leave gaps."""
-        chance = Chance(self.config.seed, "plan")
+        rng = Rng(self.config.seed, "plan")
         stores = list(itertools.accumulate(store.weight for store in self.stores))
         dates = [self._first_day + dt.timedelta(days=day) for day in range(self.config.days)]
         days = list(itertools.accumulate(_WEEKDAYS[date.weekday()] for date in dates))
         zones = [ZoneInfo(store.town.timezone) for store in self.stores]
         drawn: list[tuple[int, int]] = []
         for _ in range(self.config.orders):
-            number = bisect.bisect(stores, chance.random() * stores[-1])
-            date = dates[bisect.bisect(days, chance.random() * days[-1])]
+            number = bisect.bisect(stores, rng.random() * stores[-1])
+            date = dates[bisect.bisect(days, rng.random() * days[-1])]
             local = dt.datetime(date.year, date.month, date.day) + dt.timedelta(  # noqa: DTZ001 - local on purpose
-                seconds=_second_of_day(chance, self.stores[number].late)
+                seconds=_second_of_day(rng, self.stores[number].late)
             )
             # An hour that comes twice is meant once as the first, once as the second.
-            local = local.replace(tzinfo=zones[number], fold=chance.below(2))
+            local = local.replace(tzinfo=zones[number], fold=rng.below(2))
             drawn.append((int(local.timestamp()), number))
         drawn.sort()
-        order_id = 200_000 + chance.below(50_000)
+        order_id = 200_000 + rng.below(50_000)
         ids = []
         for _ in drawn:
-            order_id += 1 if chance.often(0.9) else chance.between(2, 7)
+            order_id += 1 if rng.often(0.9) else rng.between(2, 7)
             ids.append(order_id)
         planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, self.config.fault_kinds)
         return {
@@ -213,16 +213,16 @@ class World:
         }
 
 
-def _second_of_day(chance: Chance, late: bool) -> int:
+def _second_of_day(rng: Rng, late: bool) -> int:
     """Draw a local time: lunch, dinner, between, or after midnight where a store is open late."""
-    drawn, peak = chance.random(), (chance.random() + chance.random()) / 2
+    drawn, peak = rng.random(), (rng.random() + rng.random()) / 2
     if late and drawn < 0.06:
-        return int((23 + 4.25 * chance.random()) * 3600)
+        return int((23 + 4.25 * rng.random()) * 3600)
     if drawn < 0.38:
         return int((11.25 + 3.25 * peak) * 3600)
     if drawn < 0.88:
         return int((17.5 + 4.75 * peak) * 3600)
-    return int((10 + 13 * chance.random()) * 3600)
+    return int((10 + 13 * rng.random()) * 3600)
 
 
 assert LONGEST < AFTERMATH_DAYS * DAY  # noqa: S101 - two constants of two files that must fit

@@ -51,7 +51,7 @@ def settings(place: Any) -> Settings:
 
 
 def _night(settings: Settings, *orders: bytes) -> list[str]:
-    """Land a load of these, publish, and return what is told."""
+    """Land a load of these, publish, and return the alarms."""
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
         for body in orders:
             load.validate(body, observed_at=dt.datetime.now(dt.UTC), http_status=200)
@@ -63,8 +63,8 @@ def _night(settings: Settings, *orders: bytes) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
-    """The first night tells nothing, the second what is new with its first ids, the third nothing again."""
+def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> None:
+    """The first night reports nothing, the second what is new with its first ids, the third nothing again."""
     assert _night(settings, *map(_order, range(1, 7)), _order(7, status="new")) == []
     time.sleep(10.5)  # the pause that ends what later loads are compared with
     drones = [{"id": 1, "type": "drone", "status": "confirmed"}]
@@ -77,7 +77,7 @@ def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
         _order(8, tip=None, gift="K4n4ry"),
     ]
     assert _night(settings, *second) == [
-        "New since the last release: 7 (audit.schema_drift)",
+        "Schema drift since the previous release: 7 (audit.schema_drift)",
         "  orders /deliveries/*/type: value 'drone', first in 5",
         "  orders /dispatch_method: value 'robot', first in 3",
         "  orders /gift: field 'string', first in 8",
@@ -86,9 +86,9 @@ def test_a_new_value_field_and_null_are_told_once(settings: Settings) -> None:
         "  orders /status: value 'eaten', first in 1",
         "  orders /tip: null, first in 8",
     ]
-    told = "New since the last release"
-    assert told in summary(settings, Night(published=True, run_id="new"))
-    assert told not in summary(settings, Night(published=True, run_id="unchanged", is_new=False))
+    heading = "Schema drift since the previous release"
+    assert heading in summary(settings, Night(published=True, run_id="new"))
+    assert heading not in summary(settings, Night(published=True, run_id="unchanged", is_new=False))
     # a later status of an order makes nothing else of it new
     third = [_order(2, platform="kiosk", status="eaten"), _order(5, deliveries=drones, status="new"), _order(9)]
     assert _night(settings, *third) == []

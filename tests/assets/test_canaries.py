@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from conftest import Place
 
 MARK = "canary-7f3a"
-FAR = 12.345678912  # a latitude, a number of too many decimals: nowhere but sealed
+FAR = 12.345678912  # a latitude, a number of too many decimals: only in the vault
 AMOUNTS = {
     "subtotal_price": "99999999999999.9999",
     "delivery_price": "0.0001",
@@ -180,7 +180,7 @@ def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, Complete
                 assert not [each for each in marks if each in content], file.relative_to(place.data)
     assert {"raw", "warehouse", "published", "dagster", "inbox"} <= kinds
     vault = b"".join(file.read_bytes() for file in (place.data / "vault").rglob("*") if file.is_file())
-    assert MARK.encode() not in vault  # sealed there, not in the clear
+    assert MARK.encode() not in vault  # encrypted there
 
 
 def readable(file: Path) -> Iterator[bytes]:

@@ -58,7 +58,7 @@ def test_what_was_observed_is_marked_and_counted(document: Any, published: Place
 
 
 def test_personal_fields_show_presence_alone(document: Any, published: Place) -> None:
-    """Of a sealed field no length, number or example stands in the document."""
+    """Of an encrypted field the document has no length, number or example."""
     order = document["components"]["schemas"]["Order"]["properties"]
     personal = ("user_phone", "user_email", "user_address", "user_name", "user_latitude", "user_longitude")
     for name in personal:

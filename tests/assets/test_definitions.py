@@ -47,7 +47,7 @@ def _edges(table: Table) -> set[str]:
 
 
 def test_asset_edges_are_what_the_sql_reads() -> None:
-    """A table depends on the tables it reads and on the kinds behind its inputs; names that contain a kind mean none."""
+    """A table depends on the tables it reads and on the kinds behind its inputs, whatever their names contain."""
     graph = wiring(load_settings(environ={})).get_repository_def().asset_graph
     found = {
         table.name: {key.to_user_string() for key in graph.get(dg.AssetKey(table.name.split("."))).parent_keys}

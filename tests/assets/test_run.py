@@ -99,8 +99,8 @@ def test_a_second_run_changes_nothing(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
-    """When nothing answers the run ends with 1, says so in a sentence, and the last release stands."""
+def test_run_without_service_keeps_the_release(place: Place) -> None:
+    """Without a service the run ends with 1 and a clear sentence; the previous release stays current."""
     assert place.command("run", "--order-id-range", "244091-244110").returncode in (0, 3)
     before = (place.data / "published" / "current").resolve()
     source = place.data / "raw" / "source.json"

@@ -46,7 +46,7 @@ def test_every_way_to_fail_is_survived(serve: Callable[..., Place]) -> None:
 
 @pytest.mark.parametrize("poison", ["500", "503", "429", "reset", "truncated", "content_type", "drip"])
 def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> None:
-    """An order that is never answered well becomes a dead letter with its reason; all others land."""
+    """An order that is never answered well goes to the dead-letter queue with its reason; all others land."""
     place = serve(orders=150, stores=4, days=5)
     bad, *good = place.ids[70:] + place.ids[:70]
     place.sandbox.set_faults(poison=[bad], poison_with=poison)
@@ -61,7 +61,7 @@ def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> No
 
 
 def test_a_token_that_is_refused_to_all_is_renewed_once(serve: Callable[..., Place]) -> None:
-    """When 64 requests under way are refused together, one authenticate call serves them all."""
+    """When 64 requests in flight are rejected together, one authenticate call serves them all."""
     place = serve(orders=1500, stores=4, days=5, trouble={"latency_seconds": 0.1, "revoke_at_in_flight": 64})
     place.set(max_concurrency=64)
     place.ask(place.ids)

@@ -1,4 +1,4 @@
-"""A run that is killed: what it was answered is not asked for again."""
+"""A killed run: what was answered is not requested again."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def kill_after(place: Place, process: subprocess.Popen[bytes] | subprocess.Popen
 
 
 @pytest.mark.slow
-def test_only_what_was_under_way_is_asked_for_again(serve: Callable[..., Place]) -> None:
-    """Killed three times in the middle of loads, a pull asks again for no more than its requests under way."""
+def test_killed_ingestion_repeats_only_requests_in_flight(serve: Callable[..., Place]) -> None:
+    """Killed three times in the middle of loads, ingestion repeats no more than its requests in flight."""
     place = serve(orders=2600, stores=4, days=5, trouble={"latency_seconds": 0.02})
     place.ask(place.ids)
     for no, requests in enumerate((150, 900, 2300), 1):
@@ -71,8 +71,8 @@ def test_only_what_was_under_way_is_asked_for_again(serve: Callable[..., Place])
     assert not list((place.data / "vault").glob("spool-*"))
 
 
-def test_the_same_request_goes_on(serve: Callable[..., Place]) -> None:
-    """A run killed and given the same ids again asks for what was under way, and for nothing else a second time."""
+def test_same_request_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
+    """A killed run, given the same ids again, repeats only the requests in flight."""
     place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
     with start(place, _NIGHT) as process:
         kill_after(place, process, 200)
@@ -84,8 +84,8 @@ def test_the_same_request_goes_on(serve: Callable[..., Place]) -> None:
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
 
 
-def test_a_run_that_ended_is_not_gone_on_with(serve: Callable[..., Place]) -> None:
-    """What a run that ended was asked for is asked for again when it is asked for again."""
+def test_run_after_a_finished_one_requests_again(serve: Callable[..., Place]) -> None:
+    """Ids of a finished run are requested again when they are given again."""
     place = serve(orders=20, stores=1, days=3)
     for _ in range(2):
         with start(place, _NIGHT) as process:
@@ -94,7 +94,7 @@ def test_a_run_that_ended_is_not_gone_on_with(serve: Callable[..., Place]) -> No
 
 
 @pytest.mark.slow
-def test_the_same_command_goes_on(serve: Callable[..., Place]) -> None:
+def test_same_command_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
     """`ordermart run` killed and given again publishes every order, hardly one of them asked for twice."""
     place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
     command = ("run", "--order-ids", str(place.folder / "ids"))

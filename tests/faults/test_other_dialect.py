@@ -1,4 +1,4 @@
-"""Another service with other answers to all that the interface does not show: the job runs by settings alone."""
+"""Another service that differs wherever the interface is silent: settings alone make the job run."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def counts(place: Place) -> dict[str, int]:
 
 
 def named_by_webhooks(place: Place) -> None:
-    """Let the service tell a receiver of all that ever happened; return when it has told and all is on the disk."""
+    """Let the service send webhooks of all events to a receiver; return when all are on the disk."""
     clock = place.sandbox.clock()
     with place.start("webhooks", "serve", "--port", "0") as receiver:
         assert receiver.stdout is not None
-        place.sandbox.tell(to=receiver.stdout.readline().strip().removeprefix("ready on "))
-        place.sandbox.move(clock["start"])
-        assert place.sandbox.move(clock["now"]) > len(place.ids)
+        place.sandbox.set_webhooks(to=receiver.stdout.readline().strip().removeprefix("ready on "))
+        place.sandbox.set_clock(clock["start"])
+        assert place.sandbox.set_clock(clock["now"]) > len(place.ids)
         deadline = time.monotonic() + 60
         while place.sandbox.served()["webhooks"]["pending"]:
             assert time.monotonic() < deadline
@@ -81,7 +81,7 @@ def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) 
     settings.write_text(OTHER.replace("LISTING", LISTINGS[dialect]), encoding="utf-8")
     places[1].environ["ORDERMART_CONFIG"] = str(settings)
     named_by_webhooks(places[1])
-    places[1].sandbox.forget()
+    places[1].sandbox.clear_record()
     places[1].sandbox.set_faults(rate_500=0.1, token_life_seconds=3, latency_seconds=0.1)
     for place, ids in ((places[0], ("--order-ids", str(places[0].folder / "ids"))), (places[1], ())):
         code, said = place.command("run", *ids)

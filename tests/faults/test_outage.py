@@ -1,4 +1,4 @@
-"""A service that is gone, or that cannot answer one order: few requests, the right end, the last release stands."""
+"""A service that is down, or cannot answer one order: few requests, the right exit code, the release is kept."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds"
         ALL_OF_THEM,
     ],
 )
-def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
-    """While every order fails, a pull of hundreds asks for few of them and ends; what was not answered stays due."""
+def test_outage_of_orders_limits_requests(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
+    """While every order fails, ingesting hundreds requests few of them and ends; unanswered ids stay due."""
     place = serve(orders=300, stores=2, days=3, trouble={"only": ["orders"], **rates})
     place.set(outage_timeout_seconds=4, timeout_seconds=2)
     place.ask(place.ids)
@@ -47,8 +47,8 @@ def test_an_outage_of_orders_is_asked_little(serve: Callable[..., Place], rates:
 
 
 @pytest.mark.parametrize("rates", [{"rate_429": 1}, pytest.param(ALL_OF_THEM, marks=pytest.mark.slow)])
-def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
-    """When orders begin to fail while 32 are under way, at most 35 are asked for from then on; the rest stays due."""
+def test_outage_in_mid_run_limits_requests(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
+    """When orders begin to fail with 32 in flight, at most 35 are requested from then on; the rest stays due."""
     place = serve(orders=2_500, stores=2, days=3, trouble={"latency_seconds": 0.4})
     place.set(outage_timeout_seconds=4, timeout_seconds=2, max_concurrency=32)
     place.ask(place.ids)
@@ -59,7 +59,7 @@ def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates
             assert time.monotonic() < deadline
             time.sleep(0.05)
         place.sandbox.set_faults(only=["orders"], **rates)
-        place.sandbox.forget()
+        place.sandbox.clear_record()
         with pytest.raises(ServiceDown):
             pulling.result()
     assert place.sandbox.served()["requests"] <= MOST_REQUESTS
@@ -68,8 +68,8 @@ def test_an_outage_in_mid_run_is_asked_little(serve: Callable[..., Place], rates
     assert place.dead_letters() == []
 
 
-def test_a_service_without_a_token_is_asked_little(serve: Callable[..., Place]) -> None:
-    """When not even a token is given, the run ends after a few tries of that."""
+def test_outage_of_authentication_limits_requests(serve: Callable[..., Place]) -> None:
+    """If no token is issued, the run ends after a few attempts."""
     place = serve(orders=300, stores=2, days=3, trouble={"rate_500": 1})
     place.set(outage_timeout_seconds=4)
     with pytest.raises(RunStopped):
@@ -84,12 +84,12 @@ def published(serve: Callable[..., Place]) -> Place:
     code, said = place.command("run")
     assert code == 0, said
     place.ask(place.ids)
-    place.sandbox.forget()
+    place.sandbox.clear_record()
     return place
 
 
 def fails(place: Place, **trouble: Any) -> float:
-    """Run the job on a service with this trouble, see it fail and the release stand; return the seconds it took."""
+    """Run the job on a service with these faults, check that it fails and keeps the release; return the seconds."""
     before = (place.data / "published" / "current").resolve()
     place.sandbox.set_faults(**trouble)
     began = time.monotonic()
@@ -104,7 +104,7 @@ def fails(place: Place, **trouble: Any) -> float:
 
 @pytest.mark.slow
 def test_a_bad_week(serve: Callable[..., Place]) -> None:
-    """A night without service ends with 1 and the last release; one with a poison order with 3 and all the others."""
+    """A run without service ends with 1 and keeps the release; with a poison order it ends with 3."""
     place = published(serve)
     place.set(outage_timeout_seconds=4, timeout_seconds=2, max_attempts=3)
     fails(place, rate_503=1)
@@ -121,7 +121,7 @@ def test_a_bad_week(serve: Callable[..., Place]) -> None:
 
 @pytest.mark.slow
 def test_an_outage_by_the_defaults(serve: Callable[..., Place]) -> None:
-    """With the settings as they come the run ends in under two minutes."""
+    """With the default settings the run ends in under two minutes."""
     place = published(serve)
     assert fails(place, rate_503=1) < 120
     answers = place.sandbox.served()["answers"]

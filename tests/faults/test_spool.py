@@ -1,4 +1,4 @@
-"""Answers that wait for their load: taken up whole after a kill, wherever it came, and never readable."""
+"""The spool: responses that wait for their load are recovered after a kill, and never readable."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def place(serve: Callable[..., Place]) -> Place:
 
 
 def killed_with(place: Place, load_id: str, answers: list[Answer]) -> None:
-    """Leave what a killed run leaves: a spool that never ended."""
+    """Leave what a killed run leaves: an unfinished spool."""
     with open_spool(place.settings(), "orders") as spool:
         spool.begin(load_id)
         for answer in answers:
             spool.add(answer)
 
 
-def test_what_was_left_is_read_back(place: Place) -> None:
+def test_spool_round_trip(place: Place) -> None:
     """Every answer comes back as it was, with the load it was for; after the end nothing does."""
     killed_with(place, "a-load", ANSWERS)
     with open_spool(place.settings(), "orders") as spool:
@@ -49,7 +49,7 @@ def test_what_was_left_is_read_back(place: Place) -> None:
         assert spool.left() is None
 
 
-def test_a_torn_last_word_costs_that_word_only(place: Place) -> None:
+def test_spool_torn_record_loses_only_itself(place: Place) -> None:
     """Cut anywhere, the file gives the answers before the cut and no error."""
     killed_with(place, "a-load", ANSWERS)
     file = place.data / "vault" / "spool-orders"
@@ -65,8 +65,8 @@ def test_a_torn_last_word_costs_that_word_only(place: Place) -> None:
     assert counts == sorted(counts)
 
 
-def test_nobody_reads_it(place: Place) -> None:
-    """No body stands in it in the clear, others may not open the file, and another key does not."""
+def test_spool_is_encrypted(place: Place) -> None:
+    """It has no body in plain text, other users may not open the file, and another key cannot decrypt it."""
     killed_with(place, "a-load", ANSWERS)
     file = place.data / "vault" / "spool-orders"
     assert b"7946" not in file.read_bytes()
@@ -78,8 +78,8 @@ def test_nobody_reads_it(place: Place) -> None:
         spool.left()
 
 
-def test_each_kind_of_answer_is_taken_up(place: Place) -> None:
-    """A body, a 404 and a failure of a killed run are landed as they would have been, and not asked for again."""
+def test_recover_lands_each_kind_of_response(place: Place) -> None:
+    """A body, a 404 and a failure of a killed run are landed as usual, and not requested again."""
     one, two, three = place.ids
     with open_spool(place.settings(), "orders") as spool:
         spool.begin("a-load")
@@ -93,11 +93,11 @@ def test_each_kind_of_answer_is_taken_up(place: Place) -> None:
     assert place.tries() == {}
 
 
-def test_a_load_that_was_committed_is_not_landed_twice(place: Place) -> None:
-    """Killed between the commit and the work list's word of it, a run's answers are told the list and not judged."""
+def test_recover_does_not_land_a_committed_load_twice(place: Place) -> None:
+    """After a kill between the commit and the update of the work list, only the work list is updated."""
     place.pull()
     (load_id,) = raw_files(place.data, "orders").load_ids
-    place.sandbox.forget()
+    place.sandbox.clear_record()
     place.ask(place.ids)
     killed_with(place, load_id, [Answer(id_, AT, 200, b'{"id":%d}' % id_) for id_ in place.ids])
     assert place.pull().counts["accepted"] == 0

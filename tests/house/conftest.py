@@ -19,6 +19,6 @@ def tracked(project: Path) -> list[Path]:
     """Return every file that git tracks and that is there."""
     said = subprocess.run(["git", "ls-files", "-z"], cwd=project, capture_output=True, check=False)
     if said.returncode:
-        pytest.skip("this is no git checkout")
+        pytest.skip("this is not a git checkout")
     files = [project / name for name in said.stdout.decode().split("\0") if name]
     return [file for file in files if file.is_file()]

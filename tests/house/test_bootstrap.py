@@ -121,7 +121,7 @@ def test_an_old_python_can_read_it(project: Path) -> None:
     ast.parse((project / "bootstrap.py").read_text("utf-8"), feature_version=(3, 7))
 
 
-def test_an_old_python_is_told_so(project: Path) -> None:
+def test_bootstrap_rejects_unsupported_python(project: Path) -> None:
     """Under Python 3.10 it ends with one sentence, before anything else is imported."""
     code = "import runpy, sys; sys.version_info = (3, 10, 4); runpy.run_path(sys.argv[1], run_name='__main__')"
     said = subprocess.run(
@@ -154,7 +154,7 @@ def test_a_clone_runs_at_once_and_from_elsewhere(clone: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_changed_lock_is_installed_anew(clone: Path) -> None:
+def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     """Another lock means another environment; a changed pyproject only installs the project again."""
     bootstrap(clone, "setup")
     made = (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns

@@ -71,7 +71,7 @@ def test_webhooks_undecodable_deliveries_are_listed_and_reprocessed(command: Com
     assert "no undecodable deliveries to reprocess" in said(command("webhooks", "reprocess"))
 
 
-def test_retry_makes_dead_letters_due_again(command: Command, tmp_path: Path) -> None:
+def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path) -> None:
     """`ordermart retry` reports what failed and why, and makes it due; `--kind` retries one kind only."""
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         for kind, ids in (("orders", [5, 3]), ("menus", [9])):
@@ -80,13 +80,13 @@ def test_retry_makes_dead_letters_due_again(command: Command, tmp_path: Path) ->
                 work.failed(kind, id_, "the answer was cut short")  # type: ignore[arg-type]
     assert said(command("retry", "--kind", "orders")) == (
         "  orders: 2, such as 3, failed: the answer was cut short\n"
-        "2 dead letters are due again: the next `ordermart run` requests them.\n"
+        "2 ids are due again: the next `ordermart run` requests what was in the queue.\n"
     )
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         assert sorted(work.due("orders")) == [3, 5]
         assert [letter.id for letter in work.dead_letters()] == [9]
-    assert "1 dead letter is due again" in said(command("retry"))
-    assert said(command("retry")) == "There are no dead letters.\n"
+    assert "1 id is due again" in said(command("retry"))
+    assert said(command("retry")) == "The dead-letter queue is empty.\n"
     with command("retry", "--kind", "customers") as wrong:
         assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind: 'customers' is not a kind of document")
     assert wrong.returncode == 2

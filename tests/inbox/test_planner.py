@@ -123,8 +123,8 @@ def test_the_sample_is_even() -> None:
     assert all(423 <= times <= 577 for times in drawn)
 
 
-def test_a_plan_and_a_hint_are_one_fetch(work: WorkList) -> None:
-    """An order that is planned, sampled and hinted at is one entry with each reason."""
+def test_add_plan_merges_with_notifications(work: WorkList) -> None:
+    """An order that is planned, sampled and notified is one entry with each reason."""
     work.add("orders", [1, 2], "webhook")
     orders = [order(1, {"hours": 5}, {"hours": 2}), order(2, {"days": 100}, {"days": 50})]
     add_plan(work, plan(orders, NOW, SETTINGS))

@@ -145,7 +145,7 @@ def test_a_full_disk_says_come_again(start: Callable[..., Any]) -> None:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
 
 
-def test_a_file_taken_away_is_made_anew(start: Callable[..., Any]) -> None:
+def test_receiver_recreates_a_removed_inbox(start: Callable[..., Any]) -> None:
     """Deliveries after the inbox was deleted are acknowledged only into a file that is there."""
     running = start()
     running.post(ORDER)

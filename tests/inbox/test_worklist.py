@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_reasons_are_united(work: WorkList) -> None:
+def test_add_merges_reasons(work: WorkList) -> None:
     """An id named twice is one entry with both reasons."""
     work.add("orders", [7, 7], "range")
     work.add("orders", [7], "webhook")
@@ -70,7 +70,7 @@ def test_done_is_done(work: WorkList) -> None:
 
 
 def test_hint_during_a_fetch_leads_to_another(work: WorkList) -> None:
-    """A hint that arrives while its fetch is under way is not covered by it, even in the same microsecond."""
+    """A notification that arrives while its fetch is in flight is not covered by it, even in the same microsecond."""
     work.add("orders", [1], "webhook")
     work.started("orders", [1])
     work.add("orders", [1], "webhook")
@@ -83,7 +83,7 @@ def test_hint_during_a_fetch_leads_to_another(work: WorkList) -> None:
 
 @pytest.mark.parametrize("outcome", ["missing", "failed"])
 def test_hint_during_a_fetch_outlives_its_failure(work: WorkList, outcome: str) -> None:
-    """A hint that arrives during a fetch that fails or finds nothing is due at once."""
+    """A notification during a fetch that fails or finds nothing is due at once."""
     work.add("orders", [1], "webhook")
     work.started("orders", [1])
     work.add("orders", [1], "webhook")
@@ -96,7 +96,7 @@ def test_hint_during_a_fetch_outlives_its_failure(work: WorkList, outcome: str) 
 
 
 def test_without_started_the_time_decides(work: WorkList, clock: Any) -> None:
-    """`done` alone takes its time for the beginning of the fetch: a later hint stays due."""
+    """`done` alone uses its time as the start of the fetch: a later notification stays due."""
     work.add("orders", [1, 2], "webhook")
     began = clock.forward(seconds=1)
     clock.forward(seconds=1)
@@ -114,7 +114,7 @@ def test_killed_fetch_is_due_again(work: WorkList, inbox_path: Path, clock: Any)
 
 
 def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
-    """A 404 is due again after 1, 10 and 60 minutes, then given up until a new hint."""
+    """A 404 is due again after 1, 10 and 60 minutes, then given up until a new notification."""
     work.add("orders", [1], "webhook")
     for minutes in (1, 10, 60):
         work.started("orders", [1])
@@ -136,7 +136,7 @@ def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
 
 
 def test_a_probed_gap_is_asked_for_once(work: WorkList) -> None:
-    """A 404 of an id that only the gap probe named is remembered and not asked again; a hinted one is."""
+    """A 404 of an id that only the gap probe named is remembered and not requested again; a notified one is."""
     work.add("orders", [1, 2], GAP_PROBE)
     work.add("orders", [2], "webhook")
     work.not_found("orders", [1, 2])
@@ -220,7 +220,7 @@ def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:
 
 @pytest.mark.parametrize("wrong", [[2**63], [-(2**63) - 1], [True], ["7"], [1.0], range(2**63 - 1, 2**63 + 1)])
 def test_only_64_bit_integers(work: WorkList, wrong: Any) -> None:
-    """What is no 64-bit integer is refused before anything is stored."""
+    """Anything but a 64-bit integer is rejected before anything is stored."""
     with pytest.raises(ValueError, match="64-bit"):
         work.add("orders", wrong, "range")
     assert work.counts() == {}
@@ -234,7 +234,7 @@ def test_extreme_ids(work: WorkList) -> None:
 
 
 def test_reasons_are_categories(work: WorkList) -> None:
-    """A caller that puts texts where a category belongs is told so, and nothing is added."""
+    """More than 62 reasons are rejected: a reason is a category, not free text."""
     for n in range(63):
         work.add("orders", [1], f"reason {n}")
     with pytest.raises(ValueError, match="category"):
@@ -367,7 +367,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]) -> None:
-    """Whatever happens in between, an id stays due while a hint came after its last fetch began."""
+    """Whatever happens in between, an id stays due while a notification came after its last fetch began."""
     now = datetime(2026, 11, 20, tzinfo=UTC)
     uncovered: dict[int, bool] = {}
     under_way: set[int] = set()

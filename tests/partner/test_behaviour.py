@@ -39,8 +39,8 @@ def test_an_answer_is_counted_by_names_and_numbers() -> None:
     """Of headers the names are kept, of rate limits the numbers; a hostile name is none."""
     behaviour = Behaviour()
     headers = [("x-ratelimit-remaining", "41; w=60"), ("set-cookie", CANARY), (f"x-{CANARY}-1", CANARY)]
-    behaviour.answered(AT, "orders", 200, headers)
-    behaviour.answered(AT, "orders", 200, [("x-ratelimit-remaining", "7")])
+    behaviour.record_response(AT, "orders", 200, headers)
+    behaviour.record_response(AT, "orders", 200, [("x-ratelimit-remaining", "7")])
     counted = behaviour.take()
     assert {(each.aspect, each.name): (each.n, each.least, each.greatest) for each in counted} == {
         ("status", "200"): (2, None, None),
@@ -57,7 +57,7 @@ def test_names_without_end_are_counted_as_one() -> None:
     """A service that answers with ever new names fills no memory."""
     behaviour = Behaviour()
     for number in range(1_000):
-        behaviour.met(AT, "orders", "header", f"n{number}")
+        behaviour.record(AT, "orders", "header", f"n{number}")
     counted = behaviour.take()
     assert len(counted) == 501
     assert sum(each.n for each in counted) == 1_000
@@ -99,10 +99,10 @@ def test_the_client_counts_what_it_meets(partner: Callable[..., Partner], jump: 
     assert found["orders", "status", "429"].n == found["orders", "status", "200"].n == 1
     assert found["orders", "retry_after", "429"].least == 3.0
     assert found["orders", "error_body", '429 {"error":{"message":string}}'].n == 1
-    assert found["orders", "trouble", "rate_limited"].n == 1
+    assert found["orders", "request_error", "rate_limited"].n == 1
     assert found["authenticate", "token_lifetime", "claimed"].greatest == 900.0
     assert found["authenticate", "token_lifetime", "accepted"].n == 1
-    assert sum(each.n for each in counted if each.aspect == "ms" and each.operation == "orders") == 2
+    assert sum(each.n for each in counted if each.aspect == "duration_ms" and each.operation == "orders") == 2
     assert CANARY not in repr(counted)
 
 
@@ -111,8 +111,8 @@ def test_a_day_is_one_file_that_adds_up(tmp_path: Path) -> None:
     states = [service_log_state(tmp_path)]
     for figure in (5.0, 2.0):
         behaviour = Behaviour()
-        behaviour.met(AT, "orders", "retry_after", "429", figure)
-        behaviour.met(AT, "orders", "status", "429")
+        behaviour.record(AT, "orders", "retry_after", "429", figure)
+        behaviour.record(AT, "orders", "status", "429")
         keep_behaviour(tmp_path, behaviour.take())
         states.append(service_log_state(tmp_path))
     rows = [(day, each.aspect, each.n, each.least, each.greatest) for day, each in service_log(tmp_path)]

@@ -80,7 +80,7 @@ def test_a_fault_is_that_ids_alone(raw_partner: Any, partner: Any, name: str) ->
     assert {answer.id for answer in answers if isinstance(answer, Fetched)} == {5, 6, 8, 9}
     [failed] = [answer for answer in answers if isinstance(answer, Failed)]
     assert (failed.id, failed.code) == (7, code)
-    assert failed.tries == asked == (1 if code in NOT_TRIED_AGAIN else 3)
+    assert failed.attempts == asked == (1 if code in NOT_TRIED_AGAIN else 3)
     assert "1234567" not in repr(failed)
     assert "sorry" not in repr(failed)
 
@@ -100,7 +100,7 @@ def test_a_passing_fault_costs_a_try(raw_partner: Any, partner: Any, name: str) 
             return await client.order(7)
 
     fetched = _serve(raw_partner, script, main)
-    assert (fetched.status, fetched.body, fetched.bytes, fetched.tries) == (200, BODY, len(BODY), 2)
+    assert (fetched.status, fetched.body, fetched.bytes, fetched.attempts) == (200, BODY, len(BODY), 2)
 
 
 def test_a_stated_length_that_is_too_short_is_asked_again(raw_partner: Any, partner: Any) -> None:
@@ -117,7 +117,7 @@ def test_a_stated_length_that_is_too_short_is_asked_again(raw_partner: Any, part
             return await client.order(7)
 
     fetched = _serve(raw_partner, script, main)
-    assert (fetched.body, fetched.tries) == (BODY, 3)
+    assert (fetched.body, fetched.attempts) == (BODY, 3)
 
 
 def test_the_same_broken_body_twice_goes_to_the_gate(raw_partner: Any, partner: Any) -> None:
@@ -131,7 +131,7 @@ def test_the_same_broken_body_twice_goes_to_the_gate(raw_partner: Any, partner: 
             return await client.order(7)
 
     fetched = _serve(raw_partner, script, main)
-    assert (fetched.status, fetched.body, fetched.tries) == (200, b'{"id": 7, "tip": NaN}', 2)
+    assert (fetched.status, fetched.body, fetched.attempts) == (200, b'{"id": 7, "tip": NaN}', 2)
 
 
 def test_one_byte_at_a_time_is_cut(raw_partner: Any, partner: Any) -> None:
@@ -231,7 +231,7 @@ def test_404_is_an_answer(raw_partner: Any, partner: Any) -> None:
             return await client.store(7)
 
     fetched = _serve(raw_partner, script, main)
-    assert (fetched.kind, fetched.status, fetched.body, fetched.tries) == ("stores", 404, b"", 1)
+    assert (fetched.kind, fetched.status, fetched.body, fetched.attempts) == ("stores", 404, b"", 1)
 
 
 def test_nobody_listens(partner: Any) -> None:

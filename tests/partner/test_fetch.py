@@ -37,7 +37,7 @@ def test_every_id_has_exactly_one_end(function_fixtures: Any, fates: list[str], 
 
     async def main(clock: Clock) -> list[Any]:
         async with client(partner(max_concurrency=most, max_attempts=4), service, clock) as asking:
-            asking._asking._breaker._patience = 1e9
+            asking._loop._breaker._patience = 1e9
             return [end async for end in fetch_all(asking, "menus", range(len(fates)))]
 
     ends = {end.id: end for end in jump(main)}
@@ -47,7 +47,7 @@ def test_every_id_has_exactly_one_end(function_fixtures: Any, fates: list[str], 
         end = ends[id_]
         assert isinstance(end, Failed) == (fate in {"forbidden", "broken"})
         assert end.status == {"fine": 200, "missing": 404, "forbidden": 403, "broken": 500, "flaky": 200}[fate]
-        assert end.tries == {"fine": 1, "missing": 1, "forbidden": 1, "broken": 4, "flaky": 3}[fate]
+        assert end.attempts == {"fine": 1, "missing": 1, "forbidden": 1, "broken": 4, "flaky": 3}[fate]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_the_figures_of_an_answer(jump: Any, partner: Any, fake: Any, client: An
             return await asking.order(5), clock.now()
 
     fetched, now = jump(main)
-    assert (fetched.kind, fetched.id, fetched.status, fetched.bytes, fetched.tries) == ("orders", 5, 200, 9, 1)
+    assert (fetched.kind, fetched.id, fetched.status, fetched.bytes, fetched.attempts) == ("orders", 5, 200, 9, 1)
     assert fetched.ms == pytest.approx(100)
     assert fetched.fetched_at == now
     assert fetched.headers == {"content-type": "application/json"}

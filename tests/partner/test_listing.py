@@ -180,7 +180,9 @@ def test_by_cursor(jump: Any, partner: Any, answer: Any, end: Any) -> None:
     assert [url.params.get("after") for url in urls] == [None, "a&b=c", "z"]
 
 
-@pytest.mark.parametrize(("end", "says"), [("a&b=c", "already"), ([], "no cursor"), ({}, "no cursor"), (True, "true")])
+@pytest.mark.parametrize(
+    ("end", "says"), [("a&b=c", "already"), ([], "not a cursor"), ({}, "not a cursor"), (True, "true")]
+)
 def test_a_bad_cursor(jump: Any, partner: Any, answer: Any, end: Any, says: str) -> None:
     """A repeated cursor, and what is no cursor, are errors."""
     with pytest.raises(ListingBroken, match=says):

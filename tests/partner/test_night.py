@@ -68,7 +68,7 @@ def test_one_poison_id_in_ten_thousand(jump: Any, partner: Any, fake: Any, clien
 
     answers = jump(main)
     [failed] = [found for found in answers if isinstance(found, Failed)]
-    assert (failed.id, failed.code, failed.status, failed.tries) == (4711, "server_error", 500, 12)
+    assert (failed.id, failed.code, failed.status, failed.attempts) == (4711, "server_error", 500, 12)
     assert len({found.id for found in answers if isinstance(found, Fetched)}) == 9_999
 
 
@@ -144,7 +144,7 @@ def test_retry_after_is_kept_and_capped(jump: Any, partner: Any, fake: Any, clie
 
         async def main(clock: Clock, service: Any = service) -> float:
             async with client(partner(), service, clock) as asking:
-                assert (await asking.order(1)).tries == 2
+                assert (await asking.order(1)).attempts == 2
             return clock.monotonic()
 
         assert least <= jump(main) <= most, text

@@ -39,7 +39,7 @@ def test_retry_after(text: str | None, seconds: float | None) -> None:
 def test_full_jitter() -> None:
     """A wait is anywhere between nothing and a ceiling that doubles up to the longest."""
     assert full_jitter(1, 0.0) == 0.0
-    ceilings = [full_jitter(tries, 0.999999) for tries in range(1, 12)]
+    ceilings = [full_jitter(attempts, 0.999999) for attempts in range(1, 12)]
     assert ceilings[:6] == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2], rel=1e-4)
     assert ceilings[6:] == pytest.approx([LONGEST_SECONDS] * 5, rel=1e-4)
     assert full_jitter(100_000, 0.5) == LONGEST_SECONDS / 2
@@ -50,5 +50,5 @@ def test_the_budget_grows_with_first_tries() -> None:
     budget = RetryBudget(share=0.5, start=3)
     assert [budget.take() for _ in range(4)] == [True, True, True, False]
     for _ in range(10):
-        budget.first_try()
+        budget.first_attempt()
     assert sum(budget.take() for _ in range(100)) == 5

@@ -128,8 +128,8 @@ def _tells_nothing(
                 told += [
                     repr(client),
                     repr(vars(client)),
-                    repr(vars(client._asking)),
-                    repr(vars(client._asking._tokens)),
+                    repr(vars(client._loop)),
+                    repr(vars(client._loop._tokens)),
                 ]
                 try:
                     told += [repr(answer) async for answer in fetch_all(client, "orders", [1, 2])]

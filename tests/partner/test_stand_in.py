@@ -69,5 +69,5 @@ def test_wrong_credentials(stand_in: tuple[str, list[int]], partner: Any) -> Non
         async with PartnerClient(partner(stand_in[0], client_secret=Secret("wrong"))) as client:
             await client.order(1)
 
-    with pytest.raises(AuthenticationFailed, match="client_secret right"):
+    with pytest.raises(AuthenticationFailed, match=r"check \[partner\] client_id and client_secret"):
         asyncio.run(main())

@@ -122,7 +122,7 @@ def test_the_listing_holds_the_store_records(client: httpx.Client) -> None:
 
 
 def test_it_counts_what_it_served(client: httpx.Client) -> None:
-    """The control desk says how often each operation was answered, and how."""
+    """The control API reports how often each operation was answered, and how."""
     before = client.get("/_sandbox/served").json()
     client.get(f"{ROOT}/orders/1")
     after = client.get("/_sandbox/served").json()
@@ -161,4 +161,4 @@ def test_faults_of_the_connection_can_be_wrapped_around() -> None:
             return (await client.get(f"{ROOT}/stores")).status_code
 
     assert asyncio.run(ask()) == 503
-    assert not service.spoiler.record.requests
+    assert not service.injector.record.requests

@@ -40,7 +40,7 @@ def test_each_id_asked_for_is_a_row(run_table: Run) -> None:
 
 
 def test_what_was_not_asked_for_is_none(run_table: Run) -> None:
-    """A document out of a file, and one that was judged again, were not asked for."""
+    """A document out of a file, and a reprocessed one, were not requested."""
     rows = run_table(
         "audit.fetches",
         {

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     import duckdb
 
 EXACT = Context(prec=60)
-# Halfway cases are rare among random amounts: half of them are multiples of half a unit.
-AMOUNTS = st.decimals(-(10**20), 10**20, places=4) | st.integers(-(10**6), 10**6).map(lambda n: Decimal(n) * 5 / 10_000)
+# Halfway cases are rare among random amounts: half of them are odd multiples of half a unit of 0 to 3 decimals.
+HALVES = st.builds(
+    lambda number, decimals: Decimal(2 * number + 1) / 2 / 10**decimals, st.integers(-50, 50), st.integers(0, 3)
+)
+AMOUNTS = st.decimals(-(10**20), 10**20, places=4) | HALVES
 
 
 @pytest.mark.duckdb2

@@ -49,7 +49,28 @@ def test_days_add_up_and_bounds_give_percentiles(run_table: Run) -> None:
     ) == (100, 6.2, 950)
 
 
-def test_webhooks_are_held_against_what_was_found(run_table: Run) -> None:
+def test_aspects_of_older_logs_are_renamed(run_table: Run) -> None:
+    """Counts of an older log add up with those of a newer one under the name of today."""
+    rows = run_table(
+        "audit.service_behaviour",
+        {
+            "raw.service_log": [
+                counted("trouble", "reset", 2),
+                counted("request_error", "reset", 3),
+                counted("token_life", "claimed", 1, 60.0, 60.0),
+                counted("bytes", "100", 1, 80.0, 80.0),
+                counted("response_bytes", "100", 1, 90.0, 90.0),
+            ]
+        },
+    )
+    found = {(row["aspect"], row["name"]): row for row in rows}
+    assert found["request_error", "reset"]["occurrence_count"] == 5
+    assert found["token_lifetime", "claimed"]["max_value"] == 60
+    assert (found["response_bytes", "p50"]["occurrence_count"], found["response_bytes", "p50"]["min_value"]) == (2, 80)
+    assert {aspect for aspect, _ in found} == {"request_error", "token_lifetime", "response_bytes"}
+
+
+def test_webhooks_are_compared_with_what_was_found(run_table: Run) -> None:
     """An order created while webhooks came and never named is lost; a lag is from creation to the first naming."""
     told = {"topic": "orders.create", "kind": "orders"}
     rows = run_table(

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 NOW = dt.datetime(2026, 10, 1, tzinfo=dt.UTC)
 
 
-def _personal_data(
-    number: int, phone: str | None = None, email: str | None = None, seq: int = 0, **more: Any
-) -> PersonalData:
+def _data(number: int, phone: str | None = None, email: str | None = None, seq: int = 0, **more: Any) -> PersonalData:
     content = {"/user_phone": phone, "/user_email": email, **{f"/{k}": v for k, v in more.items()}}
     held = {pointer: value for pointer, value in content.items() if value is not None}
     return PersonalData(number, seq, phone, email, json.dumps(held).encode())
@@ -38,6 +36,16 @@ def test_encrypted_data_are_decrypted(vault: Vault, values: dict[str, Any]) -> N
     """Every text, number and name of a pointer comes back as it was."""
     vault.encrypt("orders", "load", [PersonalData(1, 0, None, None, json.dumps({"/a": 1} | values).encode())])
     assert vault.decrypt("orders", 1) == {"/a": 1} | values
+
+
+def test_vault_of_an_older_version_is_read(vault: Vault, path: Path, keys: Keys, sql: Callable[..., list[Any]]) -> None:
+    """A vault whose table has its former name opens with everything in it."""
+    vault.encrypt("orders", "load", [_data(1, "1", name="a")])
+    vault.close()
+    sql("alter table personal_data rename to sealed")  # stored name
+    for _ in range(2):
+        with Vault(path, keys) as opened:
+            assert opened.decrypt("orders", 1)["/name"] == "a"
 
 
 def test_numbers_keep_every_digit(vault: Vault) -> None:
@@ -72,9 +80,9 @@ def test_a_customer_is_found_by_phone_or_email(
     vault: Vault, phone: str | None, email: str | None, other_phone: str | None, other_email: str | None, is_same: bool
 ) -> None:
     """Normalised phones and e-mails lead to the same customer, within a batch and from one batch to the next."""
-    batch = [_personal_data(1, phone, email, name="a"), _personal_data(2, other_phone, other_email, name="a")]
+    batch = [_data(1, phone, email, name="a"), _data(2, other_phone, other_email, name="a")]
     together = vault.encrypt("orders", "load", batch)
-    (later,) = vault.encrypt("orders", "load", [_personal_data(3, other_phone, other_email, name="a")])
+    (later,) = vault.encrypt("orders", "load", [_data(3, other_phone, other_email, name="a")])
     assert (together[0].customer_key == together[1].customer_key) is is_same
     assert (later.customer_key == together[1].customer_key) is (
         is_same or bool(other_phone and other_phone[-1:].isdigit())
@@ -83,10 +91,8 @@ def test_a_customer_is_found_by_phone_or_email(
 
 def test_the_phone_decides_where_phone_and_email_disagree(vault: Vault) -> None:
     """An order is filed under its phone's customer, and is found by its e-mail as well from then on."""
-    first, second = vault.encrypt(
-        "orders", "load", [_personal_data(1, "1"), _personal_data(2, None, "ann@example.com")]
-    )
-    (both,) = vault.encrypt("orders", "load", [_personal_data(3, "1", "ann@example.com")])
+    first, second = vault.encrypt("orders", "load", [_data(1, "1"), _data(2, None, "ann@example.com")])
+    (both,) = vault.encrypt("orders", "load", [_data(3, "1", "ann@example.com")])
     assert first.customer_key != second.customer_key
     assert both.customer_key == first.customer_key
 
@@ -94,10 +100,10 @@ def test_the_phone_decides_where_phone_and_email_disagree(vault: Vault) -> None:
 def test_a_row_is_added_only_when_the_content_changed(vault: Vault, sql: Callable[..., list[Any]]) -> None:
     """The same content again adds nothing; other content adds a row and names what is different."""
     encrypt = vault.encrypt
-    encrypt("orders", "load-1", [_personal_data(1, "1", name="a", note="x")])
-    encrypt("orders", "load-2", [_personal_data(1, "1", name="a", note="x")])
-    (changed,) = encrypt("orders", "load-3", [_personal_data(1, "1", name="b")])
-    twice = encrypt("orders", "load-4", [_personal_data(1, "1", name="c"), _personal_data(1, "1", name="c", seq=1)])
+    encrypt("orders", "load-1", [_data(1, "1", name="a", note="x")])
+    encrypt("orders", "load-2", [_data(1, "1", name="a", note="x")])
+    (changed,) = encrypt("orders", "load-3", [_data(1, "1", name="b")])
+    twice = encrypt("orders", "load-4", [_data(1, "1", name="c"), _data(1, "1", name="c", seq=1)])
     assert changed.changed == ["name", "note"]
     assert [each.changed for each in twice] == [["name"], []]
     assert sql("select no, load_id from personal_data order by no") == [(1, "load-1"), (2, "load-3"), (3, "load-4")]
@@ -108,13 +114,13 @@ def test_deleting_the_wrapped_key_erases_a_customer(
     vault: Vault, path: Path, keys: Keys, sql: Callable[..., list[Any]]
 ) -> None:
     """Without the wrapped key nothing of that customer opens, others do, and the customer gets a new key."""
-    ann, _ = vault.encrypt("orders", "load", [_personal_data(1, "1", name="a"), _personal_data(2, "2", name="b")])
+    ann, _ = vault.encrypt("orders", "load", [_data(1, "1", name="a"), _data(2, "2", name="b")])
     sql("update customers set wrapped = null where customer_key = ?", ann.customer_key)
     with Vault(path, keys) as again:
         with pytest.raises(VaultError, match="erased"):
             again.decrypt("orders", 1)
         assert again.decrypt("orders", 2)["/name"] == "b"
-        (again_known,) = again.encrypt("orders", "load-2", [_personal_data(1, "1", name="c")])
+        (again_known,) = again.encrypt("orders", "load-2", [_data(1, "1", name="c")])
         assert again_known.customer_key not in {None, ann.customer_key}
         assert again.decrypt("orders", 1)["/name"] == "c"
 
@@ -122,7 +128,7 @@ def test_deleting_the_wrapped_key_erases_a_customer(
 @pytest.mark.parametrize("change", ["id = 3", "kind = 'menus'", "customer = 2"])
 def test_moved_row_is_not_decrypted(vault: Vault, sql: Callable[..., list[Any]], change: str) -> None:
     """A row that was moved to another document or customer cannot be decrypted."""
-    vault.encrypt("orders", "load", [_personal_data(1, "1", name="a"), _personal_data(2, "2", name="b")])
+    vault.encrypt("orders", "load", [_data(1, "1", name="a"), _data(2, "2", name="b")])
     sql(f"update personal_data set {change} where id = 1")
     kind, number = ("menus" if "menus" in change else "orders"), (3 if "id = 3" in change else 1)
     with pytest.raises(VaultError, match="cannot be decrypted"):
@@ -146,16 +152,16 @@ def test_refused_bodies_come_back_until_purged(vault: Vault, sql: Callable[..., 
 
 def test_a_load_that_was_not_finished_is_undone(vault: Vault) -> None:
     """What an unfinished load encrypted is removed, and the previous version is current again."""
-    vault.encrypt("orders", "load-1", [_personal_data(1, "1", name="a")])
+    vault.encrypt("orders", "load-1", [_data(1, "1", name="a")])
     vault.begin("load-2", "orders")
-    vault.encrypt("orders", "load-2", [_personal_data(1, "1", name="b")])
+    vault.encrypt("orders", "load-2", [_data(1, "1", name="b")])
     (ref,) = vault.refused.encrypt("orders", "load-2", [(None, b"x")], NOW)
     assert vault.open_loads("orders") == ["load-2"]
     vault.undo("load-2")
     assert vault.decrypt("orders", 1)["/name"] == "a"
     assert vault.refused.open(ref) is None
     assert vault.open_loads("orders") == []
-    (encrypted,) = vault.encrypt("orders", "load-3", [_personal_data(1, "1", name="b")])
+    (encrypted,) = vault.encrypt("orders", "load-3", [_data(1, "1", name="b")])
     assert encrypted.changed == ["name"]
 
 
@@ -175,7 +181,7 @@ def test_only_its_owner_can_read_the_vault(vault: Vault, path: Path) -> None:
 
 def test_other_keys_are_refused_at_once(vault: Vault, path: Path, keys: Keys) -> None:
     """A vault opened with another master key or lookup secret names the setting that is wrong."""
-    vault.encrypt("orders", "load", [_personal_data(1, "1")])
+    vault.encrypt("orders", "load", [_data(1, "1")])
     with pytest.raises(VaultError, match=r"\[vault\] master_key"):
         Vault(path, Keys(os.urandom(32), keys.lookup))
     with pytest.raises(VaultError, match=r"\[vault\] lookup_secret"):

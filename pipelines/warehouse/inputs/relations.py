@@ -11,7 +11,7 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
-| raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
+| raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
@@ -22,11 +22,11 @@
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 
-The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
+Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
 one that the tables have, without its document.
 
-How documents are typed stands in `documents.py`. Knows nothing of files or of how touched rows are found.
+How documents are typed is in `documents.py`. Knows nothing of files or of how affected rows are found.
 """
 
 from __future__ import annotations

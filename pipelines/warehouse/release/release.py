@@ -49,7 +49,7 @@ class Release:
 
 
 def publish(settings: Settings, result: BuildResult | None = None) -> Release:
-    """Publish the warehouse as it stands and return the release that `current` now names.
+    """Publish the warehouse as it is and return the release that `current` now names.
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
     written; a damaged release is published again and removed. The manifest has the violations of every check: from

@@ -175,7 +175,7 @@ def month_of(time: str) -> str:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as it stands between single quotes."""
+    """Return a path escaped for single quotes."""
     return str(path).replace("'", "''")
 
 
