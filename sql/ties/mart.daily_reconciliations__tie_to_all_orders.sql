@@ -9,8 +9,8 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        sum(orders) as order_count,
-        sum(breaks) as breaks,
+        sum(order_count) as order_count,
+        sum(break_count) as break_count,
         coalesce(sum(subtotal_price), 0) as subtotal_price,
         coalesce(sum(delivery_price), 0) as delivery_price,
         coalesce(sum(tip), 0) as tip,
@@ -33,7 +33,7 @@ both_sides as (
         sale_class,
         currency,
         -count(*) as order_count,
-        -count(*) filter (where total_residual <> 0 or subtotal_residual <> 0) as breaks,
+        -count(*) filter (where total_residual <> 0 or subtotal_residual <> 0) as break_count,
         -coalesce(sum(subtotal_price), 0) as subtotal_price,
         -coalesce(sum(delivery_price), 0) as delivery_price,
         -coalesce(sum(tip), 0) as tip,
@@ -58,7 +58,7 @@ differences as (
         sum(order_count) as order_count,
         sum(total_residual) as total_residual,
         sum(order_count) <> 0
-        or sum(breaks) <> 0
+        or sum(break_count) <> 0
         or sum(subtotal_price) <> 0
         or sum(delivery_price) <> 0
         or sum(tip) <> 0

@@ -9,7 +9,7 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        orders as order_count,
+        order_count,
         coalesce(subtotal_price, 0) as subtotal_price,
         coalesce(delivery_price, 0) as delivery_price,
         coalesce(tip, 0) as tip,
