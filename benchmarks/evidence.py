@@ -44,7 +44,7 @@ BESIDES = (
     "audit.sales_set_evidence",
     "audit.status_evidence",
 )
-# Every line and modifier sold beside the menus of then: the widest part of reconciling.
+# Every line and modifier sold beside the menus observed at the time: the widest part of reconciling.
 PRICES = ("audit.menu_offers", "audit.stores_with_menus", "mart.daily_price_matches", "mart.price_variances")
 KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the rest")
 

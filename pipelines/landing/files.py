@@ -1,4 +1,4 @@
-"""Land documents from files that the partner handed over, validated as fetched ones are.
+"""Land documents from files that the partner supplied, validated as fetched ones are.
 
 Knows nothing of the service. A line or a document that cannot be taken costs only itself.
 """

@@ -196,12 +196,16 @@ class Load:
         sealings = [
             PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
-        sealed = self._vault.encrypt(self.kind, self.load_id, sealings)
+        encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
         now = dt.datetime.now(dt.UTC)
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(
-            batch, validated, dict(zip(validated, sealed, strict=True)), refused, dict(zip(refused, refs, strict=True))
+            batch,
+            validated,
+            dict(zip(validated, encrypted, strict=True)),
+            refused,
+            dict(zip(refused, refs, strict=True)),
         )
 
     def _begin(self) -> tuple[TableWriter, TableWriter]:
@@ -233,7 +237,7 @@ class Load:
         self,
         batch: list[Waiting],
         validated: dict[int, ValidatedDocument],
-        sealed: dict[int, Encrypted],
+        encrypted: dict[int, Encrypted],
         refused: dict[int, Refusal],
         refs: dict[int, str],
     ) -> None:
@@ -250,7 +254,7 @@ class Load:
                 if is_new:
                     documents.add(document, item.size)
                 places.append((document.id, own))
-                observations.good(item, document, verdict, sealed[at])
+                observations.good(item, document, verdict, encrypted[at])
             elif (refusal := refused.get(at)) is not None:
                 verdict = "quarantined"
                 observations.refused(item, refusal, refs[at])

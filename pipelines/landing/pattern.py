@@ -41,7 +41,7 @@ class Sorted:
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, str, Any]] = []  # (pattern, pointer, value)
-        self.sealed: dict[str, Any] = {}  # pointer → value
+        self.encrypted: dict[str, Any] = {}  # pointer → value
         self.unknown: dict[str, set[str]] = {}  # pattern → types
 
     def add(self, value: Any, pointer: str, pattern: str, named: Trie) -> None:
@@ -58,7 +58,7 @@ class Sorted:
             for at, element in enumerate(value):
                 self.add(element, f"{pointer}/{at}", f"{pattern}/*", named["*"])
         else:
-            self.sealed[pointer] = value
+            self.encrypted[pointer] = value
             if len(self.unknown) >= _MOST_PATTERNS and pattern not in self.unknown:
                 pattern = _BEYOND
             self.unknown.setdefault(pattern, set()).add(type_name(value))

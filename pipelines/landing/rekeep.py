@@ -1,6 +1,6 @@
 """Bring unknown fields back into a landed document once settings name them as harmless.
 
-Knows nothing of files: a canonical document and what was sealed of it in, both as they would be today out.
+Knows nothing of files: a canonical document and what was encrypted of it in, both as they would be today out.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Rekeeper:
         return any(_meets(pattern, named) for pattern in unknown for named in self._patterns)
 
     def rekept(self, document: bytes, content: bytes) -> tuple[bytes, bytes] | None:
-        """Return document and sealed content as they would be today; None when nothing comes back."""
-        members, sealed = _RAW.decode(document), _RAW.decode(content)
+        """Return document and encrypted content as they would be today; None when nothing comes back."""
+        members, encrypted = _RAW.decode(document), _RAW.decode(content)
         found = Sorted()
         rest: dict[str, Any] = {}
-        for pointer, value in sealed.items():
+        for pointer, value in encrypted.items():
             pattern = self._pattern(pointer)
             if pattern is None:
                 rest[pointer] = value
@@ -51,7 +51,7 @@ class Rekeeper:
                 found.add(parsed(bytes(value)), pointer, pattern, named)
         if not found.kept:
             return None
-        rest.update({pointer: plain(value) for pointer, value in found.sealed.items()})
+        rest.update({pointer: plain(value) for pointer, value in found.encrypted.items()})
         members.pop("_unknown", None)
         before = _RAW.decode(members.pop(self._member, b"{}"))
         kept = self._kept(found, dict(before))

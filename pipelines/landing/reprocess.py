@@ -1,4 +1,4 @@
-"""Judge again, under today's settings, what was refused, and bring back fields that are kept from now on.
+"""Reprocess the quarantine under the current settings, and bring back fields that are kept from now on.
 
 What comes of it is a new load with the time and source of the first observation; no verdict is ever edited.
 Knows nothing of the service.
@@ -51,7 +51,7 @@ class _Observed(NamedTuple):
 
 
 def reprocess_quarantine(settings: Settings, vault: Vault, kind: str | None = None) -> list[LoadSummary]:
-    """Judge again what was refused and is still kept, and documents with unknown fields that settings name now.
+    """Reprocess quarantined payloads that are still kept, and documents with unknown fields that settings name now.
 
     Return a summary per load that came of it: none for a kind of which nothing changes.
     """
@@ -133,14 +133,14 @@ def _as_today(
     if found is None:
         return None
     document, rest = found
-    sealed = parsed(rest) if kind == "orders" else {}
+    encrypted = parsed(rest) if kind == "orders" else {}
     return ValidatedDocument(
         id=row["id"],
         document=document,
         sha256=digest(document),
         content=rest,
-        phone=sealed.get("/user_phone"),
-        email=sealed.get("/user_email"),
+        phone=encrypted.get("/user_phone"),
+        email=encrypted.get("/user_email"),
         missing_fields=row["absences"],
         rounded_count=row["rounded"],
         counts=tuple(row[name] for name in COUNTS[kind]),

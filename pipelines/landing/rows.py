@@ -58,7 +58,7 @@ class ObservationRows:
         self._load_id = load_id
         self._rows: list[tuple[Any, ...]] = []
 
-    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, sealed: Encrypted) -> None:
+    def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, encrypted: Encrypted) -> None:
         """Add a document that was accepted or unchanged."""
         self._rows.append(
             (
@@ -73,8 +73,8 @@ class ObservationRows:
                 self._load_id,
                 None,
                 None,
-                sealed.customer_key,
-                sealed.changed,
+                encrypted.customer_key,
+                encrypted.changed,
                 None,
                 *_took(item.cost),
                 *self._of_load,

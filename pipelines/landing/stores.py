@@ -1,6 +1,6 @@
 """Make a store document by the pointers that settings give: the interface does not show a store record.
 
-Whatever no pointer names is unknown: sealed, with its path and type recorded. Knows nothing of files.
+Whatever no pointer names is unknown: encrypted, with its path and type recorded. Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
         canonical["attributes"] = attributes(held["attributes"])
     if found.unknown:
         canonical["_unknown"] = found.types()
-    walk.sealed.update(found.sealed)
+    walk.encrypted.update(found.encrypted)
     return canonical["id"], canonical
 
 

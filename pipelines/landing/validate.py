@@ -61,14 +61,14 @@ class Validator:
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         document = msgspec.json.encode(canonical)
-        sealed = walk.sealed
+        encrypted = walk.encrypted
         return ValidatedDocument(
             id=id_,
             document=document,
             sha256=digest(document),
-            content=msgspec.json.encode(plain(sealed)) if sealed else EMPTY,
-            phone=sealed.get("/user_phone") if self._kind == "orders" else None,
-            email=sealed.get("/user_email") if self._kind == "orders" else None,
+            content=msgspec.json.encode(plain(encrypted)) if encrypted else EMPTY,
+            phone=encrypted.get("/user_phone") if self._kind == "orders" else None,
+            email=encrypted.get("/user_email") if self._kind == "orders" else None,
             missing_fields=sorted(walk.missing_fields),
             rounded_count=walk.rounded,
             counts=tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind]),

@@ -32,7 +32,7 @@ class Walk:
         self.counts: dict[str, int] = {}
         self.sums: dict[str, Decimal] = {}
         self.rounded = 0
-        self.sealed: dict[str, Any] = {}
+        self.encrypted: dict[str, Any] = {}
         self.unknown = Sorted()
 
     def document(self, tree: Any, shape: Shape) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Walk:
             canonical["_unknown"] = self.unknown.types()
         if self.unknown.kept:
             canonical["_kept"] = self.unknown.by_pointer()
-        self.sealed.update(self.unknown.sealed)
+        self.encrypted.update(self.unknown.encrypted)
         return canonical
 
     def _object(self, value: Any, shape: Shape, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Walk:
         if field.name in self._open:
             canonical[field.name] = valid
         else:
-            self.sealed[place] = valid
+            self.encrypted[place] = valid
 
     def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
         if not isinstance(own, list):

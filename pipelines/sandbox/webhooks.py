@@ -55,7 +55,7 @@ def webhooks(flags: dict[str, Any]) -> Webhooks:
         raise TroubleError("webhooks go to an http:// address on loopback and to no other")
     rates = [getattr(made, fate) for fate in _FATES]
     if any(not 0 <= rate <= 1 for rate in rates):
-        raise TroubleError("what becomes of webhooks is told by shares from 0 to 1")
+        raise TroubleError("shares of webhooks must be from 0 to 1")
     if made.signature != "none" and not made.secret:
         raise TroubleError(f"signature={made.signature} needs a secret")
     if made.at_once < 1 or made.tries < 1:

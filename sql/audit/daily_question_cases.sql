@@ -1,4 +1,4 @@
--- One row per business day, open question, and whether orders bear out what is assumed.
+-- One row per business day, open question, and whether orders support the assumption.
 with
 
 judged as (
@@ -30,7 +30,7 @@ judged as (
     inner join mart.order_reconciliation as money on orders.order_id = money.order_id
 ),
 
--- most orders of a day give the same answers: they are told apart after they are counted
+-- most orders of a day give the same answers: they are separated after they are counted
 alike as (
     select
         * exclude (order_id, total_price),

@@ -231,7 +231,7 @@ told as (
 
     select
         'store_personal' as question,
-        'Kept sealed: '
+        'Kept encrypted: '
         || string_agg(
             format('{} in {:,} records', path, present_count), '; ' order by path
         ) as sentence,

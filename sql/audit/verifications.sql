@@ -13,7 +13,7 @@ select
     difference_count = 0 as is_proven,
     difference_count,
     first_difference,
-    -- a part is proven anew each time the rotation reaches it
+    -- a part is proven again each time the rotation reaches it
     row_number() over (
         partition by part, first_order_id, business_date
         order by verified_at desc, verification_no desc

@@ -177,7 +177,7 @@ def test_new_raw_file_that_cannot_be_read_is_named(world: World) -> None:
 
 
 def test_warehouse_of_another_version_is_rebuilt_before_it_is_read(world: World) -> None:
-    """A warehouse without the tables of today is rebuilt from raw first, and its release published anew."""
+    """A warehouse without the tables of today is rebuilt from raw first, and its release published again."""
     import duckdb  # noqa: PLC0415
 
     before = world.contents()

@@ -55,7 +55,7 @@ def test_a_day_ends_in_the_stores_time_zone(clean: Any) -> None:
 
 
 def test_unfinished_work_is_a_blocker(clean: Any) -> None:
-    """Due ids, dead letters and ids that were not found block a close."""
+    """Due ids, dead-letter ids and ids that were not found block a close."""
     at = CAN_BE_CLOSED + dt.timedelta(days=3)
     with WorkList(inbox_path(clean.world.data), clock=lambda: at - dt.timedelta(hours=4)) as work:
         work.add("orders", [11, 12, 13], why="test")

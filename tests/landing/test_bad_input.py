@@ -88,9 +88,9 @@ def test_the_json_suite_inside_an_order(
             continue
         assert not name.startswith("n_"), name
         value = json.loads(body, parse_int=_integer, parse_float=_decimal)[place]
-        sealed = vault.decrypt("orders", row["id"], at=(row["load_id"], row["seq"]))
+        encrypted = vault.decrypt("orders", row["id"], at=(row["load_id"], row["seq"]))
         if place in {"user_name", "unheard_of"} and value is not None:
-            assert sealed[f"/{place}"] == value, name
+            assert encrypted[f"/{place}"] == value, name
     if place == "unheard_of":
         accepted = {name for (name, _), row in zip(bodies, rows, strict=True) if row["verdict"] != "quarantined"}
         good = {name for name, _ in bodies if name.startswith("y_")}
@@ -127,14 +127,18 @@ def test_naughty_strings_come_back_byte_for_byte(
         query = f"select id, document ->> {field}, document from read_parquet($files) order by id"
         rows = connection.execute(query, {"files": files}).fetchall()
     for (number, shown, document), text in zip(rows, strings, strict=True):
-        sealed = vault.decrypt(kind, number)
+        encrypted = vault.decrypt(kind, number)
         # SQL strings may not hold U+0000 everywhere; the document itself does.
         assert shown == text or "\0" in text
         if kind == "orders":
-            assert (sealed["/user_name"], sealed["/items/0/instructions"], sealed["/new"]) == (text, text, text)
+            assert (encrypted["/user_name"], encrypted["/items/0/instructions"], encrypted["/new"]) == (
+                text,
+                text,
+                text,
+            )
             assert json.loads(document)["items"][0]["name"] == text
         else:
-            assert sealed["/menu/new"] == text
+            assert encrypted["/menu/new"] == text
             assert json.loads(document)["products"]["100"]["description"] == text
 
 
@@ -153,7 +157,7 @@ def test_naughty_strings_where_no_text_belongs(
 def test_naughty_strings_as_keys_and_bodies(
     shared: Path, land: Callable[..., LoadSummary], raw: Callable[[str, str], list[dict[str, Any]]]
 ) -> None:
-    """A key that looks like no name is sealed with its value and shown as ?; a bare string is no document."""
+    """A key that looks like no name is encrypted with its value and shown as ?; a bare string is no document."""
     strings = sorted(set(_strings(shared)) - {"id"})
     summary = land("orders", *({"id": 1, text: "canary"} for text in strings))
     assert summary.counts["quarantined"] == 0

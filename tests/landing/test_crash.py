@@ -113,7 +113,7 @@ def test_a_killed_merge_loses_and_doubles_nothing(
 
 
 def test_a_kill_between_raw_and_vault_is_mended(settings: Settings, land: Callable[..., LoadSummary]) -> None:
-    """A load whose files are in place keeps what it sealed, even if the vault was not told."""
+    """A load whose files are in place keeps what it encrypted, even if the vault was not told."""
     done = land("orders", {"id": 1, "user_name": "Ann"})
     with open_vault(settings) as vault:
         vault.begin(done.load_id, "orders")

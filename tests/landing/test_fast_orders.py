@@ -188,7 +188,7 @@ def test_the_quick_path_agrees_with_the_walk(validator: Validator, template: dic
             assert quick == exact
 
     search()
-    assert taken[True] > EXAMPLES / 10
+    assert taken[True] > EXAMPLES / 20  # drawn at random: about one in eight
     assert taken[False] > EXAMPLES / 10
 
 

@@ -137,7 +137,7 @@ def test_the_index_can_be_deleted(
 
 
 def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land: Callable[..., LoadSummary]) -> None:
-    """An exception in the middle of a load leaves no file, no sealed row and no entry of the index."""
+    """An exception in the middle of a load leaves no file, no encrypted row and no entry of the index."""
 
     def fail() -> None:
         with open_load(settings, vault, "orders") as load:

@@ -1,4 +1,4 @@
-"""Personal data has one room: after any load, nothing under data/ but the vault holds a byte of it, nor do words."""
+"""Only the vault holds personal data: after any load, nothing under data/ but the vault holds a byte of it, nor do words."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_refusal_says_no_value(settings: Settings, order: dict[str, Any], name
 def test_opened_fields_become_columns_and_stay_flagged(
     configure: Callable[..., Settings], tmp_path: Path, order: dict[str, Any], vault: Vault
 ) -> None:
-    """What settings open is text in the document and not in the vault; all else stays sealed."""
+    """What settings open is text in the document and not in the vault; all else stays encrypted."""
     opened = configure(tmp_path, '[privacy]\nplaintext_fields = ["instructions", "dispatch_note"]')
     validated = Validator(opened, "orders").validate(json.dumps(order).encode())
     document = json.loads(validated.document)

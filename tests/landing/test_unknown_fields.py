@@ -1,4 +1,4 @@
-"""Unknown fields are sealed and listed; named as harmless they are kept, past ones by a retry."""
+"""Unknown fields are encrypted and listed; named as harmless they are kept, past ones by a retry."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_unknown_fields_are_sealed_and_listed(
 def test_kept_fields_stand_in_the_document(
     configure: Callable[..., Settings], tmp_path: Path, order: dict[str, Any]
 ) -> None:
-    """What settings name is in _kept, with its own digits; what stands beside it stays sealed."""
+    """What settings name is in _kept, with its own digits; what stands beside it stays encrypted."""
     validated = Validator(configure(tmp_path, KEEP), "orders").validate(_strange(order))
     document = json.loads(validated.document)
     assert document["_kept"] == {
@@ -83,7 +83,7 @@ def test_kept_fields_stand_in_the_document(
 @pytest.mark.parametrize("kind", ["orders", "menus"])
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_bringing_back_gives_what_judging_anew_would(
+def test_reprocessing_gives_what_validation_would(
     configure: Callable[..., Settings],
     tmp_path: Path,
     order: dict[str, Any],

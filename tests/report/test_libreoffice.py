@@ -35,7 +35,7 @@ ALWAYS_CALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a profile in which whatever is opened is calculated anew."""
+    """Return a profile in which whatever is opened is recalculated."""
     folder = tmp_path_factory.mktemp("profile")
     (folder / "user").mkdir()
     (folder / "user" / "registrymodifications.xcu").write_text(ALWAYS_CALCULATE, encoding="utf-8")
@@ -88,7 +88,7 @@ def summary(sheets: dict[str, list[list[str]]]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("rows_a_sheet", [1_000_000, 2])
 def test_recalculated_sums_are_the_databases(world: World, profile: Path, tmp_path: Path, rows_a_sheet: int) -> None:
-    """Opened without a warning and calculated anew, every total is the exact one to the cent, split sheets or not."""
+    """Opened without a warning and recalculated, every total is the exact one to the cent, split sheets or not."""
     sheets, said = calculated(write(world, tmp_path / "book.xlsx", rows_a_sheet), profile, tmp_path)
     assert said == ""
     names = "order_count break_count subtotal_price delivery_price total_price line_amount unallocated_amount"

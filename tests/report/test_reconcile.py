@@ -90,7 +90,7 @@ def test_indeterminate_orders_are_not_balanced(
     tmp_path: Path,
 ) -> None:
     """Without a rule for lines every order is indeterminate: the outcome says so, and the exit code is 3."""
-    world = world_of(tmp_path / "untold")
+    world = world_of(tmp_path / "indeterminate")
     world.land("orders", [make_order(1)])
     world.publish()
     book, page = tmp_path / "book.xlsx", tmp_path / "page.html"

@@ -18,7 +18,7 @@ DAY = dt.date(2026, 11, 20)
 
 @pytest.mark.duckdb2
 def test_measured_by_day(run_table: Run) -> None:
-    """Amounts have least, greatest and decimals; texts lengths; times their span; sealed fields only presence."""
+    """Amounts have least, greatest and decimals; texts lengths; times their span; encrypted fields only presence."""
     rows = run_table(
         "audit.daily_field_values",
         {

@@ -60,7 +60,7 @@ def test_another_id_has_no_past(run_table: Run) -> None:
     assert rows[1]["previous_last_seen_at"] is None
 
 
-def test_a_record_that_was_away_begins_anew(run_table: Run) -> None:
+def test_a_record_that_was_away_begins_again(run_table: Run) -> None:
     """A record that was away in one version and is back in the next is two runs; one version is one row."""
     given = [version(1, (3, "sent")), version(2), version(3, (3, "sent")), version(1, (9, "sent"), order_id=8)]
     rows = run_table(TABLE, {"core.order_versions": given})

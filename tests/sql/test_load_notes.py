@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.duckdb2
 def test_a_note_counts_documents_of_its_load(run_table: Run) -> None:
-    """Loads stand apart; the three lowest ids are told."""
+    """Loads stand apart; the three lowest ids are listed."""
     note = {"kind": "orders", "load_id": "a", "note": "tip=null"}
     rows = run_table(
         "audit.load_notes",

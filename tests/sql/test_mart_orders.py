@@ -51,7 +51,7 @@ def day(year: int, month: int, day_: int) -> dt.date:
 
 
 @pytest.mark.duckdb2
-def test_midnight_by_the_stores_clock(run_table: Run) -> None:
+def test_midnight_in_the_stores_time_zone(run_table: Run) -> None:
     """The day turns at the store's midnight: 23:00 UTC in winter, 22:00 UTC in summer."""
     rows = placed(
         run_table,

@@ -57,7 +57,7 @@ def test_a_row_only_on_change(run_table: Run) -> None:
 
 
 def test_a_price_that_was_away(run_table: Run) -> None:
-    """A price that vanishes ends, and one that comes back begins anew."""
+    """A price that vanishes ends, and one that comes back begins again."""
     rows = run_table(TABLE, {"raw.menu_versions": [version(1, "5"), version(2), version(3, "5")]})
     assert told(rows) == [
         (1, 1, Decimal(5), 2, 3, 4, False),

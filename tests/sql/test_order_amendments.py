@@ -65,7 +65,7 @@ def test_each_part_of_the_change(run_table: Run) -> None:
 
 
 def test_only_money(run_table: Run) -> None:
-    """A version in which no price differs is no amendment; a total that came or went cannot be told."""
+    """A version in which no price differs is no amendment; a total that came or went is indeterminate."""
     rows = run_table(
         TABLE,
         {

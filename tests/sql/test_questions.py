@@ -69,7 +69,7 @@ def test_two_currencies_do_not_add_up(run_table: Run) -> None:
     assert (rows[0]["affected_order_count"], rows[0]["affected_amount"], rows[0]["currency"]) == (2, None, None)
 
 
-def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
+def test_values_nulls_and_new_fields_are_reported(run_table: Run) -> None:
     """What other evidence shows stands in a sentence, with counts and examples."""
     shown = {
         "kind": "orders",
@@ -100,8 +100,8 @@ def test_values_nulls_and_new_fields_are_told(run_table: Run) -> None:
     assert (told["new_fields"]["evidence_status"], told["new_fields"]["contradicting_count"]) == ("contradicted", 4)
 
 
-def test_stores_and_statuses_are_told(run_table: Run) -> None:
-    """A store's fields, sealed ones by their names, its menus, and which statuses were seen to follow each other."""
+def test_stores_and_statuses_are_reported(run_table: Run) -> None:
+    """A store's fields, encrypted ones by their names, its menus, and which statuses were seen to follow each other."""
     field = {
         "kind": "stores",
         "parent_count": 3,
@@ -128,7 +128,7 @@ def test_stores_and_statuses_are_told(run_table: Run) -> None:
     )
     told = {row["question"]: row for row in rows}
     assert told["store_record"]["evidence"] == "/name: string in 2 of 3 records"
-    assert told["store_personal"]["evidence"] == "Kept sealed: /phone in 2 records"
+    assert told["store_personal"]["evidence"] == "Kept encrypted: /phone in 2 records"
     assert told["store_menus"]["evidence"] == "2 stores name 3 menus between them, one store up to 2."
     assert told["store_menus"]["example_ids"] == [7]
     assert told["final_statuses"]["evidence"] == (

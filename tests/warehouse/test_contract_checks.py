@@ -104,7 +104,7 @@ def test_words_sort_as_texts_do() -> None:
             assert con.execute(f"describe select null::{kind} as w").fetchall()[0][1] == kind
 
 
-def test_a_select_is_held_to_its_columns() -> None:
+def test_select_must_return_the_declared_columns() -> None:
     """A select of other columns than declared is found out each time, and one that was right is asked once."""
     table = catalogue.table("core.store_menus")
     spelled = ", ".join(f'null::{column.type} as "{column.name}"' for column in table.columns)

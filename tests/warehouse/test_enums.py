@@ -87,13 +87,13 @@ def test_what_else_breaks_the_contract_is_told_with_it() -> None:
     assert [place["column"] for place in lacking.sample] == ["sale_class"]
 
 
-def test_what_cannot_be_converted_elsewhere_is_told_as_it_is() -> None:
+def test_other_conversion_errors_are_raised_unchanged() -> None:
     """Where no word is at fault, DuckDB's own error goes up."""
     with pytest.raises(duckdb.ConversionException, match="many"):
         made([dict.fromkeys(column.name for column in TABLE.columns) | GOOD], "cast('many' as bigint)")
 
 
-def test_a_warehouse_of_texts_is_built_anew(world: Any, make_order: Any) -> None:
+def test_a_warehouse_of_texts_is_rebuilt(world: Any, make_order: Any) -> None:
     """A file that other contracts laid out, with texts for words, gives way to a full rebuild."""
     world.land("orders", [{"id": 1, "document": make_order(1)}])
     world.build()

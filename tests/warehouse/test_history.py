@@ -75,7 +75,7 @@ def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
 
 @pytest.mark.duckdb2
 def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
-    """An observation that comes late takes its place among the versions, and all of that order is made anew."""
+    """An observation that comes late takes its place among the versions, and all of that order is rebuilt."""
     world.land("orders", [{"id": 1, "document": make_order(1, status="done"), "at": 5}])
     world.build()
     world.land("orders", [{"id": 1, "document": make_order(1, status="new"), "at": 2}])

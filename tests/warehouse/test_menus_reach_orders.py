@@ -16,7 +16,7 @@ MATCHES = "select order_id, price_match from mart.price_variances where line_no 
 
 @pytest.fixture
 def remade(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Give a list in which each increment notes how many orders it compares with menus anew."""
+    """Give a list in which each increment notes how many orders it compares with menus again."""
     counts: list[int] = []
     plain = Making.make
 
@@ -46,7 +46,7 @@ def sold(world: Any, makers: Any) -> Any:
 
 
 def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list[int]) -> None:
-    """Neither the same menu seen again nor a price first seen after the last order makes an order anew."""
+    """Neither the same menu seen again nor a price first seen after the last order recomputes an order."""
     make_order, make_menu, _ = makers
     sold.land("menus", [{"id": 1, "at": 100, "document": make_menu(1)}])
     sold.land("menus", [{"id": 1, "at": 151, "document": make_menu(1, p100="9", p101="9")}])

@@ -150,7 +150,7 @@ def test_classes_add_up_to_everything_placed(shown: Any) -> None:
 
 
 def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> None:
-    """A night that changes an order of November writes November anew, and links October."""
+    """A night that changes an order of November rewrites November, and links October."""
     publish(landed.settings, landed.build())
     before = current(landed)
     landed.land("orders", [{"id": 2, "document": make_order(2, tip="3"), "at": 9, "customer": "c2"}])

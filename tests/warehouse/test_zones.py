@@ -1,4 +1,4 @@
-"""raw.zone_offsets: what time it was by the clocks of every timezone."""
+"""raw.zone_offsets: the local time in every time zone."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class DailyReconciliations(
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    orders: Count = column("How many orders.", ge=1)
+    order_count: Count = column("Number of orders.", ge=1)
     balanced_count: Count = column("Number of balanced orders.", ge=0)
     total_break_count: Count = column(
         "Number of orders with a total break and a balanced or indeterminate subtotal.", ge=0
@@ -180,7 +180,7 @@ class DailyReconciliations(
     )
     both_break_count: Count = column("Number of orders with both breaks.", ge=0)
     indeterminate_count: Count = column("Number of indeterminate orders.", ge=0)
-    breaks: Count = column("Number of orders with any break.", ge=0)
+    break_count: Count = column("Number of orders with any break.", ge=0)
     currency: Text = column(_CURRENCY, nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)

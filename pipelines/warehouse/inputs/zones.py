@@ -1,4 +1,4 @@
-"""What time it was by the clocks of every timezone: the input `raw.zone_offsets`, out of the tzdata package.
+"""The local time in every time zone: the input `raw.zone_offsets`, out of the tzdata package.
 
 Not DuckDB's own ICU: its rules are as old as its release (1.5.6 puts Winnipeg on winter time in November 2026).
 Not the machine's zone files: they differ from one machine to the next. The package is locked with the other

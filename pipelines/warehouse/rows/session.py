@@ -142,7 +142,7 @@ def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str) -> None
 
 
 def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
-    """Return what the attached warehouse was made by, None where another version of this room laid it out."""
+    """Return what the attached warehouse was made by, None where another version of the code laid it out."""
     try:
         row = con.execute("select layout, fingerprint, sources from warehouse.build.memory").fetchone()
     except (duckdb.CatalogException, duckdb.BinderException):
