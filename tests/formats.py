@@ -21,7 +21,6 @@ from pipelines.ledger import ledger_of
 from pipelines.ledger.totals import HEADER, import_totals
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from tests.warehouse.conftest import menu, order
 
 KEPT = Path(__file__).with_name("kept_formats")
 
@@ -36,13 +35,12 @@ def write(folder: Path) -> None:
     note_formats(settings.data_dir)
     with open_vault(settings) as vault:
         for kind, documents in {
-            "stores": [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR", "menu_ids": [1]}],
-            "menus": [menu(1)],
-            "orders": [_as_sent(order(each, store_id=1)) for each in (1, 2)],
+            "stores": [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}],
+            "orders": [_order(each) for each in (1, 2)],
         }.items():
             with open_load(settings, vault, kind) as load:
                 for document in documents:
-                    load.validate(json.dumps(document).encode(), asked=1 if kind == "menus" else document["id"])
+                    load.validate(json.dumps(document).encode(), asked=int(str(document["id"])))
                 load.commit()
     totals = folder / "totals.csv"
     totals.write_text(f"{','.join(HEADER)}\n2026-11-02,1,1,13.5001,total_price,unmapped\n", encoding="utf-8")
@@ -51,10 +49,25 @@ def write(folder: Path) -> None:
         work.add("orders", [7], why="kept")
 
 
-def _as_sent(document: dict[str, object]) -> dict[str, object]:
-    """Return an order as the service would send it, with fields of nobody in place of what says that they are there."""
-    sent = {name: value for name, value in document.items() if not name.startswith("has_")}
-    return sent | {"user_phone": "+490000", "user_name": "Nobody"}
+def _order(order_id: int) -> dict[str, object]:
+    """Return an order as the service sends it, of nobody."""
+    prices = {"subtotal_price": 12.5, "delivery_price": 2, "tip": 0, "discount": 1, "loyalty_discount": 0}
+    modifier = {"id": 201, "name": "Big", "price": 1, "action": "add", "quantity": 1}
+    item = {"id": 10 * order_id, "product_id": 100, "quantity": 2, "name": "Soup", "instructions": "", "price": 5.25}
+    return {
+        "id": order_id,
+        "user_phone": "+490000",
+        "user_name": "Nobody",
+        "dispatch_method": "store_delivery",
+        "store_id": 1,
+        "status": "done",
+        "platform": "web",
+        "created_at": "2026-11-02T10:00:00Z",
+        "total_price": 13.5,
+        **prices,
+        "items": [{**item, "modifiers": [modifier]}],
+        "deliveries": [],
+    }
 
 
 def main() -> int:

@@ -37,6 +37,7 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
     """The ordinary run builds and publishes it; vault, work list and ledger open; one from before versions, too."""
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
+    (tmp_path / "keys.json").chmod(0o600)
     settings = load_settings(
         tmp_path / "ordermart.toml",
         {"ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"), "ORDERMART_WAREHOUSE__THREADS": "1"},
@@ -46,7 +47,7 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
     assert len(heal(settings)) == (0 if has_versions else 1)
     build_and_record(settings)
     publish(settings)
-    assert list(_rows(warehouse_file(settings.data_dir))) == [(1, "13.5001"), (2, "13.5001")]
+    assert list(_rows(warehouse_file(settings.data_dir))) == [(1, "13.5000"), (2, "13.5000")]
     assert verify(ledger_of(settings.data_dir)).entries == 1
     with WorkList(inbox_path(settings.data_dir)) as work:
         assert work.due("orders") == [7]

@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.ingest.maintenance import do_chores
+from pipelines.settings import load_settings
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
 from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next
@@ -117,6 +119,9 @@ def test_altered_release_is_named(published: Any) -> None:
         rows = con.sql(f"select * replace (quantity + 1 as quantity) from '{file}'").to_arrow_table()
         con.from_arrow(rows).write_parquet(str(file))
     found = verify_next(published.settings, WHOLE).differences
+    environ = {"ORDERMART_WAREHOUSE__THREADS": "1", "ORDERMART_VERIFY__SECONDS": "60"}
+    chores = do_chores(load_settings(published.settings.file, environ))  # what a scheduled night does after its release
+    assert any("differs in ordermart.duckdb of the release" in chore.error for chore in chores)
     assert {(each.table, each.column, each.place) for each in found} == {
         ("mart.orders", "tip", "ordermart.duckdb of the release"),
         ("core.order_lines", "quantity", "Parquet of the release"),
