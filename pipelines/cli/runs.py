@@ -40,6 +40,7 @@ def run(
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
+    from pipelines.landing.disk import naming_a_full_disk
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused, summary
 
@@ -48,8 +49,12 @@ def run(
         from pipelines.ingest.request import ids_of_range
 
         ids_of_range(order_id_range)
-    guard_source(settings)
-    with run_lock(settings.data_dir, "ordermart run"), terminal_progress() as progress:
+    with (
+        naming_a_full_disk(settings.data_dir),
+        run_lock(settings.data_dir, "ordermart run"),
+        terminal_progress() as progress,
+    ):
+        guard_source(settings)
         say(heal(settings, progress))
         before = refused(settings)
         night = run_night(

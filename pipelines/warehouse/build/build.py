@@ -12,6 +12,7 @@ import duckdb
 
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.checksums import check_raw
+from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
@@ -52,11 +53,17 @@ def build(
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
     MemoryLimitError, when memory did not suffice even for a rebuild in the smallest parts. An increment whose
     totals do not tie out is not committed, and a warehouse file that cannot be read is set aside: all tables are
-    rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed.
+    rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed,
+    DiskFullError what to free.
     """
+    with naming_a_full_disk(settings.data_dir):
+        return _build_or_rebuild(settings, progress or (lambda _what, _done, _total: None), full=full)
+
+
+def _build_or_rebuild(settings: Settings, show: Callable[[str, int, int], None], *, full: bool) -> BuildResult:
+    """Build; rebuild where an increment does not tie out or the warehouse file is damaged."""
     guard_source(settings)
     check_raw(settings.data_dir, hashes=full)
-    show = progress or (lambda _what, _done, _total: None)
     file = warehouse_file(settings.data_dir)
     try:
         if not full and (broken := unreadable(file)):

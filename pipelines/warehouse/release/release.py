@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
@@ -54,6 +55,11 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
     written; a damaged release is published again and removed. The manifest has the violations of every check: from
     `result`, else as the build stored them. One process at a time: the caller holds the run lock.
     """
+    with naming_a_full_disk(settings.data_dir):
+        return _publish(settings, result)
+
+
+def _publish(settings: Settings, result: BuildResult | None) -> Release:
     published = settings.data_dir / "published"
     releases = published / "releases"
     releases.mkdir(parents=True, exist_ok=True)

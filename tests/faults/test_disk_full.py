@@ -1,0 +1,64 @@
+"""A full disk: one sentence that says what failed and what to free; with room again, the next build goes on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
+from pipelines.warehouse import publish
+from tests.warehouse.conftest import World, order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a file system of 26 MB; without the right to mount one, skip."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=26m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system of its own may not be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) -> None:
+    """Build and release say it alike; the last release stays; what was landed is built once there is room."""
+    world = World(small_disk / "world")
+    world.land("orders", [{"id": each, "document": order(each)} for each in range(1, 5)])
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(22 << 20))
+    with pytest.raises(DiskFullError, match="MiB are free, more is needed"):
+        world.build()
+    filler.unlink()
+    world.build()
+    filler.write_bytes(bytes(7 << 20))
+    with pytest.raises(DiskFullError, match=r"a build and its release take about \d+ MiB"):
+        publish(world.settings)
+    filler.unlink()
+    assert not (world.data / "published" / "current").exists()
+    release = publish(world.settings)
+    assert release.rows["core.orders"] == 4
+
+
+def test_full_device_is_recognised(tmp_path: Path) -> None:
+    """The error of a device that is full becomes the sentence; any other error stays what it is."""
+    with (
+        pytest.raises(DiskFullError, match="No space left on device"),
+        naming_a_full_disk(tmp_path),
+        Path("/dev/full").open("wb", buffering=0) as device,
+    ):
+        device.write(b"x")
+    with pytest.raises(FileNotFoundError), naming_a_full_disk(tmp_path):
+        (tmp_path / "none").read_bytes()
+    assert disk_full("database or disk is full", tmp_path)
+    assert disk_full("Could not write file: No space left on device", tmp_path)
+    assert not disk_full("IO Error: Corrupt database file", tmp_path)

@@ -1,0 +1,60 @@
+"""The mutation tool changes one place at a time, leaves prose alone, and tells a killed mutant from a survivor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.mutations import ROOT, Mutant, mutants, nearest_tests, survives
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PYTHON = '"""Says a < b and c."""\nfrom a import b  # not c\n\ndef f(a, b):\n    return a < b and not a\n'
+SQL = "-- a < b\nselect min(a) as a from t\nleft join u on t.a = u.a\n    and t.b = u.b\nwhere a < 3\ngroup by a\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "places"),
+    [
+        ("a.py", PYTHON, {(5, "<", "<="), (5, "and", "or"), (5, "not", "")}),
+        (
+            "a.sql",
+            SQL,
+            {
+                (2, "min(", "max("),
+                (3, "left join", "inner join"),
+                (4, "and t.b = u.b", ""),
+                (5, "<", "<="),
+                (5, "where a < 3", ""),
+            },
+        ),
+    ],
+)
+def test_mutants_of_a_file(name: str, text: str, places: set[tuple[int, str, str]], tmp_path: Path) -> None:
+    """Each place is one mutant; a docstring, a comment and an import are none."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    found = mutants(tmp_path / name, tmp_path)
+    assert {(each.line, each.old, each.new) for each in found} == places
+    assert len({each.text for each in found}) == len(found)
+
+
+def test_tests_nearest_to_a_table_and_a_module() -> None:
+    """The test of its own name comes first."""
+    assert nearest_tests("sql/audit/plans.sql", ROOT)[0] == "tests/sql/test_plans.py"
+    assert nearest_tests("pipelines/warehouse/inputs/zones.py", ROOT)[0] == "tests/warehouse/test_zones.py"
+
+
+@pytest.mark.slow
+def test_killed_mutant_and_survivor(tmp_path: Path) -> None:
+    """A mutant that a test sees is killed, one that no test sees survives, and the file is put back."""
+    (tmp_path / "sql" / "core").mkdir(parents=True)
+    (tmp_path / "tests" / "sql").mkdir(parents=True)
+    file = tmp_path / "sql" / "core" / "a.sql"
+    file.write_text("one", encoding="utf-8")
+    check = f"def test_it():\n    assert open({str(file)!r}).read() != 'two'\n"
+    (tmp_path / "tests" / "sql" / "test_a.py").write_text(check, encoding="utf-8")
+    assert not survives(Mutant("sql/core/a.sql", 1, "one", "two", "two"), tmp_path)
+    assert survives(Mutant("sql/core/a.sql", 1, "one", "three", "three"), tmp_path)
+    assert file.read_text("utf-8") == "one"
