@@ -1,14 +1,14 @@
-"""Measure building and publishing against the floor: what DuckDB alone takes to read, add up and write the same rows.
+"""Measure build and publication against a floor: DuckDB alone reading, summing and writing the same rows.
 
     python benchmarks/build.py [--orders 100000 1000000] [--folder FOLDER] [--keep]
 
-The input is raw Parquet in the gate's layout, made by seed with DuckDB SQL. The floor, with as many threads: read the
-landed JSON and add up its money; then write the tables of the release, made by then, once to a DuckDB file and once to
-Parquet. It is taken twice: as DuckDB does it unless told otherwise, and with every setting by which the build writes
-faster. The build runs in a process of its own, whose peak memory is printed.
+The input is raw Parquet as validation writes it, generated from a seed with DuckDB SQL. The floor, with the same
+number of threads: read the landed JSON and sum its amounts, then write the finished tables once to a DuckDB file and
+once to Parquet. It is measured twice: with DuckDB's defaults, and with the faster write settings of the build. The
+build runs in its own process, whose peak memory is printed.
 
-Finance's tables, thousands of price rules tried on every order and each price held to its menu, are told apart: their
-building beside writing them once to DuckDB. On a machine with other work look at the CPU.
+Finance tables (thousands of price rules tested on every order, every price compared with its menu) are reported
+separately, against writing them once to DuckDB. On a busy machine compare CPU times.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _money(cents: int) -> str:
 
 
 def _menu_gate() -> str:
-    """Return what the gate counts and adds up of the menu."""
+    """Return the counts and sums that validation takes of the menu."""
     prices = sum(map(_product_cents, range(PRODUCTS)))
     references = sum(_modifier_cents(modifier) for product in range(PRODUCTS) for modifier in _choices(product))
     return f"""1::integer as price_groups, {PRODUCTS}::integer as prices, {PRODUCTS}::integer as products,
@@ -448,7 +448,7 @@ def _print(what: str, taken: tuple[float, ...], bottom: tuple[float, ...] | None
 
 
 def main() -> None:
-    """Measure the sizes asked for."""
+    """Measure the requested sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--folder", type=Path)

@@ -1,10 +1,10 @@
-"""Measure sealing a day of 20,000 orders against the floor: a plain select of that day's rows out of the same release.
+"""Measure closing a day of 20,000 orders against the floor: a plain select of that day's rows from the same release.
 
     python benchmarks/closing.py [--orders 1000000 5000000] [--acts 3000] [--folder FOLDER]
 
-The release is made by DuckDB SQL: the tables that closing reads, with a day's orders one after the other. Each figure
-is the best of three, each time of another day. Measured too: the same with thousands of acts in the ledger; and, with
-every day sealed, the comparison that each night's build makes, against one that only adds the same rows up.
+The release is made by DuckDB SQL: the tables that a close reads, with the orders of a day next to each other. Each
+figure is the best of three, each for a different day. Also measured: the same with thousands of entries in the ledger;
+and, with every day closed, the comparison in every build, against a query that only sums the same rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def best(do: Callable[[dt.date], object], days: list[dt.date]) -> float:
 
 
 def measure(settings: Any, orders: int, acts: int) -> None:
-    """Print what sealing and comparing take, as ratios to their floors."""
+    """Print what closing and comparing take, as ratios to their floors."""
     file = settings.data_dir / "published" / "current" / "ordermart.duckdb"
     days = [FIRST + dt.timedelta(days=n) for n in range(orders // A_DAY)]
 
@@ -115,22 +115,22 @@ def measure(settings: Any, orders: int, acts: int) -> None:
         with duckdb.connect(str(file), read_only=True) as con:
             con.sql(f"select * from mart.orders where business_date = date '{day}'").to_arrow_table()
 
-    def seal(day: dt.date) -> None:
+    def close(day: dt.date) -> None:
         done = closing.close(settings, one_day(day.isoformat()), exceptions="a benchmark")
-        assert done.orders == A_DAY
+        assert done.order_count == A_DAY
 
     floor = best(select, days[3:6])
-    sealed = best(seal, days[3:6])
-    print(f"{orders:>9,} orders: a day selected {floor:.3f} s, sealed {sealed:.3f} s: {sealed / floor:.1f} times")
+    closed = best(close, days[3:6])
+    print(f"{orders:>9,} orders: a day selected {floor:.3f} s, closed {closed:.3f} s: {closed / floor:.1f} times")
     ledger = ledger_of(settings.data_dir)
     started = time.perf_counter()
     for n in range(100):
         ledger.append("note", {"n": n})
-    each = (time.perf_counter() - started) / 100
-    print(f"          an act appended to a ledger of about 50: {each * 1000:.1f} ms")
+    append = (time.perf_counter() - started) / 100
+    print(f"          an entry appended to a ledger of about 50: {append * 1000:.1f} ms")
     _many_acts(ledger, acts)
-    sealed = best(seal, days[6:9])
-    print(f"          sealed with {acts:,} acts before: {sealed:.3f} s: {sealed / floor:.1f} times")
+    closed = best(close, days[6:9])
+    print(f"          closed after {acts:,} entries: {closed:.3f} s: {closed / floor:.1f} times")
     for first in range(0, len(days), 25):
         part = days[first : first + 25]
         closing.close(settings, Period(part[0], part[-1]), exceptions="a benchmark")
@@ -138,7 +138,7 @@ def measure(settings: Any, orders: int, acts: int) -> None:
 
 
 def _many_acts(ledger: Any, acts: int) -> None:
-    """Put acts into the ledger at once: appending them one by one would be measured by itself."""
+    """Write entries to the ledger at once: appending one by one would take too long."""
     *_, last = ledger.entries()
     previous, lines = last.sha256, []
     for no in range(last.no + 1, last.no + 1 + acts):
@@ -151,7 +151,7 @@ def _many_acts(ledger: Any, acts: int) -> None:
 
 
 def _compare(settings: Any, file: Path) -> None:
-    """Print what comparing all that is sealed with all that is there takes."""
+    """Print what comparing all closed orders with all current ones takes."""
     with duckdb.connect(":memory:", config={"memory_limit": settings.warehouse.memory_limit}) as con:
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", "mart", "audit"):
@@ -175,7 +175,7 @@ def _compare(settings: Any, file: Path) -> None:
         took = time.perf_counter() - started
         assert found == []
     print(
-        f"          all sealed: files verified {opened:.2f} s; both sides added up {floor:.2f} s, "
+        f"          all closed: files verified {opened:.2f} s; both sides summed {floor:.2f} s, "
         f"fingerprints of all days {prints:.2f} s (a build makes those of changed ones), compared {took:.2f} s: "
         f"{took / floor:.1f} times, {(prints + took) / floor:.1f} with every fingerprint"
     )

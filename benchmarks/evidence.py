@@ -2,13 +2,11 @@
 
     python benchmarks/evidence.py [--orders 100000 1000000] [--folder FOLDER] [--keep]
 
-One full build of raw Parquet made by seed (benchmarks/build.py), in this process: the seconds that each table takes,
-its contract and the checks of its rows included, are added up by what the table is for, on the clock and on the
-processors. Core is what it takes from the landed files to the checked tables of schema core: observations put in order,
-documents typed, tables made. Orders reconciled is the evidence of rules, the rules in force and the tables that hold
-lines, orders and days to them; the aim is that they take at most as long as core. Prices beside menus, where each line
-and modifier sold is held to the menu of then, are told apart, and in "all" as well. Besides stand statuses and
-suspicions. On a machine with other work look at the CPU.
+One full build of generated raw Parquet (benchmarks/build.py) in this process. The seconds of each table, including its
+contract and row checks, are summed by purpose, as elapsed and as CPU time. Core: from the landed files to the checked
+tables of schema core. Orders reconciled: rule evidence, rules in force, and the reconciliation of lines, orders and
+days; the aim is at most the time of core. Prices against menus are reported separately, and in "all"; so are statuses
+and suspected duplicates. On a busy machine compare CPU times.
 """
 
 from __future__ import annotations
@@ -126,7 +124,7 @@ def _print(what: str, taken: Taken, core: Taken) -> None:
 
 
 def main() -> None:
-    """Measure the sizes asked for."""
+    """Measure the requested sizes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--folder", type=Path)

@@ -3,15 +3,14 @@
     python benchmarks/history.py [--orders 100000 5000000] [--copies 1] [--changed 20000] [--nights 3]
         [--memory 850MB] [--folder FOLDER] [--keep]
 
-Each warehouse is built from raw Parquet made by seed (benchmarks/build.py); then, night after night, its youngest
-orders are landed again with other contents and built by increment, in a copy of it. What is compared is the median
-night: its build, without the publication, which copies the file. Times are of the processors, so that what else the
-machine does tells little. The steps that grew most are listed. `--keep` leaves what was made and built in the folder;
-the same folder given again is used as far as it goes, and only built anew where tables are made by other SQL. The aim:
-20,000 changed orders on 5 million cost at most 1.3 times what they cost on 100,000.
+Each warehouse is built from generated raw Parquet (benchmarks/build.py). Then, night after night, its newest orders
+are landed again with changed contents and built incrementally, in a copy. The median night's build is compared,
+without publication, which copies the file. Times are CPU times, to reduce the effect of other load. The steps that
+grew most are listed. `--keep` keeps the folder; given again, it is reused, and rebuilt only if the SQL of the tables
+changed. The aim: 20,000 changed orders on 5 million cost at most 1.3 times what they cost on 100,000.
 
-Building 5 million takes long. `--copies 5` builds the last size as one year, and copies its rows, by order and by day,
-to four years more: `--orders 100000 1000000 --copies 5` compares 5 million orders with 100,000.
+Building 5 million takes long. `--copies 5` builds the last size as one year, and copies its rows, by order and by
+day, to four years more: `--orders 100000 1000000 --copies 5` compares 5 million orders with 100,000.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def measure(
     kept = folder / "kept"
     _prepare(kept, orders)
     if copies > 1:
-        with _said(f"copied {copies} times"):
+        with _timed(f"copied {copies} times"):
             shutil.rmtree(folder / "copied", ignore_errors=True)
             kept = Path(shutil.copytree(kept, folder / "copied", copy_function=_linked))
             _add_years(warehouse_file(kept / "data"), orders, copies)
@@ -82,10 +81,10 @@ def _prepare(folder: Path, orders: int) -> None:
     settings = load_settings(folder / "ordermart.toml", {})
     if not (folder / "made").exists():
         shutil.rmtree(folder / "data", ignore_errors=True)
-        with _said(f"{orders:,} orders, input"):
+        with _timed(f"{orders:,} orders, input"):
             make_raw(folder / "data", orders)
         (folder / "made").touch()
-    with _said(f"{orders:,} orders, built"):
+    with _timed(f"{orders:,} orders, built"):
         build(settings)
 
 
@@ -125,7 +124,7 @@ def _moved(column: Column, orders: int, days: int) -> str:
 
 
 @contextmanager
-def _said(what: str) -> Iterator[None]:
+def _timed(what: str) -> Iterator[None]:
     """Print how long the block took, on the clock and on the processors."""
     clock, cpu = time.perf_counter(), time.process_time()
     yield
@@ -168,8 +167,8 @@ def _night(settings: Any) -> tuple[float, Steps]:
         (increment, "_parts", "parts"),
     ]
     plain = [(where, name, getattr(where, name)) for where, name, _ in places]
-    for where, name, said in places:
-        setattr(where, name, timed(said, getattr(where, name)))
+    for where, name, label in places:
+        setattr(where, name, timed(label, getattr(where, name)))
     try:
         started = time.process_time()
         result = build(settings)
@@ -200,7 +199,7 @@ def report(few: int, one: list[tuple[float, Steps]], many: int, other: list[tupl
 
 
 def main() -> None:
-    """Measure the sizes asked for, the first being what the others are compared with."""
+    """Measure the requested sizes; the first is the reference."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--orders", type=int, nargs="*", default=[100_000, 5_000_000])
     parser.add_argument("--changed", type=int, default=20_000)

@@ -1,10 +1,10 @@
-"""Measure the webhook receiver: deliveries at a fixed rate, latency from the moment each was due, none lost.
+"""Measure the webhook receiver: deliveries at a fixed rate, latency from each due time, no loss.
 
     python benchmarks/inbox_receiver.py [--rate 2000] [--seconds 60] [--connections 64] [--signature hmac_sha256]
 
-Open loop: a delivery that is due is sent whether or not the ones before it were answered, and waiting for a free
-connection counts. Receiver and generator share the machine's cores. Prints p50, p99 and the longest, in milliseconds,
-and how many acknowledged deliveries the inbox does not hold.
+Open loop: a due delivery is sent whether or not earlier ones were answered, and waiting for a free connection counts.
+Receiver and generator share the machine's cores. Prints p50, p99 and maximum in milliseconds, and how many acknowledged
+deliveries the inbox lacks.
 """
 
 from __future__ import annotations

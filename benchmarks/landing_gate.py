@@ -1,8 +1,7 @@
-"""How many orders a second one core lands: judging, sealing, hashing, indexing and writing included.
+"""Measure how many orders per second one core lands: validation, encryption, hashing, indexing and writing.
 
-Makes its orders by seed (the stand-in's world, no faults), pins itself to one core, and prints, besides orders a
-second, ratios to parsing alone within the same run, since clocks differ from machine to machine. The first load is of
-orders never seen, the second of the same orders unchanged.
+Generates orders from a seed (the sandbox, no faults), pins itself to one core, and prints orders per second and, as
+machines differ, ratios to parsing alone in the same run. The first load has new orders, the second the same unchanged.
 
     python benchmarks/landing_gate.py [--orders 100000] [--seed 1]
 """
@@ -46,15 +45,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--orders", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)
-    world = World(Config(seed=asked.seed, orders=asked.orders, days=90))
+    world = World(Config(seed=arguments.seed, orders=arguments.orders, days=90))
     bodies = [body for _, _, body in world.orders()]
     size = sum(map(len, bodies))
     print(f"{len(bodies):,} orders, {size / len(bodies):,.0f} bytes each, {len(os.sched_getaffinity(0))} core")
-    pa.array([1])  # pyarrow looks for pandas once: an import, not the gate's work
+    pa.array([1])  # pyarrow imports pandas once: not part of the measurement
 
     decode = msgspec.json.Decoder().decode
 

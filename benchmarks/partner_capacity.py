@@ -2,9 +2,9 @@
 
     python benchmarks/partner_capacity.py [--capacity 32,8,32] [--seconds 60] [--latency 0.3] [--in-flight 64]
 
-The stand-in answers 429 to what is too much. For each capacity: how soon the requests under way, as it
-counted them, keep within 25% of it in every ten seconds' mean until the next change (aim: 30 s), and which share of all
-requests from 30 s on was refused (aim: under 2%). Knows nothing of landing.
+The sandbox answers 429 above its capacity. Printed per capacity: after how long the concurrent requests, as the sandbox
+counts them, stay within 25% of it in every ten-second mean (aim: 30 s), and the share of requests rejected from 30 s on
+(aim: under 2%). Knows nothing of landing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Measure how fast fetch_all is beside a bare aiohttp loop, against the same server, in the same run.
+"""Measure the speed of fetch_all against a bare aiohttp loop, with the same server, in the same run.
 
     python benchmarks/partner_fetch.py [--ids 10000] [--in-flight 16] [--bytes 1500] [--rounds 3]
 
-The server is another process that says the same bytes to everything; it does little, so that the client's own
-work is what is measured. Rounds take turns; the best of each is compared. Knows nothing of landing.
+The server is another process that returns the same bytes to every request, so that the client's work dominates.
+Rounds alternate; the best of each is compared. Knows nothing of landing.
 """
 
 from __future__ import annotations

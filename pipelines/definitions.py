@@ -1,4 +1,4 @@
-"""The Dagster wiring, on one page: assets, checks, the nightly job and its schedule."""
+"""The Dagster wiring on one page: assets, checks, jobs, the schedule and the sensor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from pipelines.assets.dead_runs import fail_dead_runs
-from pipelines.assets.hints import HINTS, SMALL, hint_sensor
-from pipelines.assets.lock import run_lock
-from pipelines.assets.maintenance_asset import chores
+from pipelines.assets.maintenance_asset import maintenance
+from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.warehouse import warehouse_assets
+from pipelines.ingest.lock import JOB, run_lock
 from pipelines.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -21,24 +21,24 @@ NIGHTLY = "nightly"
 
 
 def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> dg.Definitions:
-    """Return everything Dagster is to know, for these settings; `progress` gets (what, done, total)."""
+    """Return all Dagster definitions for these settings; `progress` gets (what, done, total)."""
     assets = [raw_stores, raw_menus, raw_orders, *warehouse_assets()]
     everything = [key for asset in assets for key in asset.keys]
     nightly = dg.define_asset_job(
         NIGHTLY,
-        selection=[*everything, *chores.keys],
-        description="Fetch what is due, land it, build the warehouse, publish a release, tidy up.",
+        selection=[*everything, *maintenance.keys],
+        description="Fetch what is due, land it, build the warehouse, publish a release, run maintenance.",
     )
-    hints = dg.define_asset_job(
-        HINTS,
+    notified = dg.define_asset_job(
+        NOTIFIED,
         selection=everything,
         config=SMALL,
-        description="The same for what webhooks named, without the list of stores and the plan of the night.",
+        description="Fetch and publish what webhooks named, without the list of stores, a plan or maintenance.",
     )
     return dg.Definitions(
-        assets=[*assets, chores],
-        jobs=[nightly, hints],
-        sensors=[hint_sensor(settings, hints)],
+        assets=[*assets, maintenance],
+        jobs=[nightly, notified],
+        sensors=[notification_sensor(settings, notified)],
         schedules=[
             dg.ScheduleDefinition(
                 job=nightly,
@@ -60,15 +60,15 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
 
 @dg.definitions
 def definitions() -> dg.Definitions:
-    """Load the settings that ORDERMART_CONFIG names, or the defaults, when Dagster asks."""
+    """Return the definitions for the settings that ORDERMART_CONFIG names, or for the defaults."""
     return wiring(load_settings())
 
 
 def _run_lock(settings: Settings) -> dg.ResourceDefinition:
-    @dg.resource(description="Held for the whole run, so that two runs never write the same folder.")
+    @dg.resource(description="Held for the whole run, so that two runs never write to the same folder.")
     def held(context: dg.InitResourceContext) -> Iterator[Any]:
         run_id = context.run_id or "a run"
-        with run_lock(settings.data_dir, f"Dagster run {run_id}"):
+        with run_lock(settings.data_dir, f"{JOB} {run_id}"):
             if context.instance is not None:
                 fail_dead_runs(context.instance, own_run_id=run_id)
             yield run_id
@@ -77,4 +77,4 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
-    """Say nothing: a log wants no progress."""
+    """Show no progress: a log needs none."""

@@ -1,1 +1,1 @@
-"""Thin Dagster functions over the other rooms: what to pull, the build, the release. Holds no rule of its own."""
+"""Dagster assets over the other packages: ingestion, build, release, maintenance. Decides nothing by itself."""

@@ -14,13 +14,12 @@ import duckdb
 
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
-from pipelines.inbox.entries import KINDS
-from pipelines.inbox.receiver import inbox_path
-from pipelines.inbox.store import connect
+from pipelines.inbox.store import connect, inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import LandingError
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError

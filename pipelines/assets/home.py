@@ -1,6 +1,6 @@
 """Keep Dagster's own records below the data folder, with telemetry off, and run its pages and daemon on them.
 
-Refuses to know assets or jobs.
+Knows nothing of assets or jobs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import dagster as dg
 
 from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.dev import Processes, check_port, only_one, run_together
-from pipelines.assets.lock import RunLockedError, run_lock
+from pipelines.ingest.lock import RunLockedError, run_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ concurrency:
 
 
 def dagster_home(data_dir: Path) -> Path:
-    """Make `data/dagster`, point DAGSTER_HOME at it, and return it (absolute)."""
+    """Create `data/dagster`, point DAGSTER_HOME at it, and return its absolute path."""
     home = data_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     instance = home / "dagster.yaml"

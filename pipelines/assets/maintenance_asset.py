@@ -1,26 +1,26 @@
-"""The last asset of a night: its chores.
+"""The last asset of a nightly run: maintenance.
 
-Dagster reads the annotations, so they are not put off to strings here.
+Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
 from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.maintenance import do_chores
+from pipelines.ingest.maintenance import run_maintenance
 
 
 @dg.asset(
-    key="chores",
+    key="maintenance",
     deps=["release"],
     group_name="release",
     required_resource_keys={"settings", "run_lock"},
-    description="What is done after a night's release: old deliveries, finished entries and refused bodies go, the "
-    "small files of past days become one a day. A chore that fails is said, and costs the night nothing.",
+    description="Maintenance after a nightly release: prune deliveries, work-list entries and quarantined payloads by "
+    "retention, merge the small files of past days. A failed task is reported and does not fail the run.",
 )
-def chores(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-    """Do the chores, and say of each what became of it."""
-    done = do_chores(context.resources.settings)
-    for chore in done:
-        (context.log.warning if chore.error else context.log.info)(chore.sentence())
-    return dg.MaterializeResult(metadata={chore.what: chore.error or chore.number for chore in done})
+def maintenance(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    """Run the maintenance tasks and report each result."""
+    results = run_maintenance(context.resources.settings)
+    for result in results:
+        (context.log.warning if result.error else context.log.info)(result.sentence())
+    return dg.MaterializeResult(metadata={result.task: result.error or result.items for result in results})

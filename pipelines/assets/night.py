@@ -1,4 +1,4 @@
-"""Execute the nightly job in this process, and say how it went.
+"""Execute the nightly job in this process and return its result.
 
 The exit codes of `ordermart run` are decided here and nowhere else.
 """
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from pipelines.assets.home import dagster_home
-from pipelines.assets.lock import run_lock
-from pipelines.assets.raw import SAID
+from pipelines.assets.raw import REPORT
+from pipelines.ingest.lock import RUN, run_lock
 from pipelines.report.summary import Night, current_release
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-
-# Our own errors are sentences; which class says them is of no use to a reader.
+# Errors of this project are sentences; a reader does not need their class.
 _CLASS = re.compile(r"^pipelines\.[\w.]+: ")
 
 
@@ -45,11 +44,11 @@ def run_night(
     order_id_range: str = "",
     menu_ids: Path | None = None,
 ) -> Night:
-    """Execute the job on the instance below the data folder and return what it did.
+    """Execute the job on the instance below the data folder and return its result.
 
-    Raise RunLockedError at once when another run holds the lock. A failed job raises nothing: its errors are told.
+    Raise RunLockedError at once if another run holds the lock. A failed job raises nothing: the result has its errors.
     """
-    with run_lock(settings.data_dir, "ordermart run"):
+    with run_lock(settings.data_dir, RUN):
         before = current_release(settings)
         dagster_home(settings.data_dir)
         with dg.DagsterInstance.get() as instance:
@@ -66,7 +65,7 @@ def run_night(
                             }
                         },
                     },
-                    # Dagster's own records keep everything; the terminal gets our summary.
+                    # Dagster's own records keep the full log; the terminal gets the summary.
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
             )
@@ -84,13 +83,13 @@ def run_night(
             if not e.passed
         ),
         checks=len(evaluations),
-        undone=tuple(_undone(result)),
-        said=tuple(_said(result)),
+        undone=tuple(_failed_tasks(result)),
+        said=tuple(_reports(result)),
     )
 
 
 def exit_code(night: Night, *, new_refusals: bool) -> Exit:
-    """Return what `ordermart run` ends with."""
+    """Return the exit code of `ordermart run`."""
     if not night.published:
         return Exit.FAILED
     return Exit.REFUSED if new_refusals else Exit.PUBLISHED
@@ -105,23 +104,23 @@ def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
             landed[key.path[1]] = {
                 name: _number(value)
                 for name, value in metadata.items()
-                if not name.startswith("dagster/") and name != SAID
+                if not name.startswith("dagster/") and name != REPORT
             }
     return landed
 
 
-def _undone(result: dg.ExecuteInProcessResult) -> Iterator[str]:
+def _failed_tasks(result: dg.ExecuteInProcessResult) -> Iterator[str]:
     for event in result.get_asset_materialization_events():
-        if event.asset_key is not None and event.asset_key.path == ["chores"]:
-            for what, became in event.materialization.metadata.items():
-                if isinstance(became.value, str):
-                    yield f"{what}: {became.value}"
+        if event.asset_key is not None and event.asset_key.path == ["maintenance"]:
+            for task, value in event.materialization.metadata.items():
+                if isinstance(value.value, str):
+                    yield f"{task}: {value.value}"
 
 
-def _said(result: dg.ExecuteInProcessResult) -> Iterator[str]:
+def _reports(result: dg.ExecuteInProcessResult) -> Iterator[str]:
     for event in result.get_asset_materialization_events():
-        if SAID in event.materialization.metadata:
-            yield from str(event.materialization.metadata[SAID].value).splitlines()
+        if REPORT in event.materialization.metadata:
+            yield from str(event.materialization.metadata[REPORT].value).splitlines()
 
 
 def _number(value: Any) -> int:
@@ -134,10 +133,10 @@ def _errors(result: dg.ExecuteInProcessResult) -> list[str]:
         if not event.is_step_failure:
             continue
         data = event.step_failure_data
-        said = data.user_failure_data.description if data.user_failure_data else None
-        if not said and data.error is not None:
+        message = data.user_failure_data.description if data.user_failure_data else None
+        if not message and data.error is not None:
             cause = data.error.cause or data.error
-            said = _CLASS.sub("", cause.message.strip())
+            message = _CLASS.sub("", cause.message.strip())
         step = event.step_key or "the job"
-        sentences.append(f"{step.replace('__', '/')}: {said or 'failed'}")
+        sentences.append(f"{step.replace('__', '/')}: {message or 'failed'}")
     return sentences

@@ -1,6 +1,6 @@
 """The raw assets: stores, menus and orders, fetched from the partner service and landed.
 
-Dagster reads the annotations, so they are not put off to strings here.
+Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
 from collections.abc import Callable
@@ -10,31 +10,33 @@ from typing import Any
 import dagster as dg
 
 from pipelines.assets.healing import heal
-from pipelines.assets.lock import resumed_since
-from pipelines.assets.plan import plan_orders, report_plan_results
-from pipelines.assets.pull import Pulled, pull
-from pipelines.assets.request import ask_for
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.lock import resumed_since
+from pipelines.ingest.loop import Ingested, ingest
+from pipelines.ingest.plan import plan_orders, report_plan_results
+from pipelines.ingest.request import add_requested
+from pipelines.settings.kinds import Kind
 
-SAID = "what was planned, and what came of it"
+REPORT = "plan and its results"
 _NEEDS = {"settings", "progress", "run_lock"}
+_SHOWN = 20  # rejected documents in the log
 
 
 class StoreRequest(dg.Config):
-    """Whether to ask for the list of stores, besides the stores that the work list holds."""
+    """Whether to request the list of stores, besides the stores on the work list."""
 
     lists: bool = True
 
 
 class MenuRequest(dg.Config):
-    """Which menus to pull besides those that store records name."""
+    """Which menus to request besides those that store records name."""
 
     menu_ids: str = ""
 
 
 class OrderRequest(dg.Config):
-    """Which orders to pull besides those that the work list already holds."""
+    """Which orders to request besides those on the work list."""
 
     order_ids: str = ""
     order_id_range: str = ""
@@ -45,12 +47,12 @@ class OrderRequest(dg.Config):
     key=["raw", "stores"],
     group_name="raw",
     required_resource_keys=_NEEDS,
-    description="Store records, from the list of stores; one document per distinct record.",
+    description="Store records from the list of stores; one document per distinct record.",
 )
 def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.MaterializeResult[Any]:
-    """Pull every store that the service lists, or only those that are due; first, repair the data folder."""
+    """Ingest every store that the service lists, or only those that are due; first, repair the data folder."""
     healed = heal(context.resources.settings)
-    return _landed(context, "stores", lists=config.lists, then=lambda _pulled: healed)
+    return _ingest(context, "stores", lists=config.lists, report=lambda _ingested: healed)
 
 
 @dg.asset(
@@ -61,12 +63,12 @@ def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.Ma
     description="Menus that store records or a request name; one document per distinct menu.",
 )
 def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.MaterializeResult[Any]:
-    """Pull every menu that is due."""
+    """Ingest every menu that is due."""
 
-    def ask(work: WorkList, since: datetime | None) -> None:
-        ask_for(work, menu_ids_file=config.menu_ids, unless_done_since=since)
+    def request(work: WorkList, since: datetime | None) -> None:
+        add_requested(work, menu_ids_file=config.menu_ids, unless_done_since=since)
 
-    return _landed(context, "menus", ask)
+    return _ingest(context, "menus", request)
 
 
 @dg.asset(
@@ -74,54 +76,54 @@ def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.Mate
     deps=[["raw", "stores"]],
     group_name="raw",
     required_resource_keys=_NEEDS,
-    description="Orders that the work list holds: the interface cannot list them. One document per distinct order.",
+    description="Orders on the work list (the interface cannot list them); one document per distinct order.",
 )
 def raw_orders(context: dg.AssetExecutionContext, config: OrderRequest) -> dg.MaterializeResult[Any]:
-    """Pull every order that is due, those included that the planner finds due again."""
+    """Ingest every order that is due, also those that the planner finds due again."""
+    settings = context.resources.settings
+    report: list[str] = []
 
-    def ask(work: WorkList, since: datetime | None) -> None:
-        ask_for(
+    def request(work: WorkList, since: datetime | None) -> None:
+        add_requested(
             work,
             order_ids_file=config.order_ids,
             order_id_range=config.order_id_range,
             unless_done_since=since,
         )
         if config.plans:
-            said.extend(plan_orders(context.resources.settings, work))
+            report.extend(plan_orders(settings, work))
 
-    said: list[str] = []
-    settings = context.resources.settings
-    return _landed(context, "orders", ask, then=lambda pulled: [*said, *_told(settings, pulled)])
+    return _ingest(context, "orders", request, report=lambda ingested: [*report, *_fetch_report(settings, ingested)])
 
 
-def _told(settings: Any, pulled: Pulled) -> list[str]:
+def _fetch_report(settings: Any, ingested: Ingested) -> list[str]:
     with WorkList(inbox_path(settings.data_dir)) as work:
-        return report_plan_results(settings, work, pulled.loads)
+        return report_plan_results(settings, work, ingested.loads)
 
 
-def _landed(
+def _ingest(
     context: dg.AssetExecutionContext,
-    kind: Any,
-    ask: Callable[[WorkList, datetime | None], None] | None = None,
+    kind: Kind,
+    request: Callable[[WorkList, datetime | None], None] | None = None,
     *,
     lists: bool = True,
-    then: Callable[[Pulled], list[str]] | None = None,
+    report: Callable[[Ingested], list[str]] = lambda _: [],
 ) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
     since = resumed_since(settings.data_dir)
-    pulled: Pulled = pull(
+    ingested = ingest(
         settings,
         kind,
         context.resources.progress,
-        ask=None if ask is None else lambda work: ask(work, since),
+        request=None if request is None else lambda work: request(work, since),
         lists=lists,
     )
-    counts = {verdict: pulled.counts[verdict] for verdict in sorted(pulled.counts)}
+    counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")
-    for refusal in pulled.refused[:20]:
+    for refusal in ingested.refused[:_SHOWN]:
         context.log.warning("%s %s: %s %s", kind, refusal.id, refusal.reason, refusal.pointer or "")
-    said = [] if then is None else then(pulled)
-    for sentence in said:
+    sentences = report(ingested)
+    for sentence in sentences:
         context.log.info(sentence)
-    told = {SAID: "\n".join(said)} if said else {}
-    return dg.MaterializeResult(metadata={"dagster/row_count": pulled.asked, **counts, **told})
+    reported = {REPORT: "\n".join(sentences)} if sentences else {}
+    return dg.MaterializeResult(metadata={"dagster/row_count": ingested.requested, **counts, **reported})

@@ -1,6 +1,6 @@
 """The warehouse as one step with a spec per table, and the release.
 
-One step, because a step per table would commit bad rows before a check could stop them.
+It is one step because a step per table would commit bad rows before a check could block them.
 """
 
 from collections.abc import Iterator
@@ -8,17 +8,16 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.raw import SAID
+from pipelines.assets.raw import REPORT
 from pipelines.finance.restating import build_and_record
 from pipelines.warehouse import BuildBlocked, CheckResult, Table, publish, tables
+from pipelines.warehouse.inputs import LANDED_KINDS
 
 _NEEDS = {"settings", "progress", "run_lock"}
-# Inputs of a build, such as raw.latest_orders and raw.order_checks, by the asset that they come from.
-_KINDS = {"stores": "store", "menus": "menu", "orders": "order"}
 
 
 def warehouse_assets() -> list[dg.AssetsDefinition]:
-    """Return the multi-asset of all tables, and the release that follows it."""
+    """Return the multi-asset of all tables, and the release that depends on it."""
     catalogue = list(tables())
     checks = [
         dg.AssetCheckSpec(check.name, asset=_key(table), blocking=check.severity == "blocking", description=check.claim)
@@ -39,7 +38,7 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
             yield from (_evaluation(check) for check in blocked.checks)
             raise dg.Failure(description=str(blocked), allow_retries=False) from None
         context.log.info("build: %s", result.why)
-        notes = {SAID: "\n".join(result.notes)} if result.notes else {}
+        notes = {REPORT: "\n".join(result.notes)} if result.notes else {}
         for table in catalogue:
             rows = {"dagster/row_count": result.rows.get(table.name, 0)}
             yield dg.MaterializeResult(asset_key=_key(table), metadata={**rows, **notes})
@@ -51,11 +50,11 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
         deps=[_key(table) for table in catalogue],
         group_name="release",
         required_resource_keys=_NEEDS,
-        description="What readers open: one DuckDB file, Parquet and a manifest, switched in one rename.",
+        description="What readers open: one DuckDB file, Parquet files and a manifest, switched in one rename.",
     )
     def release(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         release = publish(context.resources.settings)
-        notes = {SAID: "\n".join(release.notes)} if release.notes else {}
+        notes = {REPORT: "\n".join(release.notes)} if release.notes else {}
         return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path), **notes})
 
     return [warehouse, release]
@@ -88,13 +87,10 @@ def _spec(table: Table) -> dg.AssetSpec:
 
 
 def _deps(table: Table) -> list[dg.AssetKey]:
-    """Return the other tables that it reads; a table that reads none of ours is fed by what is landed."""
-    others = [name for name in table.depends_on if name != table.name]  # an increment goes on from a table's own rows
-    ours = [dg.AssetKey(name.split(".")) for name in others if not name.startswith("raw.")]
-    kinds = [kind for kind, word in _KINDS.items() if any(word in name for name in table.depends_on)]
-    if not ours and not kinds:
-        kinds = list(_KINDS)
-    return ours + [dg.AssetKey(["raw", kind]) for kind in kinds]
+    """Return the other tables that its SQL reads, and the raw assets behind the inputs that it reads."""
+    kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
+    others = [name.split(".") for name in table.depends_on if not name.startswith("raw.") and name != table.name]
+    return [dg.AssetKey(path) for path in others] + [dg.AssetKey(["raw", kind]) for kind in kinds]
 
 
 def _evaluation(check: CheckResult) -> dg.AssetCheckResult:

@@ -53,9 +53,9 @@ def close_day(
     Exit codes: 0 closed, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2 wrong usage; 3
     not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day, period_of
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
@@ -83,9 +83,9 @@ def close_reopen(
     config: Config = None,
 ) -> None:
     """Reopen a closed day; it can be closed again later."""
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import closing
     from pipelines.finance.periods import one_day
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
@@ -115,8 +115,8 @@ def audit_pack(
     The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
     """
     from pipelines.finance.periods import period_or_day
+    from pipelines.report.audit_pack import make_pack
     from pipelines.report.closing import packed
-    from pipelines.report.evidence import make_pack
 
     settings = load_settings(config)
     days = period_or_day(settings, period)
@@ -148,9 +148,9 @@ def restatements_post(
 
     Exit codes: 0 posted, or nothing to post; 2 no such period; 4 another process holds the run lock.
     """
-    from pipelines.assets.lock import run_lock
     from pipelines.finance import restating
     from pipelines.finance.periods import period_of
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.closing import posted
 
     settings = load_settings(config)

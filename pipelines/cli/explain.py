@@ -1,4 +1,4 @@
-"""`ordermart explain`: one thing of the release, told with all that it rests on."""
+"""`ordermart explain`: explain one order of the current release."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import typer
 
 from pipelines.cli.options import Config, load_settings, say
 
-app = typer.Typer(help="Tell one thing of the release with all that it rests on.", no_args_is_help=True)
+app = typer.Typer(help="Explain figures of the current release.", no_args_is_help=True)
 
 
 @app.callback()
 def explain() -> None:
-    """Tell one thing of the release with all that it rests on."""
+    """Explain figures of the current release."""
 
 
 @app.command("order")
 def explain_order(
-    order_id: Annotated[int, typer.Argument(help="The order, as the service numbers it.")],
+    order_id: Annotated[int, typer.Argument(help="The order's id.")],
     *,
     config: Config = None,
 ) -> None:
-    """Print an order's receipt: each amount with its place in the document, each sum written out.
+    """Print an order's receipt: each amount with its JSON pointer, each sum written out.
 
-    Personal data is told as sealed or not given, never opened. Exit codes: 0; 1 no release holds the order (what the
-    work list and audit.quarantine know of it is said); 2 wrong settings or usage.
+    Personal data is never decrypted. Exit codes: 0; 1 the current release lacks the order (prints what the work list
+    and audit.quarantine know of it) or there is no release; 2 invalid settings or usage.
     """
-    from pipelines.report.explain import explain_order as lines
+    from pipelines.report import explain
 
-    say(lines(load_settings(config), order_id))
+    say(explain.explain_order(load_settings(config), order_id))

@@ -1,4 +1,4 @@
-"""`ordermart land`: documents from files, through the same gate as fetched ones."""
+"""`ordermart land`: documents from files, validated like fetched ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from pipelines.cli.options import Config, load_settings, usage_error
 if TYPE_CHECKING:
     from pipelines.landing import Asked, LoadSummary
 
-app = typer.Typer(help="Land documents from files, through the same gate as fetched ones.", no_args_is_help=True)
+app = typer.Typer(help="Land documents from files, validated like fetched ones.", no_args_is_help=True)
 
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Files or quoted globs, gzip too. Menus: one per file. Others: a JSON array, or one per line."),
+]
 ObservedAt = Annotated[
     datetime | None,
-    typer.Option(help="When the service gave these documents, UTC. Without it they never win over a live answer."),
+    typer.Option(help="When the service returned these documents, UTC. Without it they never replace a fetched one."),
 ]
 ObservedAtPointer = Annotated[
     str, typer.Option(metavar="PTR", help="JSON pointer to that time in each document, such as /exported_at.")
@@ -28,68 +32,36 @@ DocumentsPointer = Annotated[
 ]
 Backfill = Annotated[
     bool,
-    typer.Option(
-        "--backfill",
-        help="A long archive: landed in parts, goes on after a kill where it stopped, raises no alarm.",
-    ),
+    typer.Option("--backfill", help="Land a long archive in parts: resumes after a kill, raises no alarms."),
 ]
 
 
-@app.command("orders")
-def land_orders(
-    files: Annotated[list[Path], typer.Argument(help="Files, or quoted globs: NDJSON, or arrays of orders; gzip too.")],
-    *,
-    observed_at: ObservedAt = None,
-    observed_at_pointer: ObservedAtPointer = "",
-    documents_pointer: DocumentsPointer = "",
-    backfill: Backfill = False,
-    config: Config = None,
-) -> None:
-    """Land orders that the partner handed over as files."""
-    from pipelines.landing import Asked
+def _add_command(kind: str, documents: str) -> None:
+    """Add the command that lands files of one kind."""
 
-    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
-    _land("orders", asked, config, in_parts=backfill)
+    @app.command(kind, help=f"Land {documents} from files supplied by the partner.")
+    def land(
+        files: Files,
+        *,
+        observed_at: ObservedAt = None,
+        observed_at_pointer: ObservedAtPointer = "",
+        documents_pointer: DocumentsPointer = "",
+        backfill: Backfill = False,
+        config: Config = None,
+    ) -> None:
+        from pipelines.landing import Asked
 
-
-@app.command("menus")
-def land_menus(
-    files: Annotated[list[Path], typer.Argument(help="Files, or quoted globs: one menu each; gzip too.")],
-    *,
-    observed_at: ObservedAt = None,
-    observed_at_pointer: ObservedAtPointer = "",
-    documents_pointer: DocumentsPointer = "",
-    backfill: Backfill = False,
-    config: Config = None,
-) -> None:
-    """Land menus that the partner handed over as files."""
-    from pipelines.landing import Asked
-
-    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
-    _land("menus", asked, config, in_parts=backfill)
+        _land(kind, Asked(files, observed_at, observed_at_pointer, documents_pointer), config, in_parts=backfill)
 
 
-@app.command("stores")
-def land_stores(
-    files: Annotated[list[Path], typer.Argument(help="Files: a JSON array of store records, or one a line; gzip too.")],
-    *,
-    observed_at: ObservedAt = None,
-    observed_at_pointer: ObservedAtPointer = "",
-    documents_pointer: DocumentsPointer = "",
-    backfill: Backfill = False,
-    config: Config = None,
-) -> None:
-    """Land store records that the partner handed over as files."""
-    from pipelines.landing import Asked
-
-    asked = Asked(files, observed_at, observed_at_pointer, documents_pointer)
-    _land("stores", asked, config, in_parts=backfill)
+for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store records"}.items():
+    _add_command(_kind, _documents)
 
 
 @app.command("reprocess")
 def land_reprocess(*, config: Config = None) -> None:
-    """Judge again what was refused, and bring back fields that settings have since named as harmless."""
-    from pipelines.assets.lock import run_lock
+    """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
+    from pipelines.ingest.lock import run_lock
     from pipelines.landing import reprocess_quarantine
     from pipelines.vault import open_vault
 
@@ -97,20 +69,20 @@ def land_reprocess(*, config: Config = None) -> None:
     with run_lock(settings.data_dir, "ordermart land reprocess"), open_vault(settings) as vault:
         summaries = reprocess_quarantine(settings, vault)
     if not summaries:
-        typer.echo("Nothing is waiting to be judged again.")
+        typer.echo("There is nothing to reprocess.")
     for summary in summaries:
-        _tell(summary)
+        _print(summary)
 
 
 def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> None:
-    from pipelines.assets.lock import run_lock
+    from pipelines.ingest.lock import run_lock
     from pipelines.landing import backfill, land_files
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import backfilled
     from pipelines.vault import open_vault
 
     if asked.observed_at and asked.observed_at_pointer:
-        raise usage_error("--observed-at and --observed-at-pointer say the same thing twice: give one of them")
+        raise usage_error("--observed-at and --observed-at-pointer exclude each other: give one of them")
     settings = load_settings(config)
     with (
         run_lock(settings.data_dir, f"ordermart land {kind}"),
@@ -120,21 +92,10 @@ def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> No
         if in_parts:
             typer.echo(backfilled(backfill(settings, vault, kind, asked, progress=progress)))
         else:
-            _tell(
-                land_files(
-                    settings,
-                    vault,
-                    kind,
-                    asked.paths,
-                    observed_at=asked.observed_at,
-                    observed_at_pointer=asked.observed_at_pointer,
-                    documents_pointer=asked.documents_pointer,
-                    progress=progress,
-                )
-            )
+            _print(land_files(settings, vault, kind, **asked._asdict(), progress=progress))
 
 
-def _tell(summary: LoadSummary) -> None:
+def _print(summary: LoadSummary) -> None:
     from pipelines.report.summary import landed
 
     typer.echo(landed(summary))

@@ -48,7 +48,7 @@ def say(lines: Iterable[str]) -> None:
 
 def exit_code(error: Exception) -> int:
     """Return the exit code of an expected error: 2 for settings and usage, 4 for a held run lock, else 1."""
-    from pipelines.assets.lock import RunLockedError
+    from pipelines.ingest.lock import RunLockedError
     from pipelines.settings import SettingsError
 
     return 2 if isinstance(error, SettingsError) else 4 if isinstance(error, RunLockedError) else 1

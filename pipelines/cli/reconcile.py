@@ -1,4 +1,4 @@
-"""`ordermart reconcile`: what a release's prices add up to, printed, as a workbook and as a page."""
+"""`ordermart reconcile`: reconcile the prices of a release; print it, write a workbook or a page."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ app = typer.Typer()
 @app.command()
 def reconcile(
     *,
-    since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, such as 2026-10-01.")] = "",
-    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day, itself included.")] = "",
-    store: Annotated[int | None, typer.Option(help="Only this store, by its id.")] = None,
-    xlsx: Annotated[Path | None, typer.Option(dir_okay=False, help="Write a workbook here, too.")] = None,
-    html: Annotated[Path | None, typer.Option(dir_okay=False, help="Write a page of one file here, too.")] = None,
+    since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")] = "",
+    store: Annotated[int | None, typer.Option(help="Limit to this store id.")] = None,
+    xlsx: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write an Excel workbook to this file.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write a self-contained HTML page to this file.")
+    ] = None,
     all_orders: Annotated[
-        bool, typer.Option("--all-orders", help="List every order in the workbook, not only the breaks.")
+        bool, typer.Option("--all-orders", help="List all orders in the workbook, not only breaks.")
     ] = False,
     config: Config = None,
 ) -> None:
-    """Reconcile the current release: parts with totals, lines with subtotals, by day; closed days with what is now.
+    """Reconcile the current release by day: totals with price fields, subtotals with lines, closed days with changes.
 
-    Exit codes: 0 balanced: every order; 1 there is no release, or a file cannot be written; 2 wrong settings or usage;
-    3 not balanced: orders that are off or cannot be told, open restatements, or control totals that differ.
+    Exit codes: 0 every order is balanced; 1 there is no release, or a file cannot be written; 2 invalid settings or
+    usage; 3 not balanced: breaks, indeterminate orders, unposted restatements or control totals with a variance.
     """
     from pipelines.finance.reconciliation import Selection, reconciliation
     from pipelines.finance.released import released
@@ -39,7 +43,7 @@ def reconcile(
 
     selection = Selection.between(since, until, store)
     if all_orders and xlsx is None:
-        raise usage_error("--all-orders is about the workbook: name it by --xlsx FILE")
+        raise usage_error("--all-orders needs --xlsx FILE: it lists all orders in the workbook")
     with released(load_settings(config)) as release:
         reconciled = reconciliation(release, selection)
         say(reconciliation_lines(reconciled))

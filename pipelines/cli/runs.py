@@ -1,4 +1,4 @@
-"""The commands that run the job: run, build, demo, dev."""
+"""The commands that run the job: run, build, demo, retry, dev."""
 
 from __future__ import annotations
 
@@ -17,32 +17,35 @@ def run(
     *,
     config: Config = None,
     order_ids: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids to pull, one a line.")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids to fetch, one per line.")
     ] = None,
-    order_id_range: Annotated[str, typer.Option(metavar="A-B", help="Order ids to pull, both ends included.")] = "",
+    order_id_range: Annotated[
+        str, typer.Option(metavar="A-B", help="Range of order ids to fetch, inclusive, e.g. 100-200.")
+    ] = "",
     menu_ids: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="File of menu ids to pull besides those of store records."),
+        typer.Option(exists=True, dir_okay=False, help="File of menu ids to fetch besides those of store records."),
     ] = None,
-    strict: Annotated[bool, typer.Option(help="Exit 3 also for ids that were refused before this run.")] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
+    ] = False,
 ) -> None:
     """Fetch what is due, land it, build the warehouse and publish a release.
 
-    Exit codes: 0 published, or nothing changed; 1 failed, the last release stands; 2 wrong settings or usage;
-    3 published, and ids failed or were refused that were not so before (see audit.quarantine); 4 another run
-    holds the lock.
+    Exit codes: 0 published, or nothing changed; 1 failed, the previous release stays current; 2 invalid settings or
+    usage; 3 published, with newly failed or quarantined ids (see audit.quarantine); 4 another run holds the lock.
     """
     from pipelines.assets.healing import heal
-    from pipelines.assets.lock import run_lock
     from pipelines.assets.night import exit_code, run_night
     from pipelines.definitions import NIGHTLY, wiring
+    from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused, summary
 
     settings = load_settings(config)
     if order_id_range:
-        from pipelines.assets.request import ids_of_range
+        from pipelines.ingest.request import ids_of_range
 
         ids_of_range(order_id_range)
     guard_source(settings)
@@ -65,15 +68,15 @@ def run(
 def build(
     *,
     config: Config = None,
-    full: Annotated[bool, typer.Option(help="Rebuild everything from what is landed.")] = False,
+    full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
 ) -> None:
-    """Make the tables and a release from what is landed, without asking the service.
+    """Build the tables and publish a release from the landing zone, without requests to the service.
 
-    Exit codes: 0 published, or nothing changed; 1 a check blocked it, the last release stands; 2 wrong settings;
-    4 another run holds the lock.
+    Exit codes: 0 published, or nothing changed; 1 blocked by a check, the previous release stays current; 2 invalid
+    settings; 4 another run holds the lock.
     """
-    from pipelines.assets.lock import run_lock
     from pipelines.finance.restating import build_and_record
+    from pipelines.ingest.lock import run_lock
     from pipelines.landing.formats import migrate
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
@@ -83,19 +86,19 @@ def build(
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
         result = build_and_record(settings, full=full, progress=progress)
-        release = publish(settings)
+        release = publish(settings, result)
     typer.echo(built(result, release))
 
 
 @app.command()
 def demo(
     *,
-    orders: Annotated[int, typer.Option(min=1, help="How many orders the stand-in holds.")] = 5000,
-    stores: Annotated[int, typer.Option(min=1, help="How many stores.")] = 30,
+    orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 5000,
+    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
     config: Config = None,
 ) -> None:
-    """Run the whole job on the embedded stand-in service, and show what came out."""
+    """Run the whole job on the embedded sandbox service and show the results."""
     from pipelines.demo import run_demo
 
     raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults))
@@ -104,20 +107,20 @@ def demo(
 @app.command()
 def retry(
     *,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all.")] = "",
+    kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
     config: Config = None,
 ) -> None:
-    """Take up the dead letters: put the ids that could not be fetched back on the work list, due now."""
-    from pipelines.inbox.entries import KINDS
-    from pipelines.inbox.receiver import inbox_path
+    """Retry the dead-letter queue: make the ids that could not be fetched due now."""
+    from pipelines.inbox.store import inbox_path
     from pipelines.inbox.worklist import WorkList
-    from pipelines.report.inbox import taken_up
+    from pipelines.report.inbox import retried
+    from pipelines.settings.kinds import KINDS
 
-    one = next((each for each in KINDS if each == kind), None)
-    if kind and one is None:
-        raise usage_error(f"--kind {kind} is no kind: it is one of {', '.join(KINDS)}")
+    known = next((name for name in KINDS if name == kind), None)
+    if kind and known is None:
+        raise usage_error(f"--kind: {kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
     with WorkList(inbox_path(load_settings(config).data_dir)) as work:
-        typer.echo(taken_up(work.retry(one)))
+        typer.echo(retried(work.retry(known)))
 
 
 @app.command()

@@ -27,7 +27,7 @@ def verify(
     Exit codes: 0 every row is the same; 1 nothing could be verified; 2 wrong settings or usage; 3 rows differ: the
     first table, key and column are named; 4 another run holds the lock.
     """
-    from pipelines.assets.lock import run_lock
+    from pipelines.ingest.lock import run_lock
     from pipelines.report.progress import terminal_progress
     from pipelines.report.verify import verification_lines
     from pipelines.warehouse.verify import verify_all, verify_days, verify_next

@@ -1,4 +1,4 @@
-"""`ordermart webhooks`: the receiver of what the service announces, and what of it nobody could read."""
+"""`ordermart webhooks`: the receiver, and its undecodable deliveries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from pipelines.cli.options import Config, load_settings
 
-app = typer.Typer(help="Receive webhooks, and look after those that nobody could read.", no_args_is_help=True)
+app = typer.Typer(help="Receive webhooks; list and reprocess undecodable ones.", no_args_is_help=True)
 
 
 @app.command("serve")
@@ -16,14 +16,15 @@ def webhooks_serve(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on; default: [webhooks] host.")] = "",
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0: any that is free; default: [webhooks] port.")
+        int | None,
+        typer.Option(min=0, max=65535, help="Port, 0 for any free one; default: [webhooks] port."),
     ] = None,
     config: Config = None,
 ) -> None:
-    """Take deliveries until stopped (Ctrl-C or SIGTERM), a process of its own beside the schedule.
+    """Receive webhook deliveries until stopped (Ctrl-C or SIGTERM).
 
-    A delivery is answered with 2xx only when it is on the disk; the next run, or the sensor of `ordermart dev` within a
-    minute, fetches what it names.
+    Run it as a process of its own. A delivery is answered with 2xx only once it is on the disk; the next run, or the
+    sensor of `ordermart dev` within a minute, fetches the document that it names.
     """
     from pipelines.inbox.receiver import serve_webhooks
 
@@ -32,24 +33,24 @@ def webhooks_serve(
 
 @app.command("undecodable")
 def webhooks_undecodable(*, config: Config = None) -> None:
-    """List the deliveries that nobody could read: number, time, reason, and whether the body is kept; never a body."""
+    """List undecodable deliveries: number, time, reason, and whether the body is kept; never a body."""
     from pipelines.inbox.deliveries import undecodable
-    from pipelines.inbox.receiver import inbox_path
-    from pipelines.report.inbox import unread
+    from pipelines.inbox.store import inbox_path
+    from pipelines.report.inbox import undecodable_list
 
-    typer.echo(unread(undecodable(inbox_path(load_settings(config).data_dir))))
+    typer.echo(undecodable_list(undecodable(inbox_path(load_settings(config).data_dir))))
 
 
 @app.command("reprocess")
 def webhooks_reprocess(*, config: Config = None) -> None:
-    """Read them again, after [webhooks] was put right: what can be read now is put on the work list."""
-    from pipelines.inbox.receiver import inbox_path
+    """Decode undecodable deliveries again, after [webhooks] was corrected, and put the ids on the work list."""
     from pipelines.inbox.reprocess import reprocess_deliveries
-    from pipelines.report.inbox import read_again
+    from pipelines.inbox.store import inbox_path
+    from pipelines.report.inbox import reprocessed
     from pipelines.vault import open_vault
 
     settings = load_settings(config)
     with open_vault(settings) as vault:
         typer.echo(
-            read_again(*reprocess_deliveries(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body))
+            reprocessed(*reprocess_deliveries(settings.webhooks, inbox_path(settings.data_dir), vault.refused.body))
         )

@@ -1,6 +1,6 @@
-"""Read a reconciliation out of a release: what the prices of chosen days and stores add up to, and what does not.
+"""Reconcile selected days and stores of a release: sums, breaks, restatements and control totals.
 
-Sums are made by the database in exact decimals. Knows nothing of terminals, workbooks or pages.
+Sums are exact decimals, computed by the database. Knows nothing of terminals, workbooks or pages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.records import records, tables_of
+from pipelines.finance.records import records
 from pipelines.finance.released import FinanceError
 from pipelines.settings import SettingsError
 
@@ -54,12 +54,12 @@ _SUMS = ", ".join(
 
 
 class ReconciliationError(FinanceError):
-    """The release cannot be reconciled; the message says why, and what to do."""
+    """The release cannot be reconciled; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which orders: business days from `since` to `until`, both included, of one store; None does not narrow."""
+    """Orders of business days from `since` to `until`, inclusive, and of one store; None means no limit."""
 
     since: dt.date | None = None
     until: dt.date | None = None
@@ -67,14 +67,14 @@ class Selection:
 
     @classmethod
     def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
-        """Return the selection of days written as 2026-10-31, '' for none; raise SettingsError for what is no day."""
+        """Return the selection of days written as 2026-10-31, '' for no limit; raise SettingsError for another text."""
         first, last = _day("--from", since), _day("--to", until)
         if first and last and first > last:
-            raise SettingsError(f"no day lies from {first} to {last}: turn the two round")
+            raise SettingsError(f"--from {first} is after --to {last}: exchange them")
         return cls(first, last, store_id)
 
     def where(self, day: str = "business_date") -> str:
-        """Return the condition on the rows of a table that names the day so; an order without a day is in no span."""
+        """Return the condition on `rows`, whose business date is column `day`; orders without a day match no limit."""
         parts = []
         if self.since is not None:
             parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
@@ -85,7 +85,12 @@ class Selection:
         return " and ".join(parts) or "true"
 
     @property
-    def said(self) -> str:
+    def values(self) -> dict[str, Any]:
+        """The parameters of the selects in `sql/finance/listing_*.sql`."""
+        return {"since": self.since, "until": self.until, "store_id": self.store_id}
+
+    @property
+    def description(self) -> str:
         """The selection in words."""
         since, until = self.since, self.until
         days = (
@@ -106,20 +111,19 @@ def _day(option: str, text: str) -> dt.date | None:
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise SettingsError(f"{option} {text} is no day: write it as 2026-10-31") from None
+        raise SettingsError(f"{option}: {text!r} is not a valid day; use 2026-10-31") from None
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """A release under reconciliation: the connection must stay open while it is asked."""
+    """A reconciliation of an open release; its connection must stay open."""
 
     db: duckdb.DuckDBPyConnection
     manifest: Manifest
     selection: Selection
-    tables: frozenset[str]
 
     def lines(self) -> list[Record]:
-        """Return one row per currency and sale class, with counts and exact sums: the lines of the summary."""
+        """Return one row per currency and sale class, with counts and sums: the lines of the summary."""
         return records(
             self.db,
             f"select {LINE} as line, currency, sale_class, {_SUMS} from mart.daily_reconciliations as rows "
@@ -127,48 +131,45 @@ class Reconciliation:
         )
 
     def days(self) -> list[Record]:
-        """Return one row per line of the summary and business day, over all stores; `open` counts restatements."""
+        """Return one row per line of the summary and business day, over all stores."""
         found = records(
             self.db,
             f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
             f"where {self.selection.where()} group by all "
             "order by currency nulls last, sale_class, business_date nulls last",
         )
-        open_ones = self._open_by_day()
-        for each in found:
-            each["unposted_count"] = open_ones.get((each["currency"], each["sale_class"], each["business_date"]), 0)
+        unposted = self._unposted_by_day()
+        for day in found:
+            day["unposted_count"] = unposted.get((day["currency"], day["sale_class"], day["business_date"]), 0)
         return found
 
-    def open_restatements(self) -> list[Record]:
-        """Return one row per currency and part with open restatements: line, how many, and what they add."""
-        if not self.has_restatements:
-            return []
+    def unposted_restatements(self) -> list[Record]:
+        """Return one row per currency and measure with unposted restatements: line, count and sum."""
         return records(
             self.db,
-            f"select {RESTATED_LINE} as line, currency, measure, count(*) as restatements, "
+            f"select {RESTATED_LINE} as line, currency, measure, count(*) as restatement_count, "
             "cast(sum(restatement_amount) as decimal(38, 4)) as restatement_amount from mart.restatements as rows "
-            f"where {OPEN} and {self.selection.where('closed_business_date')} group by currency, measure order by line",
+            f"where {UNPOSTED} and {self.selection.where('closed_business_date')} "
+            "group by currency, measure order by line",
         )
 
-    def different_totals(self) -> int:
-        """Return how many control totals state other than the orders come to."""
+    def control_total_variances(self) -> int:
+        """Return the number of control totals that do not tie out."""
         return self._count("audit.control_totals", "tie_out_status = 'variance'")
 
     def possible_duplicates(self) -> int:
-        """Return how many orders may repeat another one: a suspicion, no variance."""
+        """Return the number of orders that may repeat another one: a suspicion, not a variance."""
         return self._count("audit.possible_duplicate_orders", "true")
 
     def populations(self) -> list[tuple[str, str]]:
         """Return scope and sentence of each population, what all orders show of the rules: the largest first."""
-        if "audit.formula_populations" not in self.tables:
-            return []
         return self.db.execute(
             "select scope, sentence from audit.formula_populations "
             "order by rule_target desc, order_count desc, population_no"
         ).fetchall()
 
     def largest_breaks(self, most: int = 5) -> list[int]:
-        """Return the ids of the orders that are off by most, the worst first."""
+        """Return the ids of the orders with the largest breaks, largest first."""
         size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"
         rows = self.db.execute(
             f"select order_id from mart.order_reconciliation as rows where verdict in {BREAKS} "
@@ -177,7 +178,7 @@ class Reconciliation:
         return [order_id for (order_id,) in rows]
 
     def undated_order_count(self) -> int:
-        """Return how many orders a span of days leaves out because their business day is not known."""
+        """Return the number of orders that a limit on days excludes because they have no business day."""
         if self.selection.since is None and self.selection.until is None:
             return 0
         store = Selection(store_id=self.selection.store_id).where()
@@ -185,62 +186,44 @@ class Reconciliation:
         return int(records(self.db, query)[0]["n"])
 
     def variances(self) -> dict[str, int]:
-        """Return what stands in the way of calling the selection balanced: each kind and how many there are."""
+        """Return the number of variances by kind."""
         return {
-            "breaks": sum(line["break_count"] for line in self.lines()),
-            "open restatements": sum(each["restatements"] for each in self.open_restatements()),
-            "control totals that differ": self.different_totals(),
+            "break": sum(line["break_count"] for line in self.lines()),
+            "unposted restatement": sum(row["restatement_count"] for row in self.unposted_restatements()),
+            "control total variance": self.control_total_variances(),
         }
 
-    def verdict(self) -> str:
-        """Return in a sentence without a stop what was found; what cannot be told is not called balanced."""
-        found = [f"{what}: {number:,}" for what, number in self.variances().items() if number]
-        if found:
-            return f"Variances: {', '.join(found)}"
-        untold = self._untold()
-        return f"No variances, but orders that cannot be told: {untold:,}" if untold else "Balanced: no variances"
-
     def is_balanced(self) -> bool:
-        """Return whether nothing is off, and nothing is left that cannot be told."""
-        return not any(self.variances().values()) and not self._untold()
+        """Return whether there are no variances and no indeterminate orders."""
+        return not any(self.variances().values()) and not self.indeterminate_count()
 
-    def _untold(self) -> int:
+    def indeterminate_count(self) -> int:
+        """Return the number of orders whose totals cannot be tested."""
         return sum(int(line["indeterminate_count"]) for line in self.lines())
 
-    @property
-    def has_restatements(self) -> bool:
-        """Whether the release knows of closed days."""
-        return "mart.restatements" in self.tables
-
     def _count(self, table: str, condition: str) -> int:
-        if table not in self.tables:
-            return 0
         query = f"select count(*) as n from {table} as rows where {condition} and {self.selection.where()}"
         return int(records(self.db, query)[0]["n"])
 
-    def _open_by_day(self) -> dict[tuple[Any, ...], int]:
-        if not self.has_restatements:
-            return {}
+    def _unposted_by_day(self) -> dict[tuple[Any, ...], int]:
         rows = self.db.execute(
             "select currency, sale_class, closed_business_date, count(*) from mart.restatements as rows "
-            f"where {OPEN} and {self.selection.where('closed_business_date')} group by all"
+            f"where {UNPOSTED} and {self.selection.where('closed_business_date')} group by all"
         ).fetchall()
         return {tuple(row[:3]): row[3] for row in rows}
 
 
-# Lines of the summary are numbered, and rows name their line by its number: a currency's label comes from outside, and
-# a spreadsheet would read one such as ">0" or "*" as a condition.
+# Rows refer to a line of the summary by number: a currency's label comes from outside, and a spreadsheet would read one
+# such as ">0" or "*" as a condition.
 LINE = "dense_rank() over (order by currency nulls last, sale_class)"
 RESTATED_LINE = "dense_rank() over (order by currency nulls last, measure)"
-OPEN = "rows.posted_period is null and rows.is_close_active and rows.restatement_amount <> 0"
+UNPOSTED = "rows.posted_period is null and rows.is_close_active and rows.restatement_amount <> 0"
 
 
 def reconciliation(release: Released, selection: Selection) -> Reconciliation:
-    """Return the reconciliation of an open release; raise ReconciliationError where it lacks the tables."""
-    tables = frozenset(tables_of(release.con))
-    if "mart.daily_reconciliations" not in tables:
+    """Return the reconciliation of an open release; raise ReconciliationError if an older version built it."""
+    if not release.has("mart.daily_reconciliations"):
         raise ReconciliationError(
-            f"release {release.manifest.id} has no mart.daily_reconciliations, an older version made it: "
-            "run `ordermart build`"
+            f"release {release.manifest.id} has no mart.daily_reconciliations: run `ordermart build` to rebuild it"
         )
-    return Reconciliation(release.con, release.manifest, selection, tables)
+    return Reconciliation(release.con, release.manifest, selection)

@@ -1,4 +1,4 @@
-"""Which ids to fetch, why and when: work list, webhook receiver and re-fetch planner.
+"""Decide which ids to fetch, why and when: work list, webhook receiver and planner.
 
-Knows nothing of what the documents say: a hint is an id, never data.
+Knows nothing of documents: a webhook notification is an id, never data.
 """

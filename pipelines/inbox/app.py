@@ -1,7 +1,6 @@
-"""Take deliveries over HTTP: bounded in size, time and number, answered when they are committed.
+"""Accept deliveries over HTTP: limited in size, time and number, answered once they are committed.
 
-Knows how to answer; what a delivery says is read in `hints`, who signed it is judged in `signatures`, and what makes it
-durable is `committer`.
+`notifications` decodes a delivery, `signatures` verifies it, and `committer` makes it durable.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from pipelines.inbox.committer import Delivery
-from pipelines.inbox.reprocess import as_sent
+from pipelines.inbox.reprocess import serialized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from pipelines.inbox.hints import Reader
+    from pipelines.inbox.notifications import Decoder
     from pipelines.inbox.signatures import Verify
     from pipelines.settings import Webhooks
 
-_HELD_BYTES = 64 * 1024 * 1024  # of all bodies in memory: beyond it, come again
+_HELD_BYTES = 64 * 1024 * 1024  # of all bodies in memory; above it deliveries are answered with 503
 _MICROSECONDS = 1_000_000
 
 
-class Refused(Exception):
-    """A delivery is not taken; `status` says why to its sender, and nothing of it is stored."""
+class Rejected(Exception):
+    """A delivery is rejected with `status`; nothing of it is stored."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -40,63 +39,69 @@ class Refused(Exception):
 
 
 class Receiver:
-    """The ASGI endpoint of deliveries. Answers 202 only after `settled` said that a delivery is committed."""
+    """The ASGI endpoint of deliveries. It answers 202 only after `settled` reported the delivery as committed."""
 
     def __init__(
-        self, settings: Webhooks, reader: Reader, verify: Verify, put: Callable[[Delivery], None], *, keeps_bodies: bool
+        self,
+        settings: Webhooks,
+        decoder: Decoder,
+        verify: Verify,
+        put: Callable[[Delivery], None],
+        *,
+        keeps_bodies: bool,
     ) -> None:
-        self._settings, self._reader, self._verify, self._put = settings, reader, verify, put
+        self._settings, self._decoder, self._verify, self._put = settings, decoder, verify, put
         self._keeps_bodies = keeps_bodies
         self._waiting = 0
         self._held = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        again = [(b"retry-after", str(settings.retry_after_seconds).encode())]
+        retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
         close = [(b"connection", b"close")]
         self._answers = {
             202: _answer(202, []),
             401: _answer(401, []),
             408: _answer(408, close),
             413: _answer(413, close),
-            503: _answer(503, again),
+            503: _answer(503, retry),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one delivery."""
+        """Handle one delivery."""
         try:
             status = await self._take(dict(scope["headers"]), receive)
-        except Refused as refused:
-            status = refused.status
+        except Rejected as rejected:
+            status = rejected.status
         except ConnectionError:
-            return  # its sender is gone, and nothing was acknowledged
+            return  # the sender disconnected; nothing was acknowledged
         for message in self._answers[status]:
             await send(message)
 
     def settled(self, group: Sequence[tuple[object, bool]]) -> None:
-        """Hear from the committer's thread what became of a group."""
+        """Receive the results of a group, on the committer's thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._settle, group)
 
     async def _take(self, headers: dict[bytes, bytes], receive: Receive) -> int:
         received_at = time.time()
         if self._waiting >= self._settings.queue_size:
-            raise Refused(503)
+            raise Rejected(503)
         body = await self._body(headers, receive)
         try:
             if not self._verify(headers, body, received_at):
-                raise Refused(401)
-            hint = self._reader.read(headers, body)
-            kept = as_sent(headers, body) if self._keeps_bodies and hint.undecodable else None
+                raise Rejected(401)
+            notification = self._decoder.decode(headers, body)
+            kept = serialized(headers, body) if self._keeps_bodies and notification.undecodable else None
             size = len(body)
             if kept is None:
                 self._held -= size
                 body = b""
-            return await self._commit(Delivery(None, int(received_at * _MICROSECONDS), hint, size, kept))
+            return await self._commit(Delivery(None, int(received_at * _MICROSECONDS), notification, size, kept))
         finally:
             self._held -= len(body)
 
     async def _commit(self, delivery: Delivery) -> int:
         if self._waiting >= self._settings.queue_size:
-            raise Refused(503)
+            raise Rejected(503)
         self._loop = asyncio.get_running_loop()
         committed = self._loop.create_future()
         self._waiting += 1
@@ -110,11 +115,11 @@ class Receiver:
                 future.set_result(committed)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body, no more than allowed of it and no longer; the bytes returned are counted as held."""
-        most = self._settings.max_bytes
+        """Read the body within the limits of size and time; the returned bytes are counted in `_held`."""
+        limit = self._settings.max_bytes
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and (len(length) > 15 or int(length) > most):
-            raise Refused(413)
+        if length.isdigit() and (len(length) > 15 or int(length) > limit):
+            raise Rejected(413)
         chunks: list[bytes] = []
         size = 0
         try:
@@ -129,20 +134,20 @@ class Receiver:
                     size += len(chunk)
                     self._held += len(chunk)
                     chunks.append(chunk)
-                    if size > most:
-                        raise Refused(413)
+                    if size > limit:
+                        raise Rejected(413)
                     if self._held > _HELD_BYTES:
-                        raise Refused(503)
+                        raise Rejected(503)
         except BaseException as error:
             self._held -= size
             if isinstance(error, TimeoutError):
-                raise Refused(408) from None
+                raise Rejected(408) from None
             raise
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def make_app(receiver: Receiver, path: str) -> Starlette:
-    """Return the application: deliveries at `path`, and /health, which says that the receiver lives."""
+    """Return the application: deliveries at `path`, and a health check at /health."""
 
     async def health(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")

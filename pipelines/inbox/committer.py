@@ -1,6 +1,6 @@
-"""Commit deliveries in groups: each is on the disk, with its work-list entry, before its sender hears of it.
+"""Commit deliveries in groups: each is on the disk, with its work-list entry, before it is acknowledged.
 
-Knows nothing of HTTP. One thread owns the file; whatever came while one group was being synced is the next group.
+One thread owns the file; deliveries received while a group is synced form the next group. Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -14,56 +14,57 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pipelines.inbox.entries import FROM_JSON, KINDS, UPSERT, reason_bit
+from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
 from pipelines.inbox.logkeeper import LogKeeper
 from pipelines.inbox.store import connect, micros, transaction
+from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pipelines.inbox.hints import Hint
+    from pipelines.inbox.notifications import Notification
     from pipelines.inbox.store import Inbox
 
-    # Seals the bodies that nobody could read, durably, and returns a reference to each.
-    Seal = Callable[[Sequence[bytes]], Sequence[str]]
-    # Hears which of the deliveries it is given together were committed.
+    # Encrypts undecodable bodies durably and returns a reference to each.
+    Encrypt = Callable[[Sequence[bytes]], Sequence[str]]
+    # Receives the tickets of a group, each with whether its delivery was committed.
     Settled = Callable[[Sequence[tuple[object, bool]]], None]
 
-_GROUP = 500  # deliveries a transaction
-_LOCKED_SECONDS = 3.0  # another process writes: the sender should rather come again than wait longer
-_GATHER_SECONDS = 0.002  # after the first of a group: fewer and larger groups, at little cost to any
+_GROUP = 500  # deliveries per transaction
+_LOCKED_SECONDS = 3.0  # while another process writes; after that the sender should retry
+_GATHER_SECONDS = 0.002  # after the first of a group: fewer, larger groups at little delay
 
-# One statement for the group: a statement for each delivery would hand Python's lock back and forth as often.
+# One statement per group: a statement per delivery would release and take Python's GIL each time.
 _INSERT = """
-insert into deliveries (received_at, topic, kind, id, delivery_id, bytes, undecodable, sealed_ref)
+insert into deliveries (received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref)
 select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
 from json_each(?) order by key
 """
 
 
 class Delivery(NamedTuple):
-    """One delivery that waits to be committed; `body` is kept only when nobody could read it."""
+    """One delivery that waits to be committed; `body` is set only if it is undecodable and kept."""
 
     ticket: object
     received_at: int
-    hint: Hint
+    notification: Notification
     size: int
     body: bytes | None
 
 
 class Committer:
-    """The thread that commits. `seal` gets the bodies nobody could read, `failed` hears why a group was not kept."""
+    """The thread that commits. `encrypt` gets undecodable bodies, `failed` the reason why a group was not committed."""
 
     def __init__(
         self,
         path: Path,
         *,
-        seal: Seal | None = None,
+        encrypt: Encrypt | None = None,
         clock: Callable[[], datetime] | None = None,
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        self._path, self._seal = path, seal
+        self._path, self._encrypt = path, encrypt
         self._settled: Settled = lambda _: None
         self._clock = clock or (lambda: datetime.now(UTC))
         self._failed = failed or (lambda _: None)
@@ -73,9 +74,9 @@ class Committer:
         self._log = LogKeeper(path)
 
     def start(self, settled: Settled) -> None:
-        """Open the file and start; `settled` is called from the thread, once a group.
+        """Open the file and start; `settled` is called from the thread, once per group.
 
-        Raise sqlite3.Error or OSError when the file cannot be written at all.
+        Raise sqlite3.Error or OSError if the file cannot be written.
         """
         self._settled = settled
         self._open()
@@ -83,11 +84,11 @@ class Committer:
         self._thread.start()
 
     def put(self, delivery: Delivery) -> None:
-        """Hand over a delivery; `settled` says what became of it."""
+        """Queue a delivery; `settled` gets its result."""
         self._waiting.put(delivery)
 
     def stop(self) -> None:
-        """Commit what was handed over, then close the file."""
+        """Commit what is queued, then close the file."""
         self._waiting.put(None)
         self._thread.join()
         self._log.stop()
@@ -113,14 +114,14 @@ class Committer:
         self._close()
 
     def _commit(self, group: list[Delivery]) -> bool:
-        """Commit a group; False when the disk, the lock or the vault would not have it, and nothing of it is kept."""
+        """Commit a group; return False, with nothing stored, if the disk, the lock or the vault fails."""
         try:
-            refs = self._sealed(group)
+            refs = self._encrypted(group)
             connection = self._open()
             self._write(connection, group, refs)
             if self._log.is_long:
                 self._log.shorten(connection)
-        except Exception as error:  # noqa: BLE001 -- whatever it was, nothing is acknowledged and the next group is tried
+        except Exception as error:  # noqa: BLE001 -- nothing is acknowledged, and the next group is attempted
             self._close()
             self._failed(
                 f"{type(error).__name__}: {error}"
@@ -130,38 +131,38 @@ class Committer:
             return False
         return True
 
-    def _sealed(self, group: list[Delivery]) -> dict[int, str]:
-        unread = [n for n, delivery in enumerate(group) if delivery.body is not None]
-        if self._seal is None or not unread:
+    def _encrypted(self, group: list[Delivery]) -> dict[int, str]:
+        undecodable = [n for n, delivery in enumerate(group) if delivery.body is not None]
+        if self._encrypt is None or not undecodable:
             return {}
-        return dict(zip(unread, self._seal([group[n].body or b"" for n in unread]), strict=True))
+        return dict(zip(undecodable, self._encrypt([group[n].body or b"" for n in undecodable]), strict=True))
 
     def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str]) -> None:
         rows = [
-            (at, hint.topic, hint.kind, hint.id, hint.delivery_id, size, hint.undecodable, refs.get(n))
-            for n, (_, at, hint, size, _) in enumerate(group)
+            (at, named.topic, named.kind, named.id, named.delivery_id, size, named.undecodable, refs.get(n))
+            for n, (_, at, named, size, _) in enumerate(group)
         ]
-        hinted: dict[str, set[int]] = {kind: set() for kind in KINDS}
-        for _, _, hint, _, _ in group:
-            if hint.kind is not None and hint.id is not None:
-                hinted[hint.kind].add(hint.id)
+        ids_of: dict[str, set[int]] = {kind: set() for kind in KINDS}
+        for _, _, named, _, _ in group:
+            if named.kind is not None and named.id is not None:
+                ids_of[named.kind].add(named.id)
         now = micros(self._clock())
         with transaction(connection):
             connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
             values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
-            for kind, ids in hinted.items():
+            for kind, ids in ids_of.items():
                 if ids:
                     given = msgspec.json.encode(sorted(ids)).decode()
                     connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": kind, "ids": given})
 
     def _open(self) -> Inbox:
-        """Return the connection; a new one after an error, or when the file was taken away under the old one."""
+        """Return the connection; open a new one after an error, or if the file was removed."""
         if self._connection is not None and self._is_there():
             return self._connection
         self._close()
         self._connection = connect(self._path, busy_seconds=_LOCKED_SECONDS)
         self._inode = self._path.stat().st_ino
-        self._connection.execute("pragma wal_autocheckpoint = 0")  # the log keeper does it
+        self._connection.execute("pragma wal_autocheckpoint = 0")  # the log keeper checkpoints
         return self._connection
 
     def _is_there(self) -> bool:

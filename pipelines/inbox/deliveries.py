@@ -1,6 +1,6 @@
-"""Look at stored deliveries: which came, which named an id, which nobody could read.
+"""Query and prune stored deliveries.
 
-Knows nothing of how they became durable, and has no bodies to show: a sealed one is in the vault under its reference.
+Bodies are not here: an undecodable one is in the vault under its reference. Knows nothing of how deliveries are stored.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from pipelines.inbox.entries import Kind
+    from pipelines.settings.kinds import Kind
 
 _PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDelivery:
-    """One delivery. `undecodable` says why it hints at nothing, `sealed_ref` where in the vault its body is."""
+    """One delivery. `undecodable` is why it names no id, `vault_ref` the reference of its body in the vault."""
 
     seq: int
     received_at: datetime
@@ -33,13 +33,13 @@ class StoredDelivery:
     delivery_id: str | None
     size: int
     undecodable: str | None
-    sealed_ref: str | None
+    vault_ref: str | None
 
 
 def deliveries(path: Path, after: int = 0, *, only_undecodable: bool = False) -> Iterator[StoredDelivery]:
-    """Yield the deliveries of the inbox at `path` that came after number `after`, in the order of their commits."""
+    """Yield the deliveries of the inbox at `path` after number `after`, in the order of their commits."""
     query = (
-        "select seq, received_at, topic, kind, id, delivery_id, bytes, undecodable, sealed_ref from deliveries "
+        "select seq, received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref from deliveries "
         f"where seq > ? {'and undecodable is not null' if only_undecodable else ''} order by seq limit {_PAGE}"
     )
     with closing(connect(path)) as connection:
@@ -52,32 +52,32 @@ def deliveries(path: Path, after: int = 0, *, only_undecodable: bool = False) ->
 
 
 def undecodable(path: Path) -> list[StoredDelivery]:
-    """Return the deliveries that nobody could read, oldest first."""
+    """Return the undecodable deliveries, oldest first."""
     return list(deliveries(path, only_undecodable=True))
 
 
 def last_delivery(path: Path) -> int:
-    """Return the number of the last delivery, 0 when there was none: a cursor for who waits for more."""
+    """Return the number of the last delivery, 0 if there is none."""
     with closing(connect(path)) as connection:
         found: int = connection.execute("select coalesce(max(seq), 0) from deliveries").fetchone()[0]
         return found
 
 
 def span(path: Path) -> tuple[int, int]:
-    """Return the numbers of the first and the last delivery still remembered, 0 and 0 where there is none."""
+    """Return the numbers of the first and the last retained delivery, 0 and 0 if there is none."""
     with closing(connect(path)) as connection:
         row = connection.execute("select coalesce(min(seq), 0), coalesce(max(seq), 0) from deliveries").fetchone()
         return int(row[0]), int(row[1])
 
 
-def hinted_ids(path: Path, kind: Kind) -> set[int]:
-    """Return the ids of a kind that some delivery still remembered has named."""
+def notified_ids(path: Path, kind: Kind) -> set[int]:
+    """Return the ids of a kind that a retained delivery has named."""
     with closing(connect(path)) as connection:
         rows = connection.execute("select distinct id from deliveries where kind = ? and id is not null", (kind,))
         return {row[0] for row in rows}
 
 
-def forget_deliveries(path: Path, before: datetime) -> int:
-    """Forget deliveries received before then, and return how many; the work list keeps what they hinted at."""
+def prune_deliveries(path: Path, before: datetime) -> int:
+    """Delete deliveries received before then and return how many; the work list keeps the ids they named."""
     with closing(connect(path)) as connection, transaction(connection):
         return connection.execute("delete from deliveries where received_at < ?", (micros(before),)).rowcount

@@ -1,39 +1,36 @@
-"""What an entry of the work list is, and the statement that adds one.
+"""An entry of the work list, and the statement that adds one.
 
-Knows nothing of who adds it: the work list and the webhook receiver use one statement, so that a
-delivery and its entry can be committed together.
+The work list and the webhook receiver share this statement, so that a delivery and its entry are committed together.
+Knows nothing of either.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import sqlite3
     from datetime import datetime
 
-Kind = Literal["stores", "menus", "orders"]
 State = Literal["waiting", "started", "done", "dead", "given_up"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 INT64 = range(-(2**63), 2**63)
 _MOST_REASONS = 62
 
-# A new hint makes an entry due whatever became of it before. A fetch that is under way goes on and
-# does not cover it.
+# A new notification makes an entry due whatever its state. A fetch in flight continues and does not cover it.
 UPSERT = """
-insert into entries (kind, id, state, why, due_at, added_at, hinted_at, hints)
+insert into entries (kind, id, state, why, due_at, added_at, notified_at, notifications)
 select :kind, value, 'waiting', :why, :due, :now, :now, 1 from ({ids}) as given where true
 on conflict (kind, id) do update set
     state = case state when 'started' then 'started' else 'waiting' end,
     why = case when due_at is null then excluded.why else why | excluded.why end,
     due_at = case when due_at is null then excluded.due_at else min(due_at, excluded.due_at) end,
     added_at = case when due_at is null then excluded.added_at else added_at end,
-    tries = case when due_at is null then 0 else tries end,
+    attempts = case when due_at is null then 0 else attempts end,
     misses = 0,
-    hinted_at = max(hinted_at, excluded.hinted_at),
-    hints = entries.hints + 1
+    notified_at = max(notified_at, excluded.notified_at),
+    notifications = entries.notifications + 1
 where :since is null or state <> 'done' or finished_at < :since
 """
 FROM_JSON = "select distinct value from json_each(:ids)"
@@ -46,7 +43,7 @@ with recursive counted(value) as (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the work list: what is to be fetched, why, and what was tried."""
+    """One id of the work list: why it is to be fetched, when it is due, and what was attempted."""
 
     kind: str
     id: int
@@ -54,15 +51,15 @@ class Entry:
     why: frozenset[str]
     added_at: datetime
     due_at: datetime | None
-    last_tried_at: datetime | None
+    last_attempt_at: datetime | None
     finished_at: datetime | None
-    tries: int
+    attempts: int
     misses: int
     reason: str | None
 
 
 def reason_bit(connection: sqlite3.Connection, why: str) -> int:
-    """Return the bit of a reason, making it when it is new; call it inside a transaction."""
+    """Return the bit of a reason, adding a new one; call it inside a transaction."""
     connection.execute(
         "insert into reasons (no, name) select (select count(*) from reasons), :why "
         "where not exists (select 1 from reasons where name = :why)",
@@ -70,5 +67,5 @@ def reason_bit(connection: sqlite3.Connection, why: str) -> int:
     )
     no: int = connection.execute("select no from reasons where name = ?", (why,)).fetchone()[0]
     if no > _MOST_REASONS:
-        raise ValueError(f"more than {_MOST_REASONS} reasons: a reason is a category, not a text")
+        raise ValueError(f"more than {_MOST_REASONS} reasons: a reason is a category, not free text")
     return 1 << no

@@ -1,6 +1,6 @@
-"""Find order ids that nobody named: integers missing between known ones. And doubt an address that knows none of ours.
+"""Find order ids without a notification: integers missing between known ones. Detect a wrong address by its 404s.
 
-Pure: ids in, ids out. Knows nothing of who asks for them; 404s of earlier probes come in as a set.
+Pure: ids in, ids out. Knows nothing of requests; the 404s of earlier probes are an argument.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-_FEW = 5  # 404s; fewer than that can be chance however short the run
-_SETTLING = 200  # answers before a share of them says much
+_MIN_NOT_FOUND = 5  # fewer can be chance, however short the run
+_MIN_RESPONSES = 200  # before a rate means much
 
 
 def gap_ids(known: Iterable[int], not_found: AbstractSet[int], budget: int) -> list[int]:
-    """Return at most `budget` ids that lie between known ones and were not asked for in vain before.
+    """Return at most `budget` ids between known ones that were not answered with 404 before.
 
-    Short gaps first, the newest of equal ones first: one id missing among neighbours is an order that nobody named, ten
-    thousand missing are more likely somebody else's.
+    Short gaps first, of equal ones the newest: one missing id among neighbours is probably an order without a
+    notification, ten thousand are more likely another client's.
     """
     ordered = sorted(set(known))
     gaps = [(after - before - 1, -before) for before, after in pairwise(ordered) if after - before > 1]
@@ -38,53 +38,48 @@ def gap_ids(known: Iterable[int], not_found: AbstractSet[int], budget: int) -> l
 
 @dataclass(frozen=True, slots=True)
 class GapReport:
-    """What a probe found: `unnamed` are ids that exist and that no webhook had named."""
+    """The result of a probe: `unnotified` ids exist, but no webhook had named them."""
 
-    asked: int
+    requested: int
     found: int
-    unnamed: int
+    unnotified: int
 
     def sentence(self) -> str:
-        """Say it in one sentence."""
+        """Summarise it in one sentence."""
         return (
-            f"{self.asked} ids between known ones were asked for: {self.found} exist, "
-            f"{self.unnamed} of them no webhook had named."
+            f"Gap probe: {self.requested} ids between known ones were requested, {self.found} exist, "
+            f"{self.unnotified} of these without a webhook notification."
         )
 
 
-def gap_report(asked: AbstractSet[int], found: AbstractSet[int], hinted: AbstractSet[int]) -> GapReport:
-    """Count what a probe found, and how much of it no webhook had named."""
-    existing = asked & found
-    return GapReport(len(asked), len(existing), len(existing - hinted))
+def gap_report(requested: AbstractSet[int], found: AbstractSet[int], notified: AbstractSet[int]) -> GapReport:
+    """Count what a probe found, and how much of it had no webhook notification."""
+    existing = requested & found
+    return GapReport(len(requested), len(existing), len(existing - notified))
 
 
-class MissingGuard:
-    """Watches a run's answers for ids that were known: more 404s than `limit` of them, and the address is in doubt.
+class NotFoundGuard:
+    """Counts 404s for known ids in a run: a rate above `limit` suggests a wrong address.
 
-    `known` is how many such ids the run will ask for. The share is taken of at least the first 200 of them (of
-    all, when there are fewer), so that a few early 404s stop nothing; fewer than five never do.
+    `known` is how many known ids the run will request. The rate is taken over at least 200 responses (over all, if
+    there are fewer), so that a few early 404s stop nothing; fewer than five never do.
     """
 
     def __init__(self, limit: float, known: int) -> None:
         self._limit, self._known = limit, known
         self.answered = 0
-        self.missing = 0
+        self.not_found = 0
 
-    def see(self, *, missing: bool) -> bool:
-        """Count one answer for a known id; return whether the run should stop."""
+    def trips(self, *, not_found: bool) -> bool:
+        """Count one response for a known id; return whether the run should stop."""
         self.answered += 1
-        self.missing += missing
-        return self.tripped
-
-    @property
-    def tripped(self) -> bool:
-        """Whether more than the limit are missing."""
-        of = max(self.answered, min(self._known, _SETTLING))
-        return self.missing >= _FEW and self.missing > self._limit * of
+        self.not_found += not_found
+        responses = max(self.answered, min(self._known, _MIN_RESPONSES))
+        return self.not_found >= _MIN_NOT_FOUND and self.not_found > self._limit * responses
 
     def sentence(self) -> str:
-        """Say why the run stops."""
+        """Explain why the run stops."""
         return (
-            f"{self.missing} of {self.answered} orders that were there before are not found, more than "
-            f"{self._limit:.0%}: is base_url right?"
+            f"{self.not_found} of {self.answered} known orders are not found (404), more than "
+            f"{self._limit:.0%}: check [partner] base_url"
         )

@@ -1,6 +1,6 @@
-"""Learn from what was seen: for how long orders keep changing, and how many changes we miss.
+"""Learn from observations: for how long orders keep changing, and how many changes are missed.
 
-Pure: plain values in, figures and one sentence out. Knows nothing of where they come from.
+Pure: plain values in, figures and sentences out. Knows nothing of their source.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_ENOUGH = 100  # orders that changed; below that nothing is learned
-_SETTLED_SHARE = 0.99
+_MIN_CHANGED = 100  # orders; with fewer nothing is learned
+_SETTLED_RATE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One order: when it was made, when its last version but the first began (None: never), when it was seen last."""
+    """One order: when it was created, last changed (None: never) and last observed."""
 
     created_at: datetime
     last_changed_at: datetime | None
@@ -28,10 +28,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """How long after their creation orders were seen to change for the last time.
+    """How long after their creation orders were last observed to change.
 
-    `settled_after` is the age after which 99% of those that changed did so no more; timedelta.max while fewer than a
-    hundred changed. It holds only for changes that somebody looked for: see `watched_for`.
+    `settled_after` is the age after which 99% of the orders that changed did not change again; timedelta.max if fewer
+    than a hundred changed. It covers only the time during which orders were observed: see `watched_for`.
     """
 
     orders: int
@@ -42,23 +42,23 @@ class Learned:
     watched_for: timedelta | None
 
     def sentence(self) -> str:
-        """Say what was learned, and its limits, in a sentence or two."""
+        """Summarise what was learned and its limits, in a few sentences."""
         if self.half is None or self.longest is None:
-            return f"Of {self.orders} orders none was seen to change, so how long orders keep changing is not known."
-        said = (
-            f"Of {self.orders} orders {self.changed} were seen to change; the last change of half of them came within "
-            f"{_span(self.half)} of their creation, the longest after {_span(self.longest)}."
+            return f"None of {self.orders} orders was observed to change: how long orders keep changing is unknown."
+        sentence = (
+            f"{self.changed} of {self.orders} orders were observed to change, half of them for the last time within "
+            f"{_span(self.half)} of their creation, the latest after {_span(self.longest)}."
         )
         if self.settled_after == timedelta.max:
-            return f"{said} That is too few to plan by."
+            return f"{sentence} That is too few to plan by."
         return (
-            f"{said} 99% had settled after {_span(self.settled_after)}. Half of all orders were watched for "
+            f"{sentence} 99% had settled after {_span(self.settled_after)}. Half of all orders were observed for "
             f"{_span(self.watched_for or timedelta())} or less: later changes show only in the sample."
         )
 
 
 def learn(histories: Iterable[History]) -> Learned:
-    """Learn from the versions of orders; times before an order's creation count as zero."""
+    """Learn from the histories of orders; times before an order's creation count as zero."""
     lags: list[float] = []
     watched: list[float] = []
     for order in histories:
@@ -67,7 +67,7 @@ def learn(histories: Iterable[History]) -> Learned:
             lags.append(max(0.0, (order.last_changed_at - order.created_at).total_seconds()))
     lags.sort()
     watched.sort()
-    settled = _at(lags, _SETTLED_SHARE) if len(lags) >= _ENOUGH else None
+    settled = _at(lags, _SETTLED_RATE) if len(lags) >= _MIN_CHANGED else None
     return Learned(
         orders=len(watched),
         changed=len(lags),
@@ -80,9 +80,9 @@ def learn(histories: Iterable[History]) -> Learned:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """An estimate of how many of `population` orders changed unseen, from a random sample of them.
+    """An estimate, from a random sample, of how many of `population` orders changed without a notification.
 
-    `low` and `high` bound the share with the stated confidence.
+    `low` and `high` bound the rate at the given confidence level.
     """
 
     checked: int
@@ -93,32 +93,32 @@ class Missed:
     high: float
 
     @property
-    def share(self) -> float | None:
-        """The share of the sample that had changed; None when nothing was checked."""
+    def rate(self) -> float | None:
+        """The changed share of the checked orders; None if none was checked."""
         return self.changed / self.checked if self.checked else None
 
     def sentence(self) -> str:
-        """Say the estimate and its bounds in one sentence."""
+        """Summarise the estimate and its bounds in one sentence."""
         if not self.checked:
-            return "No old order was checked, so how many changes are missed is not known."
+            return "No old order was checked: how many changes are missed is unknown."
         low, high = math.floor(self.low * self.population), math.ceil(self.high * self.population)
         return (
-            f"Of {self.checked} old orders drawn at random {self.changed} had changed unseen: "
+            f"Sample: {self.changed} of {self.checked} old orders had changed without a notification: "
             f"{self.changed / self.checked:.2%}, with {self.confidence:.0%} confidence between {self.low:.2%} and "
             f"{self.high:.2%}, which is {low} to {high} of {self.population} orders."
         )
 
 
 def missed_changes(checked: int, changed: int, population: int, confidence: float = 0.95) -> Missed:
-    """Estimate the share of changes missed, with the exact interval of Clopper and Pearson.
+    """Estimate the rate of missed changes, with the exact interval of Clopper and Pearson.
 
     C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
     Biometrika 26 (1934) 404-413: `low` is the p at which `changed` or more of `checked` have probability a/2, `high`
-    the p at which `changed` or fewer have it, a = 1 - confidence. It covers the true share at least that often,
-    whatever the share is. Raise ValueError when the counts cannot be.
+    the p at which `changed` or fewer have it, a = 1 - confidence. It covers the true rate at least that often,
+    whatever the rate. Raise ValueError for impossible counts.
     """
     if not 0 <= changed <= checked <= population:
-        raise ValueError("changed, checked and population must not be negative and not exceed one another")
+        raise ValueError("counts must satisfy 0 <= changed <= checked <= population")
     if not 0 < confidence < 1:
         raise ValueError("confidence must be between 0 and 1")
     tail = (1 - confidence) / 2
@@ -139,7 +139,7 @@ def _at_most(k: int, n: int, p: float) -> float:
 
 
 def _sum(successes: range, n: int, p: float) -> float:
-    """Add up binomial probabilities in an order in which they fall."""
+    """Add up binomial probabilities, given in decreasing order."""
     total = 0.0
     for i in successes:
         log = math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
@@ -151,7 +151,7 @@ def _sum(successes: range, n: int, p: float) -> float:
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Return where a function that rises over [0, 1] is zero."""
+    """Return the zero of a function that increases over [0, 1]."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -163,7 +163,7 @@ def _root(rising: Callable[[float], float]) -> float:
 
 
 def _at(ordered: list[float], share: float) -> timedelta | None:
-    """Return the smallest value that at least this share does not exceed."""
+    """Return the smallest value that at least this share of the values does not exceed."""
     if not ordered:
         return None
     return timedelta(seconds=ordered[max(0, math.ceil(share * len(ordered)) - 1)])

@@ -1,6 +1,6 @@
-"""Move committed pages from the inbox's write-ahead log to its file, beside the commits and not between them.
+"""Checkpoint the write-ahead log of the inbox in a thread of its own, not between commits.
 
-Knows nothing of what is committed. Without it every thousandth page would make some deliveries wait for two more syncs.
+SQLite's own checkpoint, every thousand pages, would make some deliveries wait for two more syncs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHECKPOINT = "pragma wal_checkpoint(passive)"
 
 
 class LogKeeper:
-    """A thread that checkpoints once a second. A log that is never idle only gets longer that way: see `shorten`."""
+    """A thread that checkpoints once a second. That does not shorten a log that is never idle: see `shorten`."""
 
     def __init__(self, path: Path) -> None:
         self.is_long = False
@@ -30,22 +30,22 @@ class LogKeeper:
         self._thread = threading.Thread(target=self._run, name="log keeper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; whoever closes the file last leaves no log behind."""
+        """Stop the thread."""
         self._ended.set()
         self._thread.join()
 
     def shorten(self, connection: sqlite3.Connection) -> None:
-        """Checkpoint from the only writer, between two commits: little is left to do, and the log begins anew."""
+        """Checkpoint on the writer's thread between two commits: little is left to copy, and the log restarts."""
         connection.execute(_CHECKPOINT)
         self.is_long = False
 
     def _run(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            # A full disk or a file that was taken away is met, and told, by the next commit.
+            # The next commit meets and reports a full disk or a removed file.
             with suppress(sqlite3.Error, OSError), closing(connect(self._path)) as connection:
                 _, pages, _ = connection.execute(_CHECKPOINT).fetchone()
                 self.is_long = pages > _LONG

@@ -1,7 +1,6 @@
-"""Decide which known orders to ask for again, within a budget: by age, since no status is known to be final.
+"""Decide which known orders to request again, within a budget: by age, since no status is known to be final.
 
-Pure: takes plain values and a clock's reading, returns ids. Knows neither the warehouse that the values come from nor
-the service that is asked.
+Pure: plain values and the time in, ids out. Knows nothing of the warehouse or the service.
 """
 
 from __future__ import annotations
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
     from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Planner
 
-Tier = Literal["missing", "hot", "warm", "cold"]
-# What is given up last when the budget is short: a 404 that may be early, then the young.
-_RANK: dict[Tier, int] = {"missing": 0, "hot": 1, "warm": 2, "cold": 3}
-# Interface section 7 gives 404 one meaning; an order is gone after three of them at least this far apart.
-MISSING_APART = timedelta(hours=1)
+Tier = Literal["not_found", "hot", "warm", "cold"]
+Presence = Literal["present", "not_found", "deleted"]
+# Priority when the budget is short: first 404s, which may be early, then young orders.
+_RANK: dict[Tier, int] = {"not_found": 0, "hot": 1, "warm": 2, "cold": 3}
+# Interface section 7 gives 404 one meaning; an order is deleted after three of them at least this far apart.
+NOT_FOUND_APART = timedelta(hours=1)
+_NAMES: dict[Tier, str] = {"not_found": "not found", "hot": "hot", "warm": "warm", "cold": "cold"}
 PLANNER, SAMPLE = "planner", "sample"
 
 
@@ -32,21 +33,21 @@ PLANNER, SAMPLE = "planner", "sample"
 class KnownOrder:
     """What the planner needs to know of an order.
 
-    `last_checked_at` is None when only an archive of unknown time showed it. `presence` is what the service said last:
-    present, missing (a 404, not yet often enough) or gone. `archive_only`: the service was never asked for it.
+    `last_checked_at` is None if it is only known from an archive of unknown time. `presence` follows from the last
+    responses: present, not_found (a 404, not yet often enough) or deleted. `archive_only`: it was never requested.
     """
 
     id: int
     created_at: datetime | None
     last_checked_at: datetime | None
     status: str | None
-    presence: Literal["present", "missing", "gone"] = "present"
+    presence: Presence = "present"
     archive_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An order to ask for, why, and since when it is due."""
+    """An order to request: its tier, and since when it is due."""
 
     id: int
     tier: Tier
@@ -55,10 +56,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to ask for: `due` in the order of its importance, `sample` drawn at random from `population` orders.
+    """What to request: `due` by priority, `sample` drawn at random from `population` orders.
 
-    `left_out` counts by tier what was due and found no place in the budget; `resting` was asked for lately enough;
-    `final` have a status that settings call final.
+    `left_out` counts by tier what was due and exceeded the budget; `resting` orders were requested recently enough;
+    `final` ones have a status that settings call final.
     """
 
     due: tuple[Planned, ...]
@@ -70,19 +71,19 @@ class Plan:
 
     @property
     def requests(self) -> int:
-        """How many requests the plan takes."""
+        """How many requests the plan needs."""
         return len(self.due) + len(self.sample)
 
     def sentence(self) -> str:
-        """Say what is planned and what is not, in one sentence."""
+        """Summarise what is planned and what is left out, in one sentence."""
         tiers = Counter(planned.tier for planned in self.due)
-        asked = ", ".join(f"{tiers[tier]} {tier}" for tier in _RANK if tiers[tier]) or "none due"
-        said = f"{self.requests} known orders are asked for again: {asked}"
+        due = ", ".join(f"{tiers[tier]} {_NAMES[tier]}" for tier in _RANK if tiers[tier]) or "none due"
+        sentence = f"{self.requests} known orders are requested again: {due}"
         if self.sample:
-            said += f", {len(self.sample)} drawn at random from {self.population} that nothing else asks for"
+            sentence += f", {len(self.sample)} drawn at random from {self.population} that nothing else requests"
         if self.left_out:
-            said += f"; the budget leaves out {sum(self.left_out.values())} that are due"
-        return said
+            sentence += f"; {sum(self.left_out.values())} that are due exceed the budget"
+        return sentence
 
 
 def plan(
@@ -94,20 +95,20 @@ def plan(
     budget: int | None = None,
     seed: int | None = None,
 ) -> Plan:
-    """Choose what to ask for at `now`: at most `budget` requests (default: [planner] request_budget), sample included.
+    """Choose what to request at `now`: at most `budget` requests (default: [planner] request_budget), sample included.
 
-    Half of the budget at most goes to the sample. When the rest is short: missing ones, then by tier, and within a tier
-    those first whose age is one at which orders were seen to change, then the most overdue by the tier's own pace.
-    Reads `orders` once and keeps no more of them than the budget. The same seed draws the same sample.
+    At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier, first
+    to orders of an age at which orders were observed to change, then to the most overdue relative to the tier's
+    interval. Reads `orders` once and keeps no more than the budget in memory. The same seed draws the same sample.
     """
-    most = max(0, settings.request_budget if budget is None else budget)
+    limit = max(0, settings.request_budget if budget is None else budget)
     still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
-    drawn = _Reservoir(min(settings.sample_size, most // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
+    drawn = _Reservoir(min(settings.sample_size, limit // 2), random.Random(seed))  # noqa: S311 -- a sample, no secret
     chosen: list[tuple[tuple[float, ...], Planned]] = []
     due, kept = Counter[Tier](), Counter[Tier]()
     resting = final = 0
     for order in orders:
-        if order.presence == "gone":
+        if order.presence == "deleted":
             continue
         is_final = order.presence == "present" and order.status in settings.final_statuses
         final += is_final
@@ -116,40 +117,40 @@ def plan(
             if not order.archive_only:
                 drawn.offer(order.id)
             continue
-        pace = _pace(tier, settings)
+        interval = _interval(tier, settings)
         since = order.created_at or now
         if order.last_checked_at is not None:
-            since = order.last_checked_at + pace
+            since = order.last_checked_at + interval
         if since > now:
             resting += 1
             continue
         due[tier] += 1
         changing = order.created_at is None or now - order.created_at <= still_changing
-        urgency = (-_RANK[tier], changing, (now - since) / pace, -order.id)
+        urgency = (-_RANK[tier], changing, (now - since) / interval, -order.id)
         entry = (urgency, Planned(order.id, tier, since))
-        if len(chosen) < most:
+        if len(chosen) < limit:
             heapq.heappush(chosen, entry)
         elif chosen:
             heapq.heappushpop(chosen, entry)
     chosen.sort(reverse=True)
     sample = drawn.taken
-    first = tuple(planned for _, planned in chosen[: most - len(sample)])
+    first = tuple(planned for _, planned in chosen[: limit - len(sample)])
     kept.update(planned.tier for planned in first)
     return Plan(first, tuple(sample), drawn.offered, dict(due - kept), resting, final)
 
 
 def add_plan(work: WorkList, planned: Plan) -> None:
-    """Put a plan on the work list, where it becomes one with whatever else asks for the same orders."""
-    work.add("orders", (one.id for one in planned.due), PLANNER)
+    """Put a plan on the work list, which merges it with other requests for the same orders."""
+    work.add("orders", (order.id for order in planned.due), PLANNER)
     work.add("orders", planned.sample, SAMPLE)
 
 
 def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
-    """Return the tier of an order's age; None for an order that nothing but the sample asks for."""
-    if order.presence == "missing":
-        return "missing"
+    """Return the tier of an order's age; None for an order that only the sample may request."""
+    if order.presence == "not_found":
+        return "not_found"
     if order.created_at is None:
-        # Its age is not known: it may still change. What only a file showed was asked for by nobody.
+        # Its age is unknown: it may still change. An order known only from a file was never requested.
         return None if order.archive_only else "cold"
     age = now - order.created_at
     if age <= timedelta(days=settings.hot_max_age_days):
@@ -159,13 +160,13 @@ def _tier(order: KnownOrder, now: datetime, settings: Planner) -> Tier | None:
     return "cold" if age <= timedelta(days=settings.cold_max_age_days) else None
 
 
-def _pace(tier: Tier, settings: Planner) -> timedelta:
+def _interval(tier: Tier, settings: Planner) -> timedelta:
     hours = {
         "hot": settings.hot_interval_hours,
         "warm": settings.warm_interval_hours,
         "cold": settings.cold_interval_hours,
     }
-    return MISSING_APART if tier == "missing" else timedelta(hours=hours[tier])
+    return NOT_FOUND_APART if tier == "not_found" else timedelta(hours=hours[tier])
 
 
 class _Reservoir:

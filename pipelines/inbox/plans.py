@@ -1,6 +1,6 @@
-"""Remember each night's plan, and what came of it: how much was due, what a random sample and a gap probe showed.
+"""Store each nightly plan and its results: how much was due, what the random sample and the gap probe found.
 
-Knows nothing of how a plan is made or where the answers are. A log: it is kept, and cannot be made anew.
+A log: it cannot be recomputed. Knows nothing of how a plan is made or evaluated.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeptPlan:
-    """One plan. What came of it is None until it was told: `checked` … `high` of the sample, `gap_…` of the probe.
+    """One plan. Its results are None until it is evaluated: `checked` … `high` of the sample, `gap_…` of the probe.
 
-    `low` and `high` bound the share of orders that changed unseen, with confidence `confidence`.
+    `low` and `high` bound the rate of orders that changed without a notification, at confidence level `confidence`.
     """
 
     no: int
@@ -37,7 +37,7 @@ class KeptPlan:
     population: int
     sample: tuple[int, ...]
     gap: tuple[int, ...]
-    told_at: datetime | None
+    evaluated_at: datetime | None
     checked: int | None
     changed: int | None
     missing: int | None
@@ -49,13 +49,13 @@ class KeptPlan:
 
 
 _COLUMNS = (
-    "no, planned_at, due, left_out, population, sample, gap, told_at, checked, changed, missing, confidence, "
+    "no, planned_at, due, left_out, population, sample, gap, evaluated_at, checked, changed, missing, confidence, "
     "low, high, gap_found_count, gap_unnotified_count"
 )
 
 
 def keep_plan(path: Path, planned: Plan, gap: Sequence[int], planned_at: datetime) -> int:
-    """Remember a plan, and the ids of its gap probe; return its number."""
+    """Store a plan and the ids of its gap probe; return its number."""
     values = (
         micros(planned_at),
         len(planned.due),
@@ -71,14 +71,14 @@ def keep_plan(path: Path, planned: Plan, gap: Sequence[int], planned_at: datetim
         return int(cursor.lastrowid or 0)
 
 
-def tell(path: Path, no: int, missed: Missed, missing: int, gaps: GapReport) -> None:
-    """Note what came of a plan; `missing` are those of the sample that the service no longer has."""
-    values = (micros(datetime.now(UTC)), missed.checked, missed.changed, missing, missed.confidence, missed.low)
+def keep_results(path: Path, no: int, missed: Missed, not_found: int, gaps: GapReport) -> None:
+    """Store the results of a plan; `not_found` counts the sampled orders that the service no longer has."""
+    values = (micros(datetime.now(UTC)), missed.checked, missed.changed, not_found, missed.confidence, missed.low)
     with closing(connect(path)) as connection, transaction(connection):
         connection.execute(
-            "update plans set told_at = ?, checked = ?, changed = ?, missing = ?, confidence = ?, low = ?, high = ?, "
-            "gap_found_count = ?, gap_unnotified_count = ? where no = ?",
-            (*values, missed.high, gaps.found, gaps.unnamed, no),
+            "update plans set evaluated_at = ?, checked = ?, changed = ?, missing = ?, confidence = ?, low = ?, "
+            "high = ?, gap_found_count = ?, gap_unnotified_count = ? where no = ?",
+            (*values, missed.high, gaps.found, gaps.unnotified, no),
         )
 
 
@@ -87,16 +87,16 @@ def plans(path: Path, after: int = 0) -> list[KeptPlan]:
     with closing(connect(path)) as connection:
         rows = connection.execute(f"select {_COLUMNS} from plans where no > ? order by no", (after,)).fetchall()
     kept = []
-    for no, planned_at, due, left_out, population, sample, gap, told_at, *came in rows:
+    for no, planned_at, due, left_out, population, sample, gap, evaluated_at, *results in rows:
         at = moment(planned_at)
         assert at is not None  # noqa: S101 -- the column is not null
-        drawn, probed = (tuple(msgspec.json.decode(each, type=list[int])) for each in (sample, gap))
-        kept.append(KeptPlan(no, at, due, left_out, population, drawn, probed, moment(told_at), *came))
+        drawn, probed = (tuple(msgspec.json.decode(ids, type=list[int])) for ids in (sample, gap))
+        kept.append(KeptPlan(no, at, due, left_out, population, drawn, probed, moment(evaluated_at), *results))
     return kept
 
 
 def plans_state(path: Path) -> str:
-    """Return what differs when the plans do: the last one's number, and how many were told of."""
+    """Return a text that changes with the plans: the number of the last one, and how many are evaluated."""
     with closing(connect(path)) as connection:
-        last, told = connection.execute("select coalesce(max(no), 0), count(told_at) from plans").fetchone()
-        return f"{last}-{told}"
+        last, evaluated = connection.execute("select coalesce(max(no), 0), count(evaluated_at) from plans").fetchone()
+        return f"{last}-{evaluated}"

@@ -1,6 +1,6 @@
 """Serve the webhook receiver: `ordermart webhooks serve`, a process of its own.
 
-Knows how the parts are put together, started and stopped. Several receivers may write the same inbox.
+Assembles, starts and stops the parts. Several receivers may write to the same inbox.
 """
 
 from __future__ import annotations
@@ -21,48 +21,43 @@ from granian.server.embed import Server
 
 from pipelines.inbox.app import Receiver, make_app
 from pipelines.inbox.committer import Committer
-from pipelines.inbox.hints import Reader
+from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
+from pipelines.inbox.store import inbox_path
 from pipelines.vault import VaultError, open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from starlette.applications import Starlette
 
-    from pipelines.inbox.committer import Seal
+    from pipelines.inbox.committer import Encrypt
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 
-_PATIENCE_SECONDS = 2.0  # for open connections at the end
-_COMPLAINTS_SECONDS = 10.0
+_SHUTDOWN_SECONDS = 2.0  # for open connections
+_WARNING_SECONDS = 10.0
 
 
 class ReceiverError(Exception):
-    """The receiver cannot be started; the message says why."""
-
-
-def inbox_path(data_dir: Path) -> Path:
-    """Return the inbox file below the data folder."""
-    return data_dir / "inbox" / "worklist.sqlite"
+    """The receiver cannot start; the message says why."""
 
 
 def serve_webhooks(settings: Settings, host: str | None = None, port: int | None = None) -> None:
-    """Take deliveries until SIGTERM or SIGINT; print one line when ready.
+    """Receive deliveries until SIGTERM or SIGINT; print one line when ready.
 
-    Bodies that nobody can read are sealed into the vault when its keys are set, else dropped; the delivery is stored
-    either way. Raise SettingsError for a signature without a usable secret, ReceiverError when the address is taken or
-    the inbox cannot be written.
+    Undecodable bodies are encrypted in the vault if its keys are set, else dropped; the delivery is stored either way.
+    Raise SettingsError for a signature without a usable secret, ReceiverError if the address is in use or the inbox
+    cannot be written.
     """
     webhooks = settings.webhooks
     host, port = host or webhooks.host, webhooks.port if port is None else port
     verify = verifier(webhooks)
     port = _claim(host, port)
     vault = _vault(settings)
-    seal = None if vault is None else _sealing(vault)
-    committer = Committer(inbox_path(settings.data_dir), seal=seal, failed=_Complaints())
-    receiver = Receiver(webhooks, Reader(webhooks), verify, committer.put, keeps_bodies=seal is not None)
+    encrypt = None if vault is None else _encryption(vault)
+    committer = Committer(inbox_path(settings.data_dir), encrypt=encrypt, failed=_Warnings())
+    receiver = Receiver(webhooks, Decoder(webhooks), verify, committer.put, keeps_bodies=encrypt is not None)
     try:
         committer.start(receiver.settled)
     except (OSError, sqlite3.Error) as error:
@@ -86,11 +81,11 @@ async def _serve(app: Starlette, host: str, port: int, settings: Settings) -> No
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000)),
         backlog=1024,
-        backpressure=2 * webhooks.queue_size,  # more than may wait, so that what is too much is told so
+        backpressure=2 * webhooks.queue_size,  # more than may wait, so that the excess is answered with 503
         log_enabled=False,
         websockets=False,
     )
-    server.workers_kill_timeout = _PATIENCE_SECONDS  # type: ignore[assignment]
+    server.workers_kill_timeout = _SHUTDOWN_SECONDS  # type: ignore[assignment]
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, server.stop)
@@ -109,25 +104,25 @@ async def _serve(app: Starlette, host: str, port: int, settings: Settings) -> No
 
 
 def _vault(settings: Settings) -> Vault | None:
-    """Open the vault when its keys are set. Without keys there is nowhere to put a body."""
+    """Open the vault if its keys are set; without them no body is kept."""
     try:
         return open_vault(settings)
     except VaultError:
         return None
 
 
-def _sealing(vault: Vault) -> Seal:
-    def seal(bodies: Sequence[bytes]) -> Sequence[str]:
+def _encryption(vault: Vault) -> Encrypt:
+    def encrypt(bodies: Sequence[bytes]) -> Sequence[str]:
         now = datetime.now(UTC)
         refs = vault.refused.encrypt("webhooks", "webhooks", ((None, body) for body in bodies), now)
         vault.sync()
         return refs
 
-    return seal
+    return encrypt
 
 
 def _claim(host: str, port: int) -> int:
-    """Return the port, a free one for 0. Refuse one that is taken: the server would share it without a word."""
+    """Return the port, a free one for 0. Raise ReceiverError if it is in use: the server would share it silently."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -139,7 +134,7 @@ def _claim(host: str, port: int) -> int:
 
 
 def _allow_connections(number: int) -> None:
-    """Ask for as many open connections as the queue makes sense of."""
+    """Raise the limit of open files to what the queue can use."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = number + 256
     if hard != resource.RLIM_INFINITY:
@@ -148,15 +143,15 @@ def _allow_connections(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class _Complaints:
-    """Says on standard error why deliveries could not be committed, not more often than every ten seconds."""
+class _Warnings:
+    """Prints on standard error why deliveries could not be committed, at most every ten seconds."""
 
     def __init__(self) -> None:
-        self._last = -_COMPLAINTS_SECONDS
+        self._last = -_WARNING_SECONDS
 
-    def __call__(self, why: str) -> None:
+    def __call__(self, reason: str) -> None:
         now = time.monotonic()
-        if now - self._last >= _COMPLAINTS_SECONDS:
+        if now - self._last >= _WARNING_SECONDS:
             self._last = now
-            sys.stderr.write(f"deliveries could not be committed, their senders were told to come again: {why}\n")
+            sys.stderr.write(f"deliveries could not be committed and were answered with 503: {reason}\n")
             sys.stderr.flush()

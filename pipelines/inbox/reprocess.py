@@ -1,6 +1,6 @@
-"""Read again what nobody could read, after settings were put right: sealed deliveries become hints like others.
+"""Decode undecodable deliveries again, after settings were corrected.
 
-Knows nothing of the vault but a function that opens a reference.
+Knows of the vault only a function that decrypts a reference.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
-from pipelines.inbox.hints import Reader
+from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.store import connect, micros, transaction
 
 if TYPE_CHECKING:
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
 _END = b"\r\n"
 
 
-def as_sent(headers: Mapping[bytes, bytes], body: bytes) -> bytes:
-    """Return a delivery as it is sealed: its header lines, an empty line, its body."""
+def serialized(headers: Mapping[bytes, bytes], body: bytes) -> bytes:
+    """Return a delivery as it is encrypted: header lines, an empty line, the body."""
     lines = [name + b": " + value + _END for name, value in headers.items()]
     return b"".join(lines) + _END + body
 
 
-def parts(sent: bytes) -> tuple[dict[bytes, bytes], bytes]:
-    """Return the headers and the body of what `as_sent` made."""
-    if sent.startswith(_END):
-        return {}, sent[len(_END) :]
-    head, _, body = sent.partition(_END + _END)
+def deserialized(content: bytes) -> tuple[dict[bytes, bytes], bytes]:
+    """Return the headers and the body of what `serialized` returned."""
+    if content.startswith(_END):
+        return {}, content[len(_END) :]
+    head, _, body = content.partition(_END + _END)
     return dict(line.split(b": ", 1) for line in head.split(_END)), body
 
 
-def reprocess_deliveries(settings: Webhooks, path: Path, opened: Callable[[str], bytes | None]) -> tuple[int, int]:
-    """Read the sealed undecodable deliveries again; return how many can be read now and how many still cannot.
+def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str], bytes | None]) -> tuple[int, int]:
+    """Decode the undecodable deliveries again; return how many now name an id and how many still do not.
 
-    `opened` gives what is sealed under a reference, None when it is no longer kept.
+    `decrypt` returns the content of a reference, None if it is no longer kept.
     """
-    reader, now = Reader(settings), micros(datetime.now(UTC))
-    read = unread = 0
+    decoder, now = Decoder(settings), micros(datetime.now(UTC))
+    decoded = undecoded = 0
     for delivery in undecodable(path):
-        sent = opened(delivery.sealed_ref) if delivery.sealed_ref else None
-        hint = None if sent is None else reader.read(*parts(sent))
-        if hint is None or hint.undecodable is not None:
-            unread += 1
+        content = decrypt(delivery.vault_ref) if delivery.vault_ref else None
+        named = None if content is None else decoder.decode(*deserialized(content))
+        if named is None or named.undecodable is not None:
+            undecoded += 1
             continue
-        read += 1
+        decoded += 1
         with closing(connect(path)) as connection, transaction(connection):
             connection.execute(
                 "update deliveries set topic = ?, kind = ?, id = ?, delivery_id = ?, undecodable = null where seq = ?",
-                (hint.topic, hint.kind, hint.id, hint.delivery_id, delivery.seq),
+                (named.topic, named.kind, named.id, named.delivery_id, delivery.seq),
             )
             values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
-            connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": hint.kind, "ids": f"[{hint.id}]"})
-    return read, unread
+            connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": named.kind, "ids": f"[{named.id}]"})
+    return decoded, undecoded

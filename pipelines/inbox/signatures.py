@@ -1,6 +1,6 @@
-"""Judge whether a delivery was signed by whoever knows the secret, and lately.
+"""Verify that a delivery was signed with the secret, and recently.
 
-Knows nothing of what a delivery says. Compares in constant time; never says more than yes or no.
+Compares in constant time and returns only true or false. Knows nothing of the content of a delivery.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _VARIABLE = "ORDERMART_WEBHOOKS__SECRET"
 
 
 def verifier(settings: Webhooks) -> Verify:
-    """Return the function that judges a delivery by its headers (names in lower case), its body and the time.
+    """Return the function that verifies a delivery by its headers (names in lower case), body and time of receipt.
 
-    Raise SettingsError when a signature is asked for and the secret is missing or of no use.
+    Raise SettingsError if a signature is configured and its secret is missing or unusable.
     """
     if settings.signature == "none":
         return lambda _headers, _body, _now: True
@@ -44,8 +44,8 @@ def verifier(settings: Webhooks) -> Verify:
 def _standard(settings: Webhooks) -> Verify:
     try:
         webhook = Webhook(settings.secret.reveal())
-    except Exception:  # noqa: BLE001 -- the library raises what it meets; none of it may be shown
-        raise SettingsError(f"{_VARIABLE}: no secret of Standard Webhooks, which is base64 after whsec_") from None
+    except Exception:  # noqa: BLE001 -- the library's errors may quote the secret
+        raise SettingsError(f"{_VARIABLE}: not a Standard Webhooks secret; use whsec_ followed by base64") from None
     tolerance = settings.tolerance_seconds
 
     def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:

@@ -1,7 +1,7 @@
-"""The one SQLite file of the inbox: its tables, how it is opened, how a change is committed.
+"""The SQLite file of the inbox: its tables, how it is opened and migrated, how a change is committed.
 
-Knows nothing of HTTP or of what an entry is for. A committed change is on the disk: WAL with
-synchronous=FULL. Holds no bodies: topics, kinds, ids, delivery ids, times and sizes.
+A committed change is on the disk: WAL with synchronous=FULL. Holds no bodies: topics, kinds, ids, delivery ids, times
+and sizes. Knows nothing of HTTP or of the purpose of an entry.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT = 2  # 1 had no plans
+_LAYOUT = 3  # 1 had no plans, 2 other column names
 
-# due_at is null for whatever waits for nothing: done, dead letters, given up. `hints` counts
-# additions and `covers` is its value when the fetch under way began: a later hint makes
-# hints > covers, whatever the clocks say.
+# due_at is null for entries that wait for nothing: done, dead letters, given up. `notifications` counts additions and
+# `covered` is its value when the fetch in flight began: a later notification makes notifications > covered, whatever
+# the clocks say.
 _TABLES = """
 create table if not exists reasons (no integer primary key, name text not null unique) strict;
 
@@ -33,12 +33,12 @@ create table if not exists entries (
     why integer not null,
     due_at integer,
     added_at integer not null,
-    hinted_at integer not null,
-    hints integer not null,
-    covers integer,
-    tries integer not null default 0,
+    notified_at integer not null,
+    notifications integer not null,
+    covered integer,
+    attempts integer not null default 0,
     misses integer not null default 0,
-    last_tried_at integer,
+    last_attempt_at integer,
     finished_at integer,
     reason text,
     primary key (kind, id)
@@ -55,7 +55,7 @@ create table if not exists deliveries (
     delivery_id text,
     bytes integer not null,
     undecodable text,
-    sealed_ref text
+    vault_ref text
 ) strict;
 
 create index if not exists deliveries_undecodable on deliveries (seq) where undecodable is not null;
@@ -68,7 +68,7 @@ create table if not exists plans (
     population integer not null,
     sample text not null,
     gap text not null,
-    told_at integer,
+    evaluated_at integer,
     checked integer,
     changed integer,
     missing integer,
@@ -81,66 +81,96 @@ create table if not exists plans (
 """
 
 
+# table, column in an older layout, column now
+_RENAMED = (
+    ("entries", "hinted_at", "notified_at"),
+    ("entries", "hints", "notifications"),
+    ("entries", "covers", "covered"),
+    ("entries", "tries", "attempts"),
+    ("entries", "last_tried_at", "last_attempt_at"),
+    ("deliveries", "sealed_ref", "vault_ref"),
+    ("plans", "told_at", "evaluated_at"),
+    ("plans", "gap_found", "gap_found_count"),
+    ("plans", "gap_unnamed", "gap_unnotified_count"),
+)
+
+
 class Inbox(sqlite3.Connection):
     """A connection to the inbox whose writers take turns.
 
-    SQLite lets whoever asks at the right moment write next: a run that notes thousands of results would keep the
-    receiver waiting for seconds. So a writer goes through two file locks, keeping the first until it has the second:
-    whoever was next in line cannot be overtaken by the one that has just been served. A killed writer loses its locks.
+    SQLite does not queue writers: a run that records thousands of results could keep the receiver waiting for seconds.
+    So a writer takes two file locks and keeps the first until it has the second: the next in the queue cannot be
+    overtaken by the writer that has just finished. A killed writer loses its locks.
     """
 
-    line: BinaryIO
-    desk: BinaryIO
+    queue_lock: BinaryIO
+    write_lock: BinaryIO
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait in line, then keep other writers away."""
-        fcntl.flock(self.line, fcntl.LOCK_EX)
+        """Wait for a turn, then keep other writers out while the block runs."""
+        fcntl.flock(self.queue_lock, fcntl.LOCK_EX)
         try:
-            fcntl.flock(self.desk, fcntl.LOCK_EX)
+            fcntl.flock(self.write_lock, fcntl.LOCK_EX)
         finally:
-            fcntl.flock(self.line, fcntl.LOCK_UN)
+            fcntl.flock(self.queue_lock, fcntl.LOCK_UN)
         try:
             yield
         finally:
-            fcntl.flock(self.desk, fcntl.LOCK_UN)
+            fcntl.flock(self.write_lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the file and its locks."""
         super().close()
         with suppress(AttributeError):  # the file itself could not be opened
-            self.line.close()
-            self.desk.close()
+            self.queue_lock.close()
+            self.write_lock.close()
+
+
+def inbox_path(data_dir: Path) -> Path:
+    """Return the inbox file below the data folder."""
+    return data_dir / "inbox" / "worklist.sqlite"
 
 
 def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
-    """Open the inbox at `path`, or make it; usable from several processes and threads.
+    """Open the inbox at `path`, creating or migrating it; usable from several processes and threads.
 
-    Raise sqlite3.Error when the file is no inbox of this layout or the disk is full.
+    Raise sqlite3.Error if the file is not an inbox, has a newer layout, or the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(
         path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=Inbox
     )
     try:
-        connection.line = path.with_name(path.name + "-line").open("ab")
-        connection.desk = path.with_name(path.name + "-desk").open("ab")
+        connection.queue_lock = path.with_name(path.name + "-queue").open("ab")
+        connection.write_lock = path.with_name(path.name + "-write").open("ab")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         layout = connection.execute("pragma user_version").fetchone()[0]
-        if layout < _LAYOUT:  # every change so far added a table
-            connection.executescript(f"begin immediate; {_TABLES} pragma user_version = {_LAYOUT}; commit;")
-        elif layout != _LAYOUT:
-            raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads {_LAYOUT}")
+        if layout > _LAYOUT:
+            raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads up to {_LAYOUT}")
+        if layout < _LAYOUT:
+            with transaction(connection):
+                _migrate(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def _migrate(connection: Inbox) -> None:
+    """Rename the columns of an older layout and create the tables that are missing; harmless when repeated."""
+    for table, old, new in _RENAMED:
+        if old in {row[1] for row in connection.execute(f"pragma table_info({table})")}:
+            connection.execute(f"alter table {table} rename column {old} to {new}")
+    for statement in _TABLES.split(";"):
+        connection.execute(statement)
+    connection.execute(f"pragma user_version = {_LAYOUT}")
+
+
 @contextmanager
 def transaction(connection: Inbox) -> Iterator[Inbox]:
-    """Run one short writing transaction: committed and synced, or rolled back."""
+    """Run one short write transaction: committed and synced, or rolled back."""
     with connection.turn():
         connection.execute("begin immediate")
         try:
@@ -153,12 +183,12 @@ def transaction(connection: Inbox) -> Iterator[Inbox]:
 
 
 def micros(at: datetime) -> int:
-    """Return a moment as whole microseconds since 1970, UTC; a time without offset is refused."""
+    """Return an instant as whole microseconds since 1970, UTC; raise ValueError for a time without offset."""
     if at.tzinfo is None:
-        raise ValueError("a time without offset names no moment")
+        raise ValueError("a time without offset is not an instant")
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
 def moment(value: int | None) -> datetime | None:
-    """Return what `micros` stored."""
+    """Return the instant that `micros` stored."""
     return None if value is None else EPOCH + timedelta(microseconds=value)

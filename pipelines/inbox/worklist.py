@@ -1,7 +1,7 @@
 """The work list: which ids to fetch, why, and when they are due.
 
-Knows nothing of HTTP, of documents or of who runs. Times come in as arguments or from the injected
-clock. Every method is one or more short transactions, repeatable after a kill.
+Every method is one or more short transactions and can be repeated after a kill. Times are arguments or come from the
+injected clock. Knows nothing of HTTP or documents.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, KINDS, UPSERT, Entry, reason_bit
+from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, UPSERT, Entry, reason_bit
 from pipelines.inbox.store import connect, micros, moment, transaction
+from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from pipelines.inbox.entries import Kind, State
+    from pipelines.inbox.entries import State
+    from pipelines.settings.kinds import Kind
 
-# A 404 may only be early: asked again after these, each from the 404 before it, then given up.
-MISSING_AGAIN = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
+# A 404 may only be early: the id is requested again after each of these, counted from the last 404, then given up.
+NOT_FOUND_RETRIES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
 
 GAP_PROBE = "gap probe"
 
-_ADDED = 2_000  # ids a transaction: other writers, the webhook receiver above all, wait no longer than that takes
+_ADDED = 2_000  # ids per transaction: it bounds how long other writers wait, above all the webhook receiver
 _CHANGED = 500
-_SORTED = 1_000_000  # ids held at once
+_SORTED = 1_000_000  # ids in memory
 
-
-# Is there a hint that the finished fetch does not cover? Without `started`, `at` is taken for the
-# moment the fetch began.
-_LATER = "(case when covers is null then hinted_at > :at else hints > covers end)"
+# Whether there is a notification that the finished fetch does not cover. Without `started`, `at` counts as its start.
+_LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 
 class WorkList:
@@ -52,7 +52,7 @@ class WorkList:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was committed stays."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
@@ -69,10 +69,9 @@ class WorkList:
     ) -> int:
         """Put ids on the list, due now or at `due_at`, and return how many were given.
 
-        One entry an id: reasons are united, the earliest due time wins, and a dead letter or an id
-        given up is taken up again. An id added while its fetch is under way becomes due again when
-        that fetch is done. `unless_done_since` leaves alone what was fetched since then: the same
-        list given again after a kill goes on where it stopped.
+        An id has one entry: its reasons are merged, the earliest due time wins, and a dead letter or an id given up
+        becomes due again. An id added while its fetch is in flight becomes due again when that fetch is done.
+        `unless_done_since` skips ids fetched since then, so that a repeated request resumes a killed run.
         """
         now = micros(self._clock())
         values = {
@@ -98,7 +97,7 @@ class WorkList:
         return given
 
     def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
-        """Return the ids due, longest due first; a fetch that a kill cut short is due too."""
+        """Return the ids due, longest due first; an interrupted fetch is due too."""
         rows = self._read(
             "select id from entries where kind = ? and due_at <= ? order by due_at, id limit ?",
             (_known(kind), micros(now or self._clock()), -1 if limit is None else limit),
@@ -106,7 +105,7 @@ class WorkList:
         return [row[0] for row in rows]
 
     def due_batches(self, kind: Kind, now: datetime | None = None, size: int = 1_000) -> Iterator[list[int]]:
-        """Yield the ids due at `now` batch by batch, each once, holding no more than one batch."""
+        """Yield the ids due at `now` in batches, each id once, with one batch in memory."""
         before = micros(now or self._clock())
         after = (INT64[0], INT64[0])
         while True:
@@ -120,77 +119,76 @@ class WorkList:
             yield [row[1] for row in rows]
             after = rows[-1]
 
-    # -- what became of it ------------------------------------------------------------------------
+    # -- results of fetches ------------------------------------------------------------------------
 
     def started(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
-        """Note that the fetch of these ids begins: hints up to here are covered by it."""
+        """Record that the fetch of these ids begins: it covers the notifications so far."""
         self._change(
-            "update entries set state = 'started', covers = hints, tries = tries + 1, "
-            "last_tried_at = :at where",
+            "update entries set state = 'started', covered = notifications, attempts = attempts + 1, "
+            "last_attempt_at = :at where",
             kind, ids, at,
         )  # fmt: skip
 
     def done(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
-        """Note that these ids were fetched and landed; one that was hinted meanwhile stays due."""
+        """Record that these ids were fetched and landed; one with a later notification stays due."""
         self._change(
             f"update entries set state = iif({_LATER}, 'waiting', 'done'), "
-            f"due_at = iif({_LATER}, hinted_at, null), "
-            "finished_at = :at, misses = 0, reason = null, covers = null, "
-            "last_tried_at = coalesce(last_tried_at, :at) where",
+            f"due_at = iif({_LATER}, notified_at, null), "
+            "finished_at = :at, misses = 0, reason = null, covered = null, "
+            "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at,
         )  # fmt: skip
 
-    def missing(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
-        """Note a 404: due again after 1, 10 and 60 minutes, then given up until a new hint.
+    def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
+        """Record a 404: due again after 1, 10 and 60 minutes, then given up until a new notification.
 
-        An id that only the gap probe asked for is given up at once: nobody said that it exists.
+        An id that only the gap probe requested is given up at once: nothing says that it exists.
         """
         again = " ".join(
-            f"when {n} then :at + {wait // timedelta(microseconds=1)}" for n, wait in enumerate(MISSING_AGAIN)
+            f"when {n} then :at + {wait // timedelta(microseconds=1)}" for n, wait in enumerate(NOT_FOUND_RETRIES)
         )
-        waits = (
-            f"(misses < {len(MISSING_AGAIN)} and why is not (select 1 << no from reasons where name = '{GAP_PROBE}'))"
-        )
+        probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
+        waits = f"(misses < {len(NOT_FOUND_RETRIES)} and why is not {probe})"
         self._change(
             f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'given_up'), "
-            f"due_at = iif({_LATER}, hinted_at, iif({waits}, case misses {again} end, null)), "
-            f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, covers = null, "
-            "last_tried_at = coalesce(last_tried_at, :at) where",
+            f"due_at = iif({_LATER}, notified_at, iif({waits}, case misses {again} end, null)), "
+            f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, covered = null, "
+            "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at,
         )  # fmt: skip
 
     def failed(self, kind: Kind, id: int, reason: str, at: datetime | None = None) -> None:  # noqa: A002
-        """Make a dead letter of an id, with its reason; one that was hinted meanwhile stays due."""
+        """Make an id a dead letter, with the reason; one with a later notification stays due."""
         self._change(
             f"update entries set state = iif({_LATER}, 'waiting', 'dead'), "
-            f"due_at = iif({_LATER}, hinted_at, null), "
-            "finished_at = :at, reason = :reason, covers = null, "
-            "last_tried_at = coalesce(last_tried_at, :at) where",
+            f"due_at = iif({_LATER}, notified_at, null), "
+            "finished_at = :at, reason = :reason, covered = null, "
+            "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, (id,), at, reason=reason,
         )  # fmt: skip
 
     def retry(self, kind: Kind | None = None) -> list[Entry]:
-        """Put the dead letters back, due now, and return what they were."""
+        """Make the dead letters due now, and return them as they were."""
         letters = self.dead_letters(kind)
-        for one in KINDS if kind is None else (kind,):
-            self.add(one, [letter.id for letter in letters if letter.kind == one], "retry")
+        for letter_kind in KINDS if kind is None else (kind,):
+            self.add(letter_kind, [letter.id for letter in letters if letter.kind == letter_kind], "retry")
         return letters
 
     def prune(self, before: datetime) -> int:
-        """Forget what was done before then, nothing else, and return how many entries."""
+        """Delete the entries that were done before then and return how many."""
         limit = micros(before)
         with self._lock, transaction(self._connection) as connection:
-            gone = connection.execute("delete from entries where state = 'done' and finished_at < ?", (limit,))
-            return gone.rowcount
+            query = "delete from entries where state = 'done' and finished_at < ?"
+            return connection.execute(query, (limit,)).rowcount
 
-    # -- what is known ----------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------
 
     def dead_letters(self, kind: Kind | None = None) -> list[Entry]:
-        """Return the dead letters with their reasons, by kind and id."""
+        """Return the dead letters by kind and id."""
         return self._entries("state = 'dead' and (:kind is null or kind = :kind)", {"kind": kind})
 
     def entry(self, kind: Kind, id: int) -> Entry | None:  # noqa: A002
-        """Return what is known of one id, or None when it was never added."""
+        """Return the entry of an id, or None if it was never added."""
         found = self._entries("kind = :kind and id = :id", {"kind": _known(kind), "id": id})
         return found[0] if found else None
 
@@ -204,7 +202,7 @@ class WorkList:
         return counted
 
     def ids_in(self, kind: Kind, state: State, why: str | None = None, since: datetime | None = None) -> list[int]:
-        """Return the ids in a state, only those with reason `why` and those finished since then where given."""
+        """Return the ids in a state; if given, only those with reason `why` and those finished since then."""
         rows = self._read(
             "select id from entries where kind = :kind and state = :state "
             "and (:since is null or finished_at >= :since) "
@@ -214,7 +212,7 @@ class WorkList:
         return [row[0] for row in rows]
 
     def due_counts(self, now: datetime | None = None) -> dict[str, int]:
-        """Return the number of ids due at `now` by kind; a kind of which nothing is due is left out."""
+        """Return the number of ids due at `now` by kind, without kinds that have none."""
         return dict(
             self._read(
                 "select kind, count(*) from entries where due_at <= ? group by kind order by kind",
@@ -227,7 +225,7 @@ class WorkList:
     def _entries(self, where: str, values: dict[str, Any]) -> list[Entry]:
         names = dict(self._read("select no, name from reasons"))
         rows = self._read(
-            "select kind, id, state, why, added_at, due_at, last_tried_at, finished_at, tries, "
+            "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, "
             f"misses, reason from entries where {where} order by kind, id",
             values,
         )
@@ -253,7 +251,7 @@ class WorkList:
         }
         for chunk in _chunks(ids, _CHANGED):
             self._write(
-                # The plus keeps SQLite from walking all that is due: the ids are few.
+                # The plus keeps SQLite from scanning everything that is due: the ids are few.
                 f"{update} +due_at is not null and kind = :kind and id in ({FROM_JSON})",
                 {**values, "ids": msgspec.json.encode(chunk).decode()},
             )
@@ -269,16 +267,16 @@ class WorkList:
 
 def _known(kind: Kind) -> Kind:
     if kind not in KINDS:
-        raise ValueError(f"{kind!r} is no kind: {', '.join(KINDS)}")
+        raise ValueError(f"{kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
     return kind
 
 
 def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:
-    # Sorted by the million: neighbours share pages of the file, and a list of any length fits in memory.
+    # Sorted a million at a time: neighbours share pages of the file, and memory stays bounded.
     given = iter(ids)
     while taken := list(islice(given, _SORTED)):
         if any(type(id_) is not int or id_ not in INT64 for id_ in taken):
-            raise ValueError("an id is no 64-bit integer")
+            raise ValueError("an id is not a 64-bit integer")
         taken.sort()
         for first in range(0, len(taken), size):
             yield taken[first : first + size]

@@ -1,6 +1,6 @@
-"""Write out the arithmetic of a formula rule: its terms as text, and what they add up to, in exact decimals.
+"""Write out the arithmetic of a formula rule: its terms as text, and their sum in exact decimals.
 
-Works the amounts out anew, from the rule's answers, apart from the SQL that made the tables. Knows no order's place.
+Recomputes amounts from the parameters of the rule, independently of the SQL that makes the tables.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _EXACT = Context(prec=60)
 _MINUS = "\N{MINUS SIGN}"
-_ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
+_ADDED, _IGNORED = 0, 1  # how a rule treats modifiers of actions other than add; 2 is subtracted
 
 
 @dataclass(frozen=True)
 class LineRule:
-    """A subtotal rule of audit.formula_rules, by its answers."""
+    """A subtotal rule of audit.formula_rules, by its parameters."""
 
     rule: str
     sentence: str
@@ -38,7 +38,7 @@ class LineRule:
     rounding: Rounding
 
     def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
-        """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
+        """Return the terms of a line and its amount; the prices and quantities that the rule needs must be present."""
         with localcontext(_EXACT):
             if self.rounding.per == "unit":
                 return self._by_unit(line, modifiers)
@@ -47,7 +47,7 @@ class LineRule:
             written, amount = (
                 (f"{quantity} × {money(price)}", quantity * price) if self.is_unit_price else (money(price), price)
             )
-            terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
+            terms = [self._modifier(row) for row in modifiers if self.counts_modifiers and row["price"]]
             terms = [(sign, text, value) for sign, text, value in terms if sign]
             if terms:
                 inner = " ".join(f"{'+' if sign > 0 else _MINUS} {text}" for sign, text, _ in terms)
@@ -59,7 +59,7 @@ class LineRule:
                     written += f" {inner}"
                     amount += added
             if self.rounding.per == "line" and self.rounding.decimals is not None:
-                written = f"{self.rounding.said} of ({written})"
+                written = f"{self.rounding.description} of ({written})"
                 amount = self.rounding.of(amount)
             return written, amount
 
@@ -69,10 +69,10 @@ class LineRule:
         terms = [(1, money(line["price"]), line["price"]), *(term for term in terms if term[0])]
         unit = self.rounding.of(sum((sign * value for sign, _, value in terms), Decimal(0)))
         inner = signed([(sign, text) for sign, text, _ in terms])
-        return f"{line['quantity']} × {self.rounding.said} of ({inner})", line["quantity"] * unit
+        return f"{line['quantity']} × {self.rounding.description} of ({inner})", line["quantity"] * unit
 
     def _modifier(self, modifier: Mapping[str, Any]) -> tuple[int, str, Decimal]:
-        others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
+        others = {_ADDED: 1, _IGNORED: 0}.get(self.others or 0, -1)
         sign = 1 if modifier["action"] == "add" else others
         if self.by_own_quantity:
             return (
@@ -99,14 +99,14 @@ class Rounding:
         return amount.quantize(Decimal(1).scaleb(-self.decimals), mode, _EXACT)
 
     @property
-    def said(self) -> str:
-        """How it is done, in words."""
+    def description(self) -> str:
+        """The rounding in words."""
         return f"{self.mode.replace('_', ' ')} to {self.decimals} decimals"
 
 
 @dataclass(frozen=True)
 class TotalRule:
-    """A total rule of audit.formula_rules: a sign for each part, 0 where it does not count."""
+    """A total rule of audit.formula_rules: a sign for each price field, 0 if it does not count."""
 
     rule: str
     sentence: str
@@ -128,18 +128,18 @@ class TotalRule:
             added = sum((each for each in components if each is not None), Decimal(0))
             amount = self.rounding.of(sum((sign * order[part] for part, sign in used.items()), added))
         if self.rounding.decimals is not None:
-            written = f"{self.rounding.said} of ({written})"
+            written = f"{self.rounding.description} of ({written})"
         return written, amount
 
 
 def signed(terms: Sequence[tuple[int, str]]) -> str:
-    """Return terms with their signs between them, the first without a plus."""
+    """Join terms by their signs; the first has no plus."""
     text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms)
     return text.removeprefix("+ ")
 
 
 def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | None:
-    """Return a subtotal rule of the release's catalogue by its name, None without one."""
+    """Return a subtotal rule of the release by its name, None if there is none."""
     found = _rule(db, "subtotal", rule)
     if found is None:
         return None
@@ -152,7 +152,7 @@ def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | Non
 
 
 def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> TotalRule | None:
-    """Return a total rule of the release's catalogue by its name, None without one."""
+    """Return a total rule of the release by its name, None if there is none."""
     found = _rule(db, "total", rule)
     if found is None:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipelines.finance.periods import Period
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
-    from pipelines.report.evidence import Pack
+    from pipelines.report.audit_pack import Pack
 
 _SHOWN = 50
 

@@ -1,6 +1,6 @@
-"""Explain one order: a receipt whose every amount names its place in the document and whose sums are written out.
+"""Explain one order: a receipt that gives each amount with its JSON pointer and writes out each sum.
 
-Reads a release. Personal data is told as sealed or not given; no vault is opened here.
+Reads a release. Personal data appears as encrypted, empty or not given; the vault is never opened.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records, tables_of
 from pipelines.finance.released import released
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
 from pipelines.report.identities import identities
 from pipelines.report.menus import menu_prices
-from pipelines.report.text import COLUMNS, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
+from pipelines.report.text import COLUMNS, MISMATCH, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 _POINTER_COLUMNS = 28
 _AMOUNT_COLUMNS = 14
-_PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
+_PRICE_FIELDS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _PERSONAL = {
     "phone": "has_user_phone",
     "e-mail": "has_user_email",
@@ -36,16 +36,16 @@ _PERSONAL = {
     "apartment": "has_apartment_details",
     "latitude": "has_user_latitude",
     "longitude": "has_user_longitude",
-    "note for dispatch": "has_dispatch_note",
+    "dispatch note": "has_dispatch_note",
 }
 
 
 class UnknownOrderError(Exception):
-    """No release holds the order; the message says what else is known of it."""
+    """The current release lacks the order; the message says what else is known of it."""
 
 
 def explain_order(settings: Settings, order_id: int) -> list[str]:
-    """Return an order's receipt of the current release; raise UnknownOrderError, FinanceError where there is none."""
+    """Return an order's receipt; raise UnknownOrderError, or FinanceError if there is no release."""
     with released(settings) as release:
         lines = receipt(release.con, order_id)
         if not lines:
@@ -54,7 +54,7 @@ def explain_order(settings: Settings, order_id: int) -> list[str]:
 
 
 def receipt(db: duckdb.DuckDBPyConnection, order_id: int) -> list[str]:
-    """Return an order's receipt, each line at most 80 columns wide; an empty list when the release lacks the order."""
+    """Return an order's receipt, at most 80 columns wide; an empty list if the release lacks the order."""
     found = records(
         db,
         "select core.*, mart.* exclude (order_id) from core.orders as core "
@@ -72,11 +72,11 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     yield from _head(order)
     yield from _document(db, order)
     if "audit.possible_duplicate_orders" in tables:
-        yield from _repeats(db, order_id)
+        yield from _duplicates(db, order_id)
     yield from _lines(db, tables, order_id, rule)
     if "mart.price_variances" in tables:
         yield from menu_prices(db, order_id)
-    yield from _parts(order)
+    yield from _price_fields(order)
     yield from identities(db, tables, order, checked, rule)
     yield from _deliveries(db, order_id)
     yield from _personal(order)
@@ -84,12 +84,12 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
 
 
 def _head(order: Record) -> Iterator[str]:
-    store = plain(order["store_name"] or "a store without a name")
-    yield from wrapped(f"Order {order['order_id']} at {store} (store {_said(order['store_id'])})", 0)
+    store = plain(order["store_name"] or "unnamed store")
+    yield from wrapped(f"Order {order['order_id']} at {store} (store {_text(order['store_id'])})", 0)
     yield from wrapped(
-        f"business day {_said(order['business_date'], 'not known')}, sale class {order['sale_class']}; status "
-        f"{_said(order['status'])}, platform {_said(order['platform'])}, dispatched by "
-        f"{_said(order['dispatch_method'])}"
+        f"business day {_text(order['business_date'], 'unknown')}, sale class {order['sale_class']}; status "
+        f"{_text(order['status'])}, platform {_text(order['platform'])}, dispatch method "
+        f"{_text(order['dispatch_method'])}"
     )
     times = {
         "created": order["created_at_local"],
@@ -97,62 +97,63 @@ def _head(order: Record) -> Iterator[str]:
         "delivery promised for": order["promised_delivery_time_local"],
         "pick-up promised for": order["promised_pick_up_time_local"],
     }
-    for what, at in times.items():
+    for label, at in times.items():
         if at is not None:
-            yield f"  {what} {at:%Y-%m-%d %H:%M:%S} {order['timezone']}"
-    whose = "the store's own" if order["timezone_source"] == "store" else "the one in settings: the store names none"
-    yield from wrapped(f"the timezone is {whose}; amounts in {plain(order['currency'] or 'no stated currency')}")
+            yield f"  {label} {at:%Y-%m-%d %H:%M:%S} {order['timezone']}"
+    origin = "the store record" if order["timezone_source"] == "store" else "[business_day]: the store record has none"
+    yield from wrapped(f"timezone from {origin}; amounts in {plain(order['currency'] or 'an unstated currency')}")
 
 
 def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     yield ""
-    yield "Document (every pointer below leads into it)"
+    yield "Document (JSON pointers below refer to it)"
     yield f"  sha256 {order['_payload_sha256']}"
     yield from wrapped(f"first seen {moment(order['_fetched_at'])}, last checked {moment(order['last_checked_at'])}")
     yield from wrapped(f"load {order['_load_id']}")
     if order["is_deleted"]:
-        yield "  The service no longer knows this order: what follows is what it said last."
-    for each in records(
+        yield "  Deleted at source: this is the last version received."
+    for rejection in records(
         db,
         "from audit.quarantine where kind = 'orders' and entity_id = ? and is_unresolved order by seq",
         [order["order_id"]],
     ):
         yield from wrapped(
-            f"A later answer was not taken, {moment(each['last_seen_at'])}: {_refusal(each)}. What follows is older."
+            f"A later version was rejected, {moment(rejection['last_seen_at'])}: {_reason(rejection)}. "
+            "The data below is older."
         )
 
 
-def _repeats(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
-    for each in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order_id]):
+def _duplicates(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
+    for suspect in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order_id]):
         yield from wrapped(
-            f"It may repeat order {each['original_order_id']}: same customer, store and lines, "
-            f"{each['seconds_later']:,} seconds later."
+            f"Possible duplicate of order {suspect['original_order_id']}: same customer, store and lines, "
+            f"{suspect['seconds_later']:,} seconds later."
         )
 
 
 def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int, rule: LineRule | None) -> Iterator[str]:
     lines = records(db, "from core.order_lines where order_id = ? order by line_no", [order_id])
     modifiers: dict[int, list[Record]] = {}
-    for each in records(
+    for modifier in records(
         db, "from core.order_line_modifiers where order_id = ? order by line_no, modifier_no", [order_id]
     ):
-        modifiers.setdefault(each["line_no"], []).append(each)
+        modifiers.setdefault(modifier["line_no"], []).append(modifier)
     amounts = _amounts(db, tables, order_id)
     yield ""
     yield _row("Lines", "price", "pointer")
     for line in lines:
-        place, own = line["line_no"] - 1, modifiers.get(line["line_no"], [])
+        index, own = line["line_no"] - 1, modifiers.get(line["line_no"], [])
         yield from _amount(
-            f"{line['line_no']:>3}. {_times(line['quantity'])} {_name(line)}", line["price"], f"/items/{place}/price"
+            f"{line['line_no']:>3}. {_quantity(line['quantity'])} {_name(line)}", line["price"], f"/items/{index}/price"
         )
         for modifier in own:
             yield from _amount(
-                f"       {_said(modifier['action'], 'no action')} {_times(modifier['quantity'])} {_name(modifier)}",
+                f"       {_text(modifier['action'], 'no action')} {_quantity(modifier['quantity'])} {_name(modifier)}",
                 modifier["price"],
-                f"/items/{place}/modifiers/{modifier['modifier_no'] - 1}/price",
+                f"/items/{index}/modifiers/{modifier['modifier_no'] - 1}/price",
             )
         if line["has_instructions"]:
-            yield "       instructions: sealed"
+            yield "       instructions: encrypted"
         if line["line_no"] in amounts:
             yield from _line_amount(line, own, rule, amounts[line["line_no"]])
     if not lines:
@@ -165,29 +166,29 @@ def _amounts(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> 
     found = records(
         db, "select line_no, line_amount, missing_amount_reason from mart.order_lines where order_id = ?", [order_id]
     )
-    return {each["line_no"]: each for each in found}
+    return {row["line_no"]: row for row in found}
 
 
 def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | None, amount: Record) -> Iterator[str]:
     if rule is None or amount["line_amount"] is None:
-        why = {
+        reason = {
             "no_rule": "no subtotal rule is in force",
-            "missing_input": "a price or a quantity that it needs is not stated, or out of bounds",
-            "action_unknown": "what a modifier of this action does to the price is not known",
+            "missing_input": "a required price or quantity is missing or out of range",
+            "action_unknown": "how a modifier with this action affects the price is unknown",
         }.get(amount["missing_amount_reason"] or "no_rule", amount["missing_amount_reason"])
-        yield from wrapped(f"no line amount: {why}", 7)
+        yield from wrapped(f"no line amount: {reason}", 7)
         return
     written, result = rule.line(line, modifiers)
     yield from wrapped(f"line amount = {written} = {money(result)}", 7)
     if result != amount["line_amount"]:
-        yield from wrapped(f"mart.order_lines has {money(amount['line_amount'])}: tell who keeps the pipeline", 7)
+        yield from wrapped(f"mart.order_lines has {money(amount['line_amount'])}: {MISMATCH}", 7)
 
 
-def _parts(order: Record) -> Iterator[str]:
+def _price_fields(order: Record) -> Iterator[str]:
     yield ""
-    yield _row("Parts", "as sent", "pointer")
-    for part in _PARTS:
-        yield from _amount(f"  {part}", order[part], f"/{part}")
+    yield _row("Price fields", "as sent", "pointer")
+    for field in _PRICE_FIELDS:
+        yield from _amount(f"  {field}", order[field], f"/{field}")
 
 
 def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
@@ -195,59 +196,59 @@ def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
     if found:
         yield ""
         yield "Deliveries"
-    for each in found:
+    for delivery in found:
         yield from wrapped(
-            f"{each['delivery_no']}. {_said(each['type'])}, {_said(each['status'])}; confirmation code "
-            f"{_mask(each['has_confirmation_code'])}, tracking address {_mask(each['has_tracking_url'])}"
+            f"{delivery['delivery_no']}. {_text(delivery['type'])}, {_text(delivery['status'])}; confirmation code "
+            f"{_mask(delivery['has_confirmation_code'])}, tracking URL {_mask(delivery['has_tracking_url'])}"
         )
 
 
 def _personal(order: Record) -> Iterator[str]:
     yield ""
-    yield "Personal data (in the vault; never shown here)"
+    yield "Personal data (encrypted in the vault, never shown)"
     yield from wrapped("; ".join(f"{name}: {_mask(order[column])}" for name, column in _PERSONAL.items()))
 
 
 def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -> Iterator[str]:
-    yield f"order {order_id} is in no release."
-    yield _on_the_list(settings, order_id)
-    refusals = records(
+    yield f"order {order_id} is not in the current release."
+    yield _work_list_entry(settings, order_id)
+    rejections = records(
         db,
         "from audit.quarantine where kind = 'orders' and entity_id = ? order by last_seen_at desc nulls last, seq",
         [order_id],
     )
-    if not refusals:
-        yield "audit.quarantine does not name it."
-    for each in refusals:
-        times = counted(each["occurrence_count"], "time", "times")
-        still = "still so" if each["is_unresolved"] else "not so any more"
+    if not rejections:
+        yield "audit.quarantine has no row for it."
+    for each in rejections:
+        times = counted(each["times"], "time", "times")
+        status = "unresolved" if each["is_unresolved"] else "resolved"
         yield (
-            f"audit.quarantine: {_refusal(each)}, {times}, last {moment(each['last_seen_at'])} "
-            f"in load {each['load_id']}, {still}."
+            f"audit.quarantine: {_reason(each)}, {times}, last {moment(each['last_seen_at'])} "
+            f"in load {each['load_id']}, {status}."
         )
 
 
-def _on_the_list(settings: Settings, order_id: int) -> str:
+def _work_list_entry(settings: Settings, order_id: int) -> str:
     path = inbox_path(settings.data_dir)
     entry = None
     if path.exists():
         with WorkList(path) as work:
             entry = work.entry("orders", order_id)
     if entry is None:
-        return "The work list does not name it: nobody asked for it, see `ordermart run --order-ids`."
-    why = ", ".join(sorted(entry.why))
+        return "It is not on the work list: it was never requested, see `ordermart run --order-ids`."
+    requesters = ", ".join(sorted(entry.why))
     state = {
-        "waiting": f"it is to be fetched, due {moment(entry.due_at)}",
-        "started": "its fetch is under way, or was cut short and will be repeated",
-        "done": f"it was fetched {moment(entry.finished_at)}",
-        "dead": f"it could not be fetched ({entry.reason}); `ordermart retry` takes it up again",
-        "given_up": f"the service answered that it knows no such order, last {moment(entry.finished_at)}",
+        "waiting": f"queued, due {moment(entry.due_at)}",
+        "started": "being fetched, or interrupted and due again",
+        "done": f"fetched {moment(entry.finished_at)}",
+        "dead": f"in the dead-letter queue ({entry.reason}); `ordermart retry` queues it again",
+        "given_up": f"not found by the service (404), last {moment(entry.finished_at)}",
     }[entry.state]
-    return f"The work list: {state} (asked for by: {why}; tries: {entry.tries})."
+    return f"Work list: {state} (requested by: {requesters}; attempts: {entry.attempts})."
 
 
-def _refusal(row: Record) -> str:
-    return f"{row['reason'] or 'refused'} at {plain(row['pointer'])}" if row["pointer"] else f"{row['reason']}"
+def _reason(row: Record) -> str:
+    return f"{row['reason'] or 'rejected'} at {plain(row['pointer'])}" if row["pointer"] else f"{row['reason']}"
 
 
 def _amount(label: str, amount: Any, pointer: str) -> Iterator[str]:
@@ -265,7 +266,7 @@ def _row(label: str, amount: str, pointer: str) -> str:
     return f"{fitted(label, space)}  {amount}  {pointer}".rstrip()
 
 
-def _times(quantity: int | None) -> str:
+def _quantity(quantity: int | None) -> str:
     return "? ×" if quantity is None else f"{quantity} ×"
 
 
@@ -273,9 +274,9 @@ def _name(row: Record) -> str:
     return plain(row["name"]) if row["name"] else "(no name)"
 
 
-def _mask(is_there: bool | None) -> str:
-    return "not given" if is_there is None else "sealed" if is_there else "empty"
+def _mask(is_present: bool | None) -> str:
+    return "not given" if is_present is None else "encrypted" if is_present else "empty"
 
 
-def _said(value: object, otherwise: str = NOT_STATED) -> str:
-    return otherwise if value is None else plain(value)
+def _text(value: object, default: str = NOT_STATED) -> str:
+    return default if value is None else plain(value)

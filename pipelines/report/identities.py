@@ -1,6 +1,6 @@
-"""Write out what an order's prices should add up to: total from parts, subtotal from lines, and what is left over.
+"""Write out the identities of an order: total from price fields, subtotal from lines, and the residuals.
 
-Works the sums out anew and says so where a table of the release says otherwise. Knows nothing of layout but its lines.
+Recomputes the sums and reports any mismatch with the release.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
 from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
-from pipelines.report.text import counted, money, wrapped
+from pipelines.report.text import MISMATCH, counted, money, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def identities(
     checked: Mapping[str, Any],
     lines: LineRule | None,
 ) -> Iterator[str]:
-    """Give the lines about both identities; `checked` is the order's row of mart.order_reconciliation."""
+    """Yield the lines of both identities; `checked` is the order's row of mart.order_reconciliation."""
     sources = _sources(db, tables, order["order_id"])
     yield ""
     yield "Identities"
@@ -50,8 +50,8 @@ def identities(
     if "mart.order_lines" in tables:
         yield from _subtotal(db, order, checked, lines, sources)
     yield from _evidence(db, tables, order["order_id"])
-    said = f"verdict: {checked['verdict']}"
-    yield from wrapped(f"{said}; {checked['reason']}" if checked.get("reason") else said)
+    reason = f"; {checked['reason']}" if checked.get("reason") else ""
+    yield from wrapped(f"verdict: {checked['verdict']}{reason}")
 
 
 def _sources(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _total(
     components: list[tuple[str, Decimal | None]],
 ) -> Iterator[str]:
     if rule is None:
-        yield "  total: no rule is in force for such an order"
+        yield "  total: no rule is in force for this order"
         return
     names = signed(
         [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign] + [(1, name) for name, _ in components]
@@ -119,7 +119,7 @@ def _subtotal(
     sources: Mapping[str, str],
 ) -> Iterator[str]:
     if rule is None:
-        yield from wrapped("subtotal: no rule is in force for such an order, so its lines have no amounts", 2, 6)
+        yield from wrapped("subtotal: no rule is in force for this order, so its lines have no amounts", 2, 6)
         return
     rows = db.execute(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
@@ -138,7 +138,7 @@ def _subtotal(
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
     if rule.rounding.per == "order":
-        written = f"{rule.rounding.said} of ({written})"
+        written = f"{rule.rounding.description} of ({written})"
     if rows:
         yield from wrapped(f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result)}"), 11)
     yield from _compared(
@@ -151,18 +151,18 @@ def _compared(
     stated: Decimal | None, amount: Decimal | None, residual: Decimal | None, cause: str | None, indent: int = 8
 ) -> Iterator[str]:
     if stated is None or amount is None:
-        yield from wrapped(f"stated: {money(stated)}; residual: cannot be told", indent)
+        yield from wrapped(f"stated: {money(stated)}; residual: indeterminate", indent)
         return
-    own = stated - amount
+    recomputed = stated - amount
     likely = f"; likely cause: {cause}" if cause else ""
-    yield from wrapped(f"stated {money(stated)}, residual {money(own)}{likely}", indent)
-    if own != residual:
-        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: tell who keeps the pipeline", indent)
+    yield from wrapped(f"stated {money(stated)}, residual {money(recomputed)}{likely}", indent)
+    if recomputed != residual:
+        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: {MISMATCH}", indent)
 
 
 def _rule(rule: LineRule | TotalRule, source: str | None, indent: int) -> Iterator[str]:
     yield from wrapped(f"rule: {rule.sentence}", indent)
-    name = wrapped(rule.rule.replace("/", "/ "), indent + 2, 0)  # long names are broken where they have a stroke
+    name = wrapped(rule.rule.replace("/", "/ "), indent + 2, 0)  # break long names after a slash
     yield from (line.replace("/ ", "/") for line in name)
     if source:
         yield from wrapped(source, indent + 2, 0)

@@ -1,6 +1,6 @@
 """Write the interface as an OpenAPI 3.1 document: as documented, and, marked `x-observed`, as the release shows it.
 
-An enumeration, a null and an undocumented field stand there because they were observed, with counts. Reads a release:
+An enumeration, a null and an undocumented field appear because they were observed, with counts. Reads a release:
 no personal value can get in, since a release holds none.
 """
 
@@ -144,17 +144,7 @@ def _marked(schema: _Schema, kind: str, path: str, observed: Observed) -> _Schem
     row = observed.fields.get((kind, path))
     if row is None:
         return schema
-    figures = (
-        "document_count",
-        "parent_count",
-        "present_count",
-        "null_document_count",
-        "absent_document_count",
-        "max_decimals",
-        "min_length",
-        "max_length",
-    )
-    seen: _Schema = {name: row[name] for name in figures if row[name] is not None}
+    seen: _Schema = {name: row[name] for name in _FIGURES if row[name] is not None}
     for name in ("min_value", "max_value"):
         if row[name] is not None:
             seen[name] = int(row[name]) if schema["type"] == "integer" else f"{row[name]:f}"

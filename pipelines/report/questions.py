@@ -1,7 +1,7 @@
-"""Say what the interface leaves open, what is assumed, and what the data show: for a terminal, or as a letter.
+"""List what the interface leaves open, the assumptions and the evidence: for a terminal, or as a letter.
 
-Reads audit.questions of the current release; what is assumed is told as the settings stand now. Holds no personal data,
-because a release holds none, and no secret: settings that may carry one are told by their keys alone.
+Reads audit.questions of the current release; assumptions are shown as the settings are now. Holds no personal data,
+because a release holds none, and no secret: settings that may carry one are shown by their keys alone.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ the data, so that a short answer is enough. Thank you for your help.
 _WORDS = {
     "contradicted": "the data do not all agree",
     "supported": "the data agree so far",
-    "observed": "this is what was met so far",
-    "unknown": "the data cannot tell",
+    "observed": "this is what we have seen so far",
+    "unknown": "the data do not show",
 }
 
 
@@ -39,7 +39,7 @@ def questions(settings: Settings, *, markdown: bool = False) -> str:
 
     Raise FinanceError before the first release.
     """
-    assumed = {each.question: said for _, each, said in assumptions(settings)}
+    assumed = {each.question: text for _, each, text in assumptions(settings)}
     with released(settings) as release:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
@@ -55,7 +55,7 @@ def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:
         yield f"{row['rank']:3}. {row['undocumented']} (section {row['section']}): {row['evidence_status']}"
         yield f"     assumed: {row['assumption']}"
         if row["evidence"]:
-            yield f"     seen: {row['evidence']}"
+            yield f"     evidence: {row['evidence']}"
         if row["affected_order_count"]:
             yield f"     depends on it: {_depends(row)}"
     yield "As a letter to the partner: ordermart questions --markdown"
@@ -68,7 +68,7 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
         yield f"\n## {number}. {_plain(row['ask'])}\n"
         yield f"- Section {row['section']} of the document does not show: {_plain(row['undocumented'])}."
         yield f"- We assume meanwhile: {_plain(row['assumption'])}"
-        yield f"- We see ({_WORDS[row['evidence_status']]}): {_plain(row['evidence'] or 'nothing that could tell')}"
+        yield f"- We see ({_WORDS[row['evidence_status']]}): {_plain(row['evidence'] or 'nothing yet')}"
         if row["affected_order_count"]:
             yield f"- It matters for {_depends(row)}."
         if row["example_ids"]:

@@ -1,6 +1,6 @@
-"""Print a reconciliation in a few lines: what adds up by day, what does not, and where to look next.
+"""Print a reconciliation in 80 columns: sums and breaks by day, and where to look next.
 
-Works in 80 columns, without colours. Knows nothing of tables.
+Uses no colours. Knows nothing of tables.
 """
 
 from __future__ import annotations
@@ -8,34 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
+from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.finance.reconciliation import Reconciliation
 
-_DAYS = 31  # a terminal's worth; all are in the workbook
-_RULES = 12  # populations of most orders; all are in audit.formula_populations
-_PARTS = {
-    "subtotal": ("subtotal_price", 1),
-    "delivery": ("delivery_price", 1),
-    "tip": ("tip", 1),
-    "discount": ("discount", -1),
-    "loyalty discount": ("loyalty_discount", -1),
-    "total": ("total_price", 1),
+_RULES = 12  # populations with most orders; all are in audit.formula_populations
+_DAYS = 31  # the workbook has all
+_PRICE_FIELDS = {
+    "subtotal": "subtotal_price",
+    "delivery": "delivery_price",
+    "tip": "tip",
+    "discount": "discount",
+    "loyalty discount": "loyalty_discount",
+    "total": "total_price",
 }
 
 
 def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
-    """Give the lines of a reconciliation, each at most 80 columns wide."""
+    """Yield the lines of a reconciliation, each at most 80 columns wide."""
     days: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for day in reconciled.days():
         days.setdefault((day["currency"], day["sale_class"]), []).append(day)
-    yield from wrapped(f"Reconciliation: {reconciled.selection.said}", 0)
+    yield from wrapped(f"Reconciliation: {reconciled.selection.description}", 0)
     yield f"  release {reconciled.manifest.id}"
     lines = reconciled.lines()
     if not lines:
-        yield "There is no order there."
+        yield "No orders."
     for line in lines:
         yield ""
         yield from _line(line, days[line["currency"], line["sale_class"]])
@@ -45,40 +46,37 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
 
 
 def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    currency = plain(line["currency"]) if line["currency"] else "no stated currency"
+    currency = plain(line["currency"]) if line["currency"] else "currency not stated"
     yield f"{line['sale_class'].capitalize()}, {currency}: {counted(line['order_count'], 'order', 'orders')}"
-    parts = ", ".join(f"{name} {_sum(line[part])}" for name, (part, _) in _PARTS.items())
-    yield from wrapped(f"as sent: {parts}")
+    amounts = ", ".join(f"{name} {_sum(line[field])}" for name, field in _PRICE_FIELDS.items())
+    yield from wrapped(f"as sent: {amounts}")
+    yield from wrapped(f"lines {_sum(line['line_amount'])}, unallocated {_sum(line['unallocated_amount'])}")
     yield from wrapped(
-        f"lines amount to {_sum(line['line_amount'])}, not on any line {_sum(line['unallocated_amount'])}"
+        f"{line['balanced_count']:,} balanced, {counted(line['break_count'], 'break', 'breaks')} "
+        f"({line['total_break_count']:,} total, {line['subtotal_break_count']:,} subtotal, "
+        f"{line['both_break_count']:,} both), {line['indeterminate_count']:,} indeterminate"
     )
-    yield from wrapped(
-        f"{line['balanced_count']:,} balanced, "
-        f"{line['break_count']:,} off ({line['total_break_count']:,} in the total, "
-        f"{line['subtotal_break_count']:,} in the lines, {line['both_break_count']:,} in both), "
-        f"{line['indeterminate_count']:,} cannot be told"
-    )
-    yield f"  {'day':10} {'orders':>7} {'total':>15} {'lines':>15} {'unallocated':>12} {'breaks':>6} {'open':>5}"
+    yield f"  {'day':10} {'orders':>7} {'total':>15} {'lines':>15} {'unallocated':>11} {'breaks':>6} {'unposted':>8}"
     hidden = len(days) - _DAYS
     if hidden > 0:
-        yield f"  … {hidden:,} earlier days: narrow by --from and --to, or take --xlsx"
+        yield f"  … {hidden:,} earlier days: use --from and --to, or --xlsx for all"
     for day in days[-_DAYS:]:
         yield from _day(day)
 
 
 def _day(day: Mapping[str, Any]) -> Iterator[str]:
-    date, counts = str(day["business_date"] or "no day"), f"{day['break_count']:>6,} {day['unposted_count']:>5,}"
+    date, counts = str(day["business_date"] or "no day"), f"{day['break_count']:>6,} {day['unposted_count']:>8,}"
     total, lines, rest = (_sum(day[name]) for name in ("total_price", "line_amount", "unallocated_amount"))
-    row = f"  {date:10} {day['order_count']:>7,} {total:>15} {lines:>15} {rest:>12} {counts}"
+    row = f"  {date:10} {day['order_count']:>7,} {total:>15} {lines:>15} {rest:>11} {counts}"
     if len(row) <= COLUMNS:
         yield row
     else:
-        yield f"  {date:10} {day['order_count']:>7,} {counts:>{len(counts) + 45}}"
+        yield f"  {date:10} {day['order_count']:>7,} {counts:>{len(counts) + 44}}"
         yield from wrapped(f"total {total}, lines {lines}, unallocated {rest}", 13)
     residuals = [
-        f"{name} {_sum(residual)}" + (f" (each without its sign {_sum(size)})" if abs(residual) != size else "")
-        for name, part in (("totals", "total"), ("lines", "subtotal"))
-        if (size := day[f"{part}_residual_size"]) and (residual := day[f"{part}_residual"]) is not None
+        f"{name} {_sum(residual)}" + (f" (absolute {_sum(size)})" if abs(residual) != size else "")
+        for name in ("total", "subtotal")
+        if (size := day[f"{name}_abs_residual"]) and (residual := day[f"{name}_residual"]) is not None
     ]
     if residuals:
         yield from wrapped(f"residuals: {', '.join(residuals)}", 13)
@@ -97,17 +95,16 @@ def _rules(reconciled: Reconciliation) -> Iterator[str]:
 
 
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:
-    left_out = reconciled.undated_order_count()
-    if left_out:
-        yield from wrapped(f"Orders in no span of days, as their business day is not known: {left_out:,}.", 0)
+    if note := undated(reconciled):
+        yield from wrapped(note, 0)
     suspected = reconciled.possible_duplicates()
     if suspected:
-        yield from wrapped(f"Orders that may repeat another: {suspected:,}, see audit.possible_duplicate_orders.", 0)
-    yield from wrapped(f"{reconciled.verdict()}.", 0)
-    worst = reconciled.largest_breaks()
-    if worst:
-        ids = ", ".join(map(str, worst))
-        yield from wrapped(f"Off by most: {ids}. Look next: `ordermart explain order {worst[0]}`.", 0)
+        yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
+    yield from wrapped(f"{verdict(reconciled)}.", 0)
+    largest = reconciled.largest_breaks()
+    if largest:
+        ids = ", ".join(map(str, largest))
+        yield from wrapped(f"Largest breaks: {ids}. See `ordermart explain order {largest[0]}`.", 0)
 
 
 def _sum(amount: Any) -> str:

@@ -1,17 +1,18 @@
-"""Write a reconciliation as one page that needs nothing else: readable on a telephone, and printed.
+"""Write a reconciliation as one self-contained HTML page, for phones and for print.
 
-No script, no address of elsewhere; every text from outside is escaped. Knows nothing of terminals or workbooks.
+No scripts, no external links; untrusted text is escaped. Knows nothing of terminals or workbooks.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import html
-import os
 from typing import TYPE_CHECKING, Any
 
+from pipelines.report.files import draft_of
 from pipelines.report.listings import MEASURES, Column, listings
 from pipelines.report.text import money, plain
+from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
     from pipelines.finance.reconciliation import Reconciliation
 
-MOST_ROWS = 2_000  # of one table: a page is read, a workbook is calculated with
+MOST_ROWS = 2_000  # per table; the workbook has all
 _STYLE = """
-:root{color-scheme:light;--ink:#1c2430;--soft:#5b6675;--line:#d7dde5;--expect-head:#eef2f6;--bad:#a3182a;--good:#17663a}
+:root{color-scheme:light;--ink:#1c2430;--soft:#5b6675;--line:#d7dde5;--head:#eef2f6;--bad:#a3182a;--good:#17663a}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.25rem;max-width:110rem;font:15px/1.45 system-ui,sans-serif;color:var(--ink)}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2rem 0 .25rem}
@@ -29,7 +30,7 @@ p{margin:.25rem 0}.soft{color:var(--soft)}.bad{color:var(--bad);font-weight:600}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:6px;margin-top:.5rem}
 table{border-collapse:collapse;width:100%;font-size:13px}
 th,td{padding:.3rem .55rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-th,th.n{background:var(--expect-head);position:sticky;top:0;white-space:normal;min-width:4.2rem}td{min-width:3rem}
+th,th.n{background:var(--head);position:sticky;top:0;white-space:normal;min-width:4.2rem}td{min-width:3rem}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n,td.k{white-space:nowrap}td.x{color:var(--soft)}
 tr:last-child td{border-bottom:0}
 nav a{margin-right:1rem}
@@ -42,33 +43,22 @@ td::before{content:attr(data-name);color:var(--soft);text-align:left;flex:none;m
 .wide{overflow:visible;border:0}table{font-size:6.5px}th,th.n,td{padding:1px 3px;min-width:0}td.n{white-space:normal}
 th{position:static}thead{display:table-header-group}tr{break-inside:avoid}}
 """
-# A row of the page names no line of the summary: nothing is added up here.
+# The page has no live sums, so rows need not name their line of the summary.
 _LINE = "line"
 _KINDS = {"count": "n", "amount": "n", "day": "k", "id": "k", "clock": "k", "instant": "k"}
 _SUMMARY = (Column("currency", "text"), Column("sale_class", "text"), *MEASURES)
 
 
 def write_page(reconciled: Reconciliation, path: Path, *, most_rows: int = MOST_ROWS) -> None:
-    """Write the page to `path`, whole or not at all; raise PageError. Tables stop at `most_rows` rows and say so."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8") as page:
-            page.writelines(line + "\n" for line in page_lines(reconciled, most_rows))
-        draft.replace(path)
-    except OSError as error:
-        raise PageError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-class PageError(Exception):
-    """The page cannot be written; the message says why."""
+    """Write the page to `path` atomically; raise ReportFileError. Tables are cut at `most_rows` rows, with a note."""
+    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as page:
+        page.writelines(line + "\n" for line in page_lines(reconciled, most_rows))
 
 
 def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterator[str]:
-    """Give the page, line by line."""
+    """Yield the page, line by line."""
     chosen = listings(reconciled, all_orders=False)
-    title = f"Reconciliation: {reconciled.selection.said}"
+    title = f"Reconciliation: {reconciled.selection.description}"
     yield "<!doctype html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -80,34 +70,33 @@ def page_lines(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> Iterat
         f"{_text(reconciled.manifest.published_at)} (UTC)</p>"
     )
     yield _verdict(reconciled)
-    yield "<nav>" + "".join(f'<a href="#{each.name}">{each.name}</a>' for each in chosen) + "</nav>"
+    yield "<nav>" + "".join(f'<a href="#{listing.name}">{listing.name}</a>' for listing in chosen) + "</nav>"
     yield '<h2 id="summary">summary</h2>'
-    yield '<p class="soft">One row per currency and sale class; neither is ever added to another.</p>'
+    yield '<p class="soft">One row per currency and sale class; amounts are never added across either.</p>'
     lines = reconciled.lines()
     yield from _table(_SUMMARY, ([line[column.name] for column in _SUMMARY] for line in lines))
-    for each in chosen:
-        rows = each.count(reconciled.db)
-        yield f'<h2 id="{each.name}">{each.name}</h2><p class="soft">{_text(each.says)}</p>'
+    for listing in chosen:
+        rows = listing.count(reconciled.db)
+        yield f'<h2 id="{listing.name}">{listing.name}</h2><p class="soft">{_text(listing.description)}</p>'
         if rows > most_rows:
             yield (
-                f'<p class="bad">The first {most_rows:,} of {rows:,} rows; all are in the workbook '
+                f'<p class="bad">First {most_rows:,} of {rows:,} rows; the workbook has all '
                 "(<code>ordermart reconcile --xlsx FILE</code>).</p>"
             )
-        shown = [place for place, column in enumerate(each.columns) if column.name != _LINE]
+        shown = [index for index, column in enumerate(listing.columns) if column.name != _LINE]
         if rows:
-            columns = [each.columns[place] for place in shown]
-            yield from _table(columns, ([row[place] for place in shown] for row in each.rows(reconciled.db, most_rows)))
+            columns = [listing.columns[index] for index in shown]
+            found = listing.rows(reconciled.db, most_rows)
+            yield from _table(columns, ([row[index] for index in shown] for row in found))
         else:
             yield "<p>none</p>"
     yield "</body></html>"
 
 
 def _verdict(reconciled: Reconciliation) -> str:
-    verdict = reconciled.verdict()
-    left_out = reconciled.undated_order_count()
-    lacks = f"<p>Orders in no span of days, as their business day is not known: {left_out:,}.</p>" if left_out else ""
-    look = "good" if verdict.startswith("Balanced") else "bad"
-    return f'<p class="{look}">{_text(verdict)}</p>{lacks}'
+    note = f"<p>{undated(reconciled)}</p>" if undated(reconciled) else ""
+    look = "good" if reconciled.is_balanced() else "bad"
+    return f'<p class="{look}">{_text(verdict(reconciled))}</p>{note}'
 
 
 def _table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -145,5 +134,5 @@ def _class(kind: str) -> str:
 
 
 def _text(text: object) -> str:
-    """Return a text from outside as it may stand in the page, in an attribute too."""
+    """Escape untrusted text, for element content and attributes."""
     return html.escape(plain(text), quote=True)

@@ -1,6 +1,6 @@
-"""Sheets of a workbook, written row by row in little memory: every write is held to its return code.
+"""Sheets of a workbook, written row by row in constant memory; every return code of a write is checked.
 
-Knows what a cell may hold (text stays text, ids are text, amounts keep their decimals), not what the figures mean.
+Knows cell types (text stays text, ids are text, amounts keep their decimals), not what the figures mean.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from pipelines.report.listings import Column
 
-ROWS_A_SHEET = 1_000_000  # a sheet has room for 1,048,576; the rest is for headings
-EXACT = "amounts in full"  # the column of text for amounts that a spreadsheet's 15 digits cannot hold
+ROWS_A_SHEET = 1_000_000  # a sheet has 1,048,576; the rest is for headings
+EXACT = "amounts in full"  # a text column for amounts beyond a spreadsheet's 15 digits
 _DIGITS = 15
-BEYOND = Decimal(10) ** 11  # below it an amount of four decimals has no more digits than that
-_LONGEST = 32_000  # signs of a cell's text; a sheet takes 32,767
+BEYOND = Decimal(10) ** 11  # below it an amount with four decimals has at most 15 digits
+_LONGEST = 32_000  # characters of a cell's text; the limit is 32,767
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_FIRST_DAY = dt.date(1900, 3, 1)  # before it spreadsheets disagree about the calendar
+_FIRST_DAY = dt.date(1900, 3, 1)  # spreadsheets disagree about earlier dates
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
 _AMOUNT = "#,##0.00##;[Red]-#,##0.00##"
 _HEAD = {"bold": True, "bg_color": "#E7ECF2", "text_wrap": True}
@@ -65,41 +65,41 @@ _WIDTHS_BY_NAME = {
     "total_likely_cause": 20,
     "cause": 20,
 }
-_PAGE_WIDE = 14  # columns that are still read when printed on one page
+_PAGE_WIDE = 14  # columns that are legible when printed on one page
 _LINE_HEIGHT = 13
 
 
 class WorkbookError(FinanceError):
-    """The workbook cannot be written; the message says what and where."""
+    """A cell or the workbook cannot be written; the message says which."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The rows of one sheet of a listing: its name, and its first and last row as a spreadsheet counts them."""
+    """The rows of a listing on one sheet: the sheet's name, first and last row (from 1)."""
 
     sheet: str
     first: int
     last: int
 
     def range(self, column: int) -> str:
-        """Return the reference to a column's cells, fixed in place; there is at least one row."""
+        """Return the absolute reference to a column's cells; there is at least one row."""
         name = xl_col_to_name(column)
         return f"'{self.sheet}'!${name}${self.first}:${name}${self.last}"
 
 
 class Book:
-    """A workbook under way at `path`, as a context: left without an error the file is whole, else it is not there.
+    """A workbook being written to `path`, as a context manager; it exists only after a successful exit.
 
-    What a sheet holds waits in a folder beside the file until then.
+    Rows are spooled in a folder beside the file until then.
     """
 
     def __init__(self, path: Path, title: str, created: dt.datetime) -> None:
-        self._waiting = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")
+        self._spool = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")
         self._book = xlsxwriter.Workbook(
             str(path),
             {
                 "constant_memory": True,
-                "tmpdir": self._waiting.name,
+                "tmpdir": self._spool.name,
                 "strings_to_formulas": False,
                 "strings_to_urls": False,
                 "strings_to_numbers": False,
@@ -121,7 +121,7 @@ class Book:
         finally:
             for sheet in self._book.worksheets():
                 sheet.row_data_fh.close()
-            self._waiting.cleanup()
+            self._spool.cleanup()
 
     def sheet(self, name: str) -> Sheet:
         """Add a sheet."""
@@ -129,7 +129,7 @@ class Book:
 
 
 class Sheet:
-    """A sheet that is written from the top down; `row` is the next one, from 0."""
+    """A sheet written from the top down; `row` is the next one, from 0."""
 
     def __init__(self, book: Book, name: str, sheet: Any) -> None:
         self.name = name
@@ -143,16 +143,16 @@ class Sheet:
         sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
 
     def text(self, column: int, text: str, look: str = "text") -> None:
-        """Write a text, which stays one whatever it looks like."""
+        """Write a text, never a formula, number or link."""
         if look in {"text", "prose", "label"} and text.startswith(_LIKE_A_FORMULA):
             look = "like a formula"
         if len(text) > _LONGEST // 2 and len(text.encode("utf-16-le")) // 2 > _LONGEST:
             text = text[: _LONGEST // 2] + "… (cut)"
-        self._held(self._sheet.write_string(self.row, column, text, self._looks[look]), column)
+        self._check(self._sheet.write_string(self.row, column, text, self._looks[look]), column)
 
     def formula(self, column: int, formula: str, value: Any, look: str) -> None:
-        """Write a formula with the value that it has."""
-        self._held(self._sheet.write_formula(self.row, column, formula, self._looks[look], value), column)
+        """Write a formula with its value."""
+        self._check(self._sheet.write_formula(self.row, column, formula, self._looks[look], value), column)
 
     def cell(self, column: int, value: Any, kind: str) -> None:
         """Write a value of a listing; a null leaves the cell empty."""
@@ -161,12 +161,12 @@ class Sheet:
         if kind in {"text", "prose", "id"}:
             self.text(column, str(value), kind)
         elif kind in {"count", "amount"}:
-            self._held(self._sheet.write_number(self.row, column, value, self._looks[kind]), column)
+            self._check(self._sheet.write_number(self.row, column, value, self._looks[kind]), column)
         else:
             self._time(column, value, "day" if kind == "day" else "clock")
 
     def line(self, values: Iterable[Any], columns: Sequence[Column]) -> None:
-        """Write a row of a listing, with the amounts that a spreadsheet cannot hold in full as text behind it."""
+        """Write a row of a listing, followed by amounts beyond a double's precision as text."""
         exact = []
         for number, (value, column) in enumerate(zip(values, columns, strict=True)):
             if column.kind == "prose" and value is not None and len(value) > _WIDTHS["prose"]:
@@ -179,11 +179,11 @@ class Sheet:
         self.row += 1
 
     def tall(self, lines: int) -> None:
-        """Make the row as tall as so many lines of text; before anything is written into it."""
+        """Make the row this many text lines high; call before writing into it."""
         self._sheet.set_row(self.row, lines * _LINE_HEIGHT + 3)
 
     def head(self, columns: Sequence[Column], *, has_long: bool) -> None:
-        """Write the names of the columns, and set how wide they are; print them, and the first ones, on every page."""
+        """Write the column names and set widths; repeat them, and the first columns, on every printed page."""
         self.tall(2)
         for number, column in enumerate(columns):
             look = "head right" if column.kind in {"count", "amount"} else "head"
@@ -200,50 +200,50 @@ class Sheet:
         self.row += 1
 
     def widen(self, widths: Sequence[int]) -> None:
-        """Set how wide the first columns are, in signs, and print them on one page."""
+        """Set the widths of the first columns, in characters, and fit them to one printed page."""
         for number, width in enumerate(widths):
             self._sheet.set_column(number, number, width)
         self._sheet.fit_to_pages(1, 0)
 
-    def hold(self, columns: int, rows: int, width: int) -> None:
-        """Keep the rows above and the first columns in sight, and offer a filter over the next `rows` rows."""
+    def freeze(self, columns: int, rows: int, width: int) -> None:
+        """Freeze the rows above and the first columns, and add a filter over the next `rows` rows."""
         self._sheet.freeze_panes(self.row, columns)
         if rows:
-            self._held(self._sheet.autofilter(self.row - 1, 0, self.row + rows - 1, width - 1), 0)
+            self._check(self._sheet.autofilter(self.row - 1, 0, self.row + rows - 1, width - 1), 0)
 
     def _time(self, column: int, value: dt.date, look: str) -> None:
         day = value.date() if isinstance(value, dt.datetime) else value
         if day < _FIRST_DAY:
             self.text(column, str(value))
         else:
-            self._held(self._sheet.write_datetime(self.row, column, value, self._looks[look]), column)
+            self._check(self._sheet.write_datetime(self.row, column, value, self._looks[look]), column)
 
-    def _held(self, code: int | None, column: int) -> None:
-        """Raise WorkbookError unless a write went well."""
+    def _check(self, code: int | None, column: int) -> None:
+        """Raise WorkbookError if a write failed."""
         if code:
-            place = f"{xl_col_to_name(column)}{self.row + 1}"
-            raise WorkbookError(f"sheet {self.name}, cell {place} cannot be written (code {code}): a limit was passed")
+            cell = f"{xl_col_to_name(column)}{self.row + 1}"
+            raise WorkbookError(f"sheet {self.name}, cell {cell} cannot be written (code {code}): a limit was exceeded")
 
 
 def is_long(amount: Any) -> bool:
-    """Tell whether an amount has more digits than a spreadsheet keeps."""
+    """Return whether an amount has more digits than a spreadsheet keeps."""
     if not isinstance(amount, Decimal) or -BEYOND < amount < BEYOND:
         return False
     return len(f"{abs(amount):f}".replace(".", "").strip("0")) > _DIGITS
 
 
 def sum_where(pages: Sequence[Page], column: int, condition: str) -> str:
-    """Return the terms of the formula that add up a column over all pages where their first column equals a cell."""
+    """Return the formula that sums a column over the rows of all pages whose first column equals a cell."""
     return _added([f"SUMIFS({page.range(column)},{page.range(0)},{condition})" for page in pages])
 
 
 def count_where(pages: Sequence[Page], condition: str) -> str:
-    """Return the terms of the formula that count the rows of all pages whose first column equals a cell."""
+    """Return the formula that counts the rows of all pages whose first column equals a cell."""
     return _added([f"COUNTIFS({page.range(0)},{condition})" for page in pages])
 
 
-def shown(pages: Sequence[Page], column: int) -> str:
-    """Return the terms of the formula that add up a column over all pages, what a filter hides left out."""
+def sum_visible(pages: Sequence[Page], column: int) -> str:
+    """Return the formula that sums a column over the visible rows of all pages."""
     return _added([f"SUBTOTAL(109,{page.range(column)})" for page in pages])
 
 

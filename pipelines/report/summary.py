@@ -1,6 +1,6 @@
-"""Say in a few lines what a run, a load or a build did.
+"""Summarise a run, a load or a build in a few lines.
 
-Reads the release that readers see; prints no personal data, because a release holds none.
+Reads the current release, which has no personal data.
 """
 
 from __future__ import annotations
@@ -20,43 +20,44 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
 
-_SHOWN = 20  # refusals in a terminal; all are in audit.quarantine
+_SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
 TRY = (
-    """select store_id, store_name, sale_class, currency, sum(order_count) as orders, sum(total_price) as money
-    from mart.daily_store_sales group by all order by money desc limit 5""",
-    """select product_id, max(ordered_name) as name, sum(unit_count) as units
-    from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by units desc limit 5""",
-    """select check_name, count(*) as violations, min(entity_id) as such_as
+    """select store_id, store_name, sale_class, currency, sum(order_count) as order_count,
+    sum(total_price) as total_price
+    from mart.daily_store_sales group by all order by total_price desc limit 5""",
+    """select product_id, max(ordered_name) as name, sum(unit_count) as unit_count
+    from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by unit_count desc limit 5""",
+    """select check_name, count(*) as violations, min(entity_id) as example_id
     from audit.findings group by all order by violations desc""",
 )
 
 
 @dataclass(frozen=True)
 class Night:
-    """What one run of the job did; `published` where it ended well.
+    """The outcome of one run of the job; `published` if it succeeded.
 
-    `landed` is kind → verdict → bodies, `failing` is (table, check, violations), `errors` are sentences.
+    `landed` is kind → verdict → count, `failing` is (table, check, violations), `errors` are sentences.
     """
 
     published: bool
     run_id: str
-    is_new: bool = True  # another release than before; a run that changed nothing leaves the last one
+    is_new: bool = True  # whether the release changed
     landed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     failing: tuple[tuple[str, str, int], ...] = ()
     checks: int = 0
     errors: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()  # of the plan, and what came of it
-    undone: tuple[str, ...] = ()  # chores that failed, a sentence each
+    said: tuple[str, ...] = ()  # about the plan and its results
+    undone: tuple[str, ...] = ()  # failed maintenance tasks, a sentence each
 
 
 def current_release(settings: Settings) -> Path | None:
-    """Return the folder of the release that readers see, resolved once, or None before the first."""
+    """Return the folder of the current release, None before the first."""
     current = settings.data_dir / "published" / "current"
     return current.resolve() if current.exists() else None
 
 
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
-    """Return what the current release lists as refused or failed: kind and id, or the place in its load."""
+    """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
     release = current_release(settings)
     if release is None:
         return set()
@@ -70,7 +71,7 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
 
 
 def summary(settings: Settings, night: Night) -> str:
-    """Return the lines that tell what a run did, what it did not, and what to look at next."""
+    """Return the summary of a run: what it did, what failed, and what to look at next."""
     return "\n".join(_summary(settings, night))
 
 
@@ -78,10 +79,10 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
     release = current_release(settings)
     yield ""
     if night.published:
-        yield f"Published {release}" if night.is_new else f"Nothing changed: the last release stands, {release}"
+        yield f"Published {release}" if night.is_new else f"Nothing changed: the current release is still {release}"
     else:
         yield "FAILED. Nothing was published; " + (
-            f"the last release stands: {release}" if release else "there is no release yet."
+            f"the previous release stays current: {release}" if release else "there is no release yet."
         )
         for error in night.errors:
             yield f"  {error}"
@@ -92,8 +93,8 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
         yield f"  check {table} {check}: {violations:,} rows"
     for sentence in night.said:
         yield f"  {sentence}"
-    for chore in night.undone:
-        yield f"  chore not done: {chore}"
+    for task in night.undone:
+        yield f"  maintenance task failed: {task}"
     if night.published and release is not None:
         yield from _contents(release, night)
 
@@ -105,78 +106,72 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             "select schema_name || '.' || table_name, estimated_size from duckdb_tables() "
             "where estimated_size > 0 order by all"
         ).fetchall()
-        yield "Rows (tables without any left out)"
+        yield "Rows (empty tables omitted)"
         for schema in ("core", "mart", "audit"):
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
             yield f"  {schema + ':':6} " + ", ".join(rows)
-        open_refusals = db.execute(
+        unresolved = db.execute(
             "select kind, reason, count(*), min(entity_id) from audit.quarantine where is_unresolved "
             "group by all order by all"
         ).fetchall()
-        yield f"Refused or failed: {sum(row[2] for row in open_refusals):,} (all in audit.quarantine)"
-        for kind, reason, number, first in open_refusals:
-            yield f"  {kind} {reason}: {number:,}" + (f", such as {first}" if first is not None else "")
-        yield "Money published (sum of total_price, by whether the status counts as a sale)"
-        money = db.execute(
+        yield f"Rejected or failed: {sum(row[2] for row in unresolved):,} (see audit.quarantine)"
+        for kind, reason, number, first in unresolved:
+            yield f"  {kind} {reason}: {number:,}" + (f", e.g. {first}" if first is not None else "")
+        yield "Published total_price, by currency and sale class"
+        totals = db.execute(
             "select coalesce(currency, 'no currency'), sale_class, count(*), sum(total_price) "
             "from mart.orders group by all order by all"
         ).fetchall()
-        for currency, sale_class, number, total in money:
+        for currency, sale_class, number, total in totals:
             amount = f"{total:,.2f}" if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
         yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
     failing = len(night.failing)
-    yield f"Checks: {night.checks - failing} passed, {failing} warn ({warned:,} rows in audit.findings)"
-    yield "Try next, in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
+    yield f"Checks: {night.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
+    yield "Try next in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
     yield f"  {file}"
     for query in TRY:
         yield f"  {query};"
 
 
 def landed(summary: LoadSummary) -> str:
-    """Return the lines that tell what became of a load from files."""
+    """Return the summary of a load from files."""
     counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(summary.counts.items()) if number)
     lines = [f"{summary.kind}: {counts or 'nothing found'} (load {summary.load_id})"]
-    return "\n".join([*lines, *_refusals(summary.quarantined)])
+    return "\n".join([*lines, *_rejections(summary.quarantined)])
 
 
-def _refusals(refusals: list[Refusal]) -> Iterator[str]:
-    for refusal in refusals[:_SHOWN]:
-        which = "without id" if refusal.id is None else str(refusal.id)
-        yield f"  refused {which}: {refusal.reason} {refusal.pointer or ''}".rstrip()
-    if len(refusals) > _SHOWN:
-        yield f"  and {len(refusals) - _SHOWN:,} more, all in audit.quarantine after the next build"
+def _rejections(rejections: list[Refusal]) -> Iterator[str]:
+    for rejection in rejections[:_SHOWN]:
+        which = "without id" if rejection.id is None else str(rejection.id)
+        yield f"  rejected {which}: {rejection.reason} {rejection.pointer or ''}".rstrip()
+    if len(rejections) > _SHOWN:
+        yield f"  and {len(rejections) - _SHOWN:,} more; audit.quarantine lists all after the next build"
 
 
 def backfilled(done: Backfilled) -> str:
-    """Return the lines that tell what became of a long archive."""
+    """Return the summary of a backfill."""
     counts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(done.verdicts.items()) if number)
     lines = [f"{done.kind}: {counts or 'nothing found'}, files: {done.files:,}, loads: {done.loads:,}"]
     if done.loads_before:
-        lines.append(f"  landed before, and not again: {done.loads_before:,} of the loads")
+        lines.append(f"  already landed, skipped: {done.loads_before:,} of the loads")
     if done.without_menu:
         lines.append(
-            f"  of a time at which no menu of their store was observed: {done.without_menu:,} orders; what their "
-            "products cost on the menu then is not known"
+            f"  placed before any menu of their store was observed: {done.without_menu:,} orders; "
+            "their menu prices are unknown"
         )
-    lines += _refusals(done.refusals)
-    lines.append("  nothing of it is queued for fetching; `ordermart build` makes the tables")
+    lines += _rejections(done.refusals)
+    lines.append("  nothing was queued for fetching; run `ordermart build` to build the tables")
     return "\n".join(lines)
 
 
 def built(result: BuildResult, release: Release) -> str:
-    """Return the lines that tell what a build made and where the release is."""
+    """Return the summary of a build: rows, checks and the release."""
     rows = ", ".join(f"{table} {number:,}" for table, number in sorted(result.rows.items()))
     failing = [check for check in result.checks if check.violations]
-    lines = [
-        *result.notes,
-        *release.notes,
-        result.why,
-        rows,
-        f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} warn",
-    ]
+    lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"]
     lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]
     lines.append(f"Release: {release.path}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Text for a terminal of 80 columns: amounts and times as they stand, and names that cannot drive the terminal.
+"""Format text for an 80-column terminal: exact amounts, times, and names without control characters.
 
 Knows nothing of tables. Uses no colours.
 """
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 COLUMNS = 80
 NOT_STATED = "not stated"
-# Control, format (such as turning the writing round), lone surrogate, line and paragraph ends.
-_DRIVES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+MISMATCH = "mismatch, please report it"
+# Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def money(amount: Decimal | None) -> str:
-    """Return an amount exactly, with two to four decimals; a null says that it is not stated."""
+    """Return an amount exactly, with two to four decimals; null as 'not stated'."""
     if amount is None:
         return NOT_STATED
     whole, _, decimals = f"{amount:,.4f}".partition(".")
@@ -29,35 +30,31 @@ def money(amount: Decimal | None) -> str:
 
 
 def moment(at: dt.datetime | None) -> str:
-    """Return an instant in UTC, to the second; a null is an archive's unknown time."""
+    """Return an instant in UTC, to the second; null is the unknown time of an archive."""
     return "at an unknown time" if at is None else f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def plain(text: object) -> str:
-    """Return a text from outside on one line, without signs that drive a terminal."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _DRIVES else sign for sign in str(text))
+    """Return untrusted text on one line, without control characters."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _UNSAFE else sign for sign in str(text))
 
 
 def width(text: str) -> int:
-    """Return how many columns a text takes: wide signs take two, those that are put onto others none."""
+    """Return how many columns a text takes: wide characters take two, combining ones none."""
     return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
 
 
 def fitted(text: str, columns: int) -> str:
-    """Return a text that takes exactly so many columns: filled up, or cut and marked."""
-    taken, cut = 0, 0  # columns up to here, and the signs of which columns - 1 have room
-    for at, sign in enumerate(text, 1):
-        taken += width(sign)
-        if taken < columns:
-            cut = at
-        if taken > columns:
-            text = text[:cut] + "…"
-            break
+    """Return a text of exactly this many columns: padded, or cut and marked."""
+    if width(text) > columns:
+        while text and width(text) > columns - 1:
+            text = text[:-1]
+        text += "…"
     return text + " " * (columns - width(text))
 
 
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
-    """Give the lines of a paragraph, all but the first set in further; what has no blank is broken where it must."""
+    """Yield the lines of a paragraph, with a hanging indent; words too long for a line are broken."""
     yield from textwrap.wrap(
         text,
         COLUMNS,

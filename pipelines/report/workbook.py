@@ -1,18 +1,18 @@
-"""Write a reconciliation as a workbook: totals are live formulas over the rows, with their values stored too.
+"""Write a reconciliation as a workbook whose totals are live formulas with stored values.
 
-The summary spans all sheets of a listing that was split. Amounts that a spreadsheet's doubles cannot hold in full stand
-as text too. Knows no terminal.
+Formulas span all sheets of a split listing. Amounts beyond the precision of a spreadsheet's doubles are also written
+as text.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
+from pipelines.report.files import draft_of
 from pipelines.report.listings import MEASURES, Column, Listing, listings
 from pipelines.report.sheets import (
     BEYOND,
@@ -21,12 +21,12 @@ from pipelines.report.sheets import (
     Book,
     Page,
     Sheet,
-    WorkbookError,
     count_where,
     is_long,
-    shown,
+    sum_visible,
     sum_where,
 )
+from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-_ABOVE = 4  # rows of a listing's sheet above its first one: what it says, a blank, totals, names
+_ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
 _ROUNDS = "ROUND({},2)"
 
 
@@ -48,33 +48,30 @@ def write_workbook(
     rows_a_sheet: int = ROWS_A_SHEET,
     progress: Progress | None = None,
 ) -> None:
-    """Write the workbook to `path`, whole or not at all; raise WorkbookError. `progress` gets (what, done, total)."""
+    """Write the workbook to `path` atomically; raise WorkbookError or ReportFileError.
+
+    `progress` gets (what, done, total).
+    """
     chosen = listings(reconciled, all_orders=all_orders)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
-        with Book(draft, f"Reconciliation, {reconciled.selection.said}", created) as book:
-            _write(book, reconciled, chosen, rows_a_sheet, progress)
-        draft.replace(path)
-    except OSError as error:
-        raise WorkbookError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
+    created = dt.datetime.fromisoformat(reconciled.manifest.published_at)
+    title = f"Reconciliation, {reconciled.selection.description}"
+    with draft_of(path) as draft, Book(draft, title, created) as book:
+        _write(book, reconciled, chosen, rows_a_sheet, progress)
 
 
 def _write(
     book: Book, reconciled: Reconciliation, chosen: Sequence[Listing], rows_a_sheet: int, progress: Progress | None
 ) -> None:
-    pages = {each.name: _pages(each.name, each.count(reconciled.db), rows_a_sheet) for each in chosen}
-    _summary(book.sheet("summary"), reconciled, {each.name: each for each in chosen}, pages)
+    pages = {listing.name: _pages(listing.name, listing.count(reconciled.db), rows_a_sheet) for listing in chosen}
+    _summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
     is_one_currency = len({line["currency"] for line in reconciled.lines()}) <= 1
-    for each in chosen:
-        sums = each.sums(reconciled.db) if is_one_currency and pages[each.name] else {}
-        _listing(book, reconciled, each, pages[each.name], sums, progress)
+    for listing in chosen:
+        sums = listing.sums(reconciled.db) if is_one_currency and pages[listing.name] else {}
+        _listing(book, reconciled, listing, pages[listing.name], sums, progress)
 
 
 def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
-    """Return the sheets of a listing; one without rows has a sheet, and no page to add up."""
+    """Return the pages of a listing; an empty one has a sheet but no page to add up."""
     starts = range(0, rows, rows_a_sheet)
     return [
         Page(name if not number else f"{name} {number + 1}", _ABOVE + 1, _ABOVE + min(rows_a_sheet, rows - start))
@@ -87,38 +84,37 @@ def _summary(
 ) -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
     sheet.tall(2)
-    _said(sheet, f"Reconciliation: {reconciled.selection.said}", "title")
-    _said(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
-    _said(sheet, reconciled.verdict(), "strong")
-    left_out = reconciled.undated_order_count()
-    if left_out:
-        _said(sheet, f"Orders in no span of days, as their business day is not known: {left_out:,}", "note")
-    _said(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
-    _said(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
+    _write_line(sheet, f"Reconciliation: {reconciled.selection.description}", "title")
+    _write_line(sheet, f"Release {manifest.id}, published at {manifest.published_at} (UTC)", "note")
+    _write_line(sheet, verdict(reconciled), "strong")
+    if note := undated(reconciled):
+        _write_line(sheet, note, "note")
+    _write_line(sheet, "Every figure below is a live sum over the rows of the other sheets.", "note")
+    _write_line(sheet, f"Currencies and sale classes are never added. Beyond 15 digits: see {EXACT}.", "note")
     sheet.row += 1
     key = _heads(sheet, lines)
     for column in MEASURES:
         _measure(sheet, lines, column, chosen["days"], pages["days"], key)
     sheet.row += 1
-    _said(sheet, "What must be zero", "strong")
+    _write_line(sheet, "Checks: must be zero", "strong")
     for what, formula, kind in _ties(chosen, pages):
         sheet.text(0, what, "label")
         for number in range(1, len(lines) + 1):
             sheet.formula(number, formula(f"{xl_col_to_name(number)}${key}"), 0, kind)
         sheet.row += 1
     sheet.row += 1
-    _open(sheet, reconciled, chosen["restatements"], pages["restatements"])
+    _unposted(sheet, reconciled, chosen["restatements"], pages["restatements"])
     sheet.widen((46, *(22 for _ in range(max(len(lines), 4)))))
 
 
 def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
-    """Write what each line is, a column for each; return the row of their numbers, which rows name."""
+    """Write the heading of each line, a column for each; return the row of their numbers."""
     for what in ("sale_class", "currency"):
         sheet.text(0, what.replace("_", " "), "head")
         for number, line in enumerate(lines, 1):
-            sheet.text(number, line[what] or "none stated", "head right")
+            sheet.text(number, line[what] or "not stated", "head right")
         sheet.row += 1
-    sheet.text(0, "line (rows of the other sheets name the line they are added to)", "note")
+    sheet.text(0, "line (rows of the other sheets refer to this number)", "note")
     for number, line in enumerate(lines, 1):
         sheet.cell(number, line["line"], "count")
     sheet.row += 1
@@ -128,7 +124,7 @@ def _heads(sheet: Sheet, lines: Sequence[Record]) -> int:
 def _measure(
     sheet: Sheet, lines: Sequence[Record], column: Column, days: Listing, pages: Sequence[Page], key: int
 ) -> None:
-    """Write the sums of one column of the days, line by line; in full below them where a number cannot be."""
+    """Write the sums of one column of the days by line; below them, in full, those beyond a double's precision."""
     sheet.text(0, column.name.replace("_", " "), "label")
     values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
     for number, value in enumerate(values, 1):
@@ -146,13 +142,13 @@ def _measure(
 def _ties(
     chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
 ) -> list[tuple[str, Callable[[str], str], str]]:
-    """Return what must be zero: what it is, the formula of a line's condition, and how it looks."""
+    """Return the checks that must be zero: label, formula by the line's cell, and format."""
 
     def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
         return sum_where(pages[name], _place(chosen[name], column), key)
 
     def rest(key: str) -> str:
-        parts = (added("days", each, key) for each in ("line_amount", "unallocated_amount", "subtotal_price"))
+        parts = (added("days", name, key) for name in ("line_amount", "unallocated_amount", "subtotal_price"))
         return "={}".format(_ROUNDS.format("{}+{}-({})".format(*parts)))
 
     def listed(key: str) -> str:
@@ -164,29 +160,30 @@ def _ties(
         )
 
     return [
-        ("line amounts and unallocated less subtotals", rest, "amount"),
-        ("breaks of the days less breaks listed", listed, "count"),
-        ("residuals of totals, days less breaks", residuals("total_residual"), "amount"),
-        ("residuals of subtotals, days less breaks", residuals("subtotal_residual"), "amount"),
+        ("line amounts plus unallocated less subtotals", rest, "amount"),
+        ("breaks by day less breaks listed", listed, "count"),
+        ("total residuals by day less those of breaks", residuals("total_residual"), "amount"),
+        ("subtotal residuals by day less those of breaks", residuals("subtotal_residual"), "amount"),
     ]
 
 
-def _open(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
-    found = reconciled.open_restatements()
-    _said(sheet, "Open restatements of closed days" if found else "Open restatements of closed days: none", "strong")
+def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:
+    found = reconciled.unposted_restatements()
+    title = "Unposted restatements of closed days"
+    _write_line(sheet, title if found else f"{title}: none", "strong")
     if not found:
         return
     for number, name in enumerate(("measure", "currency", "line", "restatements", "restatement amount")):
         sheet.text(number, name, "head" if number < 2 else "head right")
     sheet.row += 1
-    for each in found:
+    for row in found:
         key = f"$C{sheet.row + 1}"
-        sheet.text(0, each["measure"].replace("_", " "), "label")
-        sheet.text(1, each["currency"] or "none stated")
-        sheet.cell(2, each["line"], "count")
-        sheet.formula(3, f"={count_where(pages, key)}", each["restatements"], "count")
-        difference = sum_where(pages, _place(restatements, "restatement_amount"), key)
-        sheet.formula(4, f"={difference}", each["restatement_amount"], "amount")
+        sheet.text(0, row["measure"].replace("_", " "), "label")
+        sheet.text(1, row["currency"] or "not stated")
+        sheet.cell(2, row["line"], "count")
+        sheet.formula(3, f"={count_where(pages, key)}", row["restatement_count"], "count")
+        amount = sum_where(pages, _place(restatements, "restatement_amount"), key)
+        sheet.formula(4, f"={amount}", row["restatement_amount"], "amount")
         sheet.row += 1
 
 
@@ -203,14 +200,14 @@ def _listing(
     has_long = listing.largest(reconciled.db) >= BEYOND
     for number, page in enumerate(pages or [Page(listing.name, _ABOVE + 1, _ABOVE)]):
         sheet = book.sheet(page.sheet)
-        _said(sheet, listing.says, "note")
+        _write_line(sheet, listing.description, "note")
         sheet.row += 1
         if not number:
             _totals(sheet, listing, pages, sums)
         sheet.row = _ABOVE - 1
         sheet.head(listing.columns, has_long=has_long)
         here = page.last - page.first + 1
-        sheet.hold(2, here, len(listing.columns))
+        sheet.freeze(2, here, len(listing.columns))
         for _ in range(here):
             sheet.line(next(rows), listing.columns)
             done += 1
@@ -219,20 +216,20 @@ def _listing(
 
 
 def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping[str, Any]) -> None:
-    """Write the sums of the rows in sight, over all sheets of the listing; none where they would add currencies."""
+    """Write the sums of the visible rows over all sheets of the listing; none if they would add currencies."""
     if not any(column.is_summed for column in listing.columns) or not pages:
         return
     if not sums:
-        sheet.text(0, "Several currencies: sums stand by currency, on the summary", "note")
+        sheet.text(0, "Several currencies: see the summary for sums by currency", "note")
         return
-    sheet.text(0, "rows in sight", "strong")
+    sheet.text(0, "visible rows", "strong")
     for number, column in enumerate(listing.columns):
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
-            sheet.formula(number, f"={shown(pages, number)}", value, f"total {column.kind}")
+            sheet.formula(number, f"={sum_visible(pages, number)}", value, f"total {column.kind}")
 
 
-def _said(sheet: Sheet, text: str, look: str) -> None:
+def _write_line(sheet: Sheet, text: str, look: str) -> None:
     sheet.text(0, text, look)
     sheet.row += 1
 

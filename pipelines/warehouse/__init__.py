@@ -1,10 +1,11 @@
-"""Run sql/ over landed documents into the warehouse, hold the rows to their contracts, and publish releases.
+"""Run sql/ over landed documents into the warehouse, check the rows against their contracts, and publish releases.
 
 Knows nothing of how documents got here, of personal data, or of Dagster.
 """
 
 from pipelines.warehouse.build.build import MemoryLimitError, build, warehouse_file
-from pipelines.warehouse.catalogue import CatalogueError, Check, Table, checks, tables
+from pipelines.warehouse.catalogue.reads import CatalogueError
+from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables
 from pipelines.warehouse.release.release import Release, publish
 from pipelines.warehouse.rows.results import BuildBlocked, BuildResult, CheckResult
 

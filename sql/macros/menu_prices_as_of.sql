@@ -1,5 +1,5 @@
--- menu_prices_as_of(ts): one row per price of the menus that had been observed by then, as last observed at that time.
--- It says what we had seen, not what was in effect. What was observed at an unknown time counts as seen before all.
+-- menu_prices_as_of(ts): one row per menu price observed by then, as last observed.
+-- Observation time, not effective time. Unknown observation times count as earliest.
 select
     menu_id,
     group_no,

@@ -1,11 +1,11 @@
--- order_lines_as_of(ts): one row per line of the orders that had been observed by then, as they were at that time.
--- What was observed at an unknown time, from an archive, counts as observed before everything.
+-- order_lines_as_of(ts): one row per line of the orders observed by then, as they were.
+-- Unknown observation times, of archives, count as earliest.
 with
 
 versions as (
     select
         order_id,
-        max(lines_version_no) as lines_version_no, -- it rises with the version
+        max(lines_version_no) as lines_version_no, -- rises with version_no
     from core.order_versions
     where
         first_seen_at is null or first_seen_at <= cast(ts as timestamp with time zone)
@@ -33,7 +33,7 @@ inner join core.order_line_versions as lines
 
 union all
 
--- the items of all other orders never changed
+-- the lines of all other orders never changed
 select
     lines.order_id,
     versions.lines_version_no,

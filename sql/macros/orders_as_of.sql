@@ -1,5 +1,5 @@
--- orders_as_of(ts): one row per order that had been observed by then, as its version at that time says.
--- What was observed at an unknown time, from an archive, counts as observed before everything.
+-- orders_as_of(ts): one row per order observed by then, as last observed.
+-- Unknown observation times, of archives, count as earliest.
 select
     order_id,
     version_no,

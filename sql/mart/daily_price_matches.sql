@@ -1,4 +1,4 @@
--- One row per store, day, class, dispatch method and kind of match to the menus of then.
+-- One row per store, day, sale class, dispatch method, item type and pair of matches.
 select
     -- keys
     store_id,
@@ -8,7 +8,7 @@ select
     if(modifier_no is null, 'line', 'modifier') as item_type,
     menu_match,
     price_match,
-    -- how many
+    -- quantities
     count(*) as item_count,
     -- money
     currency,
@@ -16,7 +16,7 @@ select
     sum(price_variance) as price_variance,
     sum(delivery_price_variance) as delivery_price_variance,
 from mart.price_variances
--- a store has one currency: it adds no rows
+-- one currency per store: it adds no rows
 group by
     store_id,
     business_date,

@@ -4,10 +4,10 @@ select
     store_id,
     business_date,
     sale_class,
-    -- the store
+    -- store
     store_name,
     currency,
-    -- how much
+    -- quantities
     count(*) as order_count,
     count(*) filter (
         where subtotal_price is null
@@ -27,5 +27,5 @@ select
     sum(loyalty_discount) as loyalty_discount,
     sum(total_price) as total_price,
 from mart.orders
--- a store has one name and one currency: they add no rows
+-- one name and currency per store: they add no rows
 group by store_id, business_date, sale_class, store_name, currency

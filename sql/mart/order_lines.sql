@@ -1,4 +1,4 @@
--- One row per order line, with its amount by the subtotal rule in force for its order.
+-- One row per order line, with its amount under the subtotal rule in force.
 with
 
 rules as (

@@ -1,7 +1,6 @@
--- One row per order: its total beside its parts, its subtotal beside its lines.
+-- One row per order: total against price fields, subtotal against lines.
 --
--- Both by the rules in force for the order; what may explain a residual is looked for
--- only where there is one.
+-- Both under the rules in force. Likely causes are computed only for residuals.
 with
 
 rules as (
@@ -37,8 +36,8 @@ contents as (
     group by order_id
 ),
 
--- Sums start wider than a part: those of 14-digit amounts must not overflow. A part that
--- the rule does not count may be missing.
+-- Sums are wider than one field: those of 14-digit amounts must not overflow. Fields
+-- that the rule does not count may be missing.
 parts as (
     select
         orders.order_id,
@@ -70,7 +69,11 @@ parts as (
                 when -1 then -delivery_price
             end
             + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
-            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
+            + case totals.discount_sign
+                when 1 then discount
+                when 0 then 0
+                when -1 then -discount
+            end
             + case totals.loyalty_sign
                 when 1 then loyalty_discount
                 when 0 then 0
@@ -176,7 +179,6 @@ broken_lines as (
     group by breaks.order_id, breaks.part
 ),
 
--- wider than a part: any line's amounts
 broken_modifiers as (
     select
         breaks.order_id,
@@ -203,10 +205,14 @@ explained as (
                 if(abs(residual) = abs(delivery), 'delivery', null),
                 if(abs(residual) = abs(discount), 'discount', null),
                 if(abs(residual) = abs(loyalty), 'loyalty_discount', null),
-                if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
+                if(
+                    list_contains(broken_modifiers.sums, abs(residual)),
+                    'modifiers',
+                    null
+                ),
                 if(is_a_line, 'line', null),
                 if(
-                    -- rounded to whole units, up or down; or one cent off
+                    -- rounded to a whole unit in either direction, or one cent
                     abs(residual) = 0.01
                     or (stated % 1 = 0 and abs(residual) < 1)
                     or (stated % 0.1 = 0 and abs(residual) < 0.1)
@@ -270,21 +276,21 @@ select
     compared.discount,
     compared.loyalty_discount,
     compared.total_price,
-    -- the lines
+    -- lines
     compared.line_amount,
-    -- a subtotal that is not stated, and lines without an amount, add nothing here
+    -- coalesce: a missing subtotal, or lines without amounts, count as zero here
     coalesce(compared.subtotal_price, 0) - coalesce(compared.line_amount, 0)
         as unallocated_amount,
     compared.subtotal_rule,
     compared.formula_subtotal,
     compared.subtotal_residual,
     causes.subtotal_likely_cause,
-    -- the total
+    -- total
     compared.total_rule,
     compared.formula_total,
     compared.total_residual,
     causes.total_likely_cause,
-    -- the answer
+    -- outcome
     if(
         compared.subtotal_price is null
         or compared.delivery_price is null
@@ -301,7 +307,7 @@ select
                 if(compared.loyalty_discount is null, 'loyalty_discount', null),
                 if(compared.total_price is null, 'total_price', null),
             ],
-            lambda part: part is not null
+            lambda field: field is not null
         ),
         []
     ) as missing_parts,
@@ -320,17 +326,17 @@ select
             case
                 when total_residual is not null then null
                 when compared.total_rule is null
-                    then 'total: no rule holds for such orders'
-                else 'total: a price is not stated'
+                    then 'total: no rule is in force'
+                else 'total: a price field is missing'
             end,
             case
                 when subtotal_residual is not null then null
                 when compared.subtotal_rule is null
-                    then 'lines: no subtotal rule is in force'
-                when compared.subtotal_price is null then 'lines: no subtotal is stated'
-                when not compared.has_lines then 'lines: there are none'
-                when not compared.has_line_sum then 'lines: one has no amount'
-                else 'lines: no discount is stated'
+                    then 'subtotal: no rule is in force'
+                when compared.subtotal_price is null then 'subtotal: not stated'
+                when not compared.has_lines then 'subtotal: no lines'
+                when not compared.has_line_sum then 'subtotal: a line has no amount'
+                else 'subtotal: discount not stated'
             end
         )
     ) as reason,

@@ -1,8 +1,8 @@
--- One row per order that was ever observed, as last observed.
+-- One row per order ever observed, as last observed.
 --
--- Clocks stand still against UTC for months: an order looks up the span of its store's
--- clock in which its first time lies, by UTC day, and its other times mostly lie in the
--- same span. Only those that do not are looked up one by one.
+-- For speed: offsets from UTC change rarely, so the span of an offset is looked up once
+-- per timezone and UTC day of an order's first time. Its other times usually lie in the
+-- same span; the exceptions are looked up one by one.
 with
 
 stores as (
@@ -10,7 +10,7 @@ stores as (
         stores.store_id,
         stores.name as store_name,
         stores.currency,
-        zones.timezone, -- null where the record names none, or none that exists
+        zones.timezone, -- null if the record has none or an invalid one
     from core.stores as stores
     left join (select distinct timezone from raw.zone_offsets) as zones
         on stores.timezone = zones.timezone
@@ -38,14 +38,13 @@ contents as (
     select
         order_id,
         count(*) as line_count,
-        -- quantities are any 64-bit integers, so their sum may be wider
+        -- a sum of 64-bit integers may need more than 64 bits
         cast(sum(quantity) as decimal(38, 0)) as unit_count,
     from core.order_lines
     group by order_id
 ),
 
--- not materialized: scanned for the days, for the exceptions and for the rows, each in
--- few columns, which costs less than to keep it
+-- not materialized: three scans of a few columns cost less than keeping all of them
 clocked as not materialized (
     select
         orders.*,
@@ -123,7 +122,7 @@ other_offsets as (
         and others.us >= spans.from_us
 ),
 
--- coalesce: of two ways to the same offset; a time that is null stays null
+-- coalesce: the offset of the day's span or of the single lookup; null times stay null
 localised as not materialized (
     select
         spanned.*,
@@ -159,11 +158,11 @@ select
     orders.order_id,
     orders.store_id,
     orders.customer_key,
-    -- the store
+    -- store
     orders.store_name,
     orders.zone as timezone,
     orders.timezone_source,
-    -- where it is counted
+    -- classification
     cast(
         case settings.business_day_time
             when 'created_at' then orders.created_at_local
@@ -188,7 +187,7 @@ select
     orders.requested_time_local,
     orders.promised_delivery_time_local,
     orders.promised_pick_up_time_local,
-    -- what was ordered
+    -- quantities
     coalesce(contents.line_count, 0) as line_count,
     if(contents.order_id is null, 0, contents.unit_count) as unit_count,
     -- money

@@ -1,7 +1,7 @@
--- One row per order line and per modifier of one: its price beside the menus of then.
+-- One row per order line and per modifier of a line: its price against the menus then.
 --
--- What the only menu of a store asks is looked up in it; what several menus of a store ask
--- together is first worked out, for what was sold there.
+-- A store with one menu looks offers up in that menu. For stores with several menus the
+-- offers of all of them are merged first, for the items sold there.
 with
 
 menus as not materialized (
@@ -11,7 +11,8 @@ menus as not materialized (
         coalesce(known.known_until, cast('infinity' as timestamptz)) as until_at,
         known.are_all_known,
         count(*) > 1 as are_several,
-        if(are_several, known.store_id, any_value(store_menus.menu_id)) as asked_of,
+        if(are_several, known.store_id, any_value(store_menus.menu_id))
+            as menu_scope_id,
     from audit.stores_with_menus as known
     inner join core.store_menus as store_menus on known.store_id = store_menus.store_id
     group by known.store_id, known.known_from, known.known_until, known.are_all_known
@@ -29,7 +30,7 @@ orders as not materialized (
         menus.store_id is not null as is_menu_known,
         menus.are_all_known,
         menus.are_several,
-        menus.asked_of,
+        menus.menu_scope_id,
     from mart.orders as orders
     left join menus
         on orders.store_id = menus.store_id
@@ -37,7 +38,7 @@ orders as not materialized (
         and orders.created_at < menus.until_at
 ),
 
--- a modifier without an id names nothing: not the product itself
+-- is_named: a modifier without an id matches nothing, not the product itself
 items as not materialized (
     select
         order_id,
@@ -64,7 +65,9 @@ items as not materialized (
 
 sold as not materialized (
     select
-        orders.* replace (if(items.is_named, orders.asked_of, null) as asked_of),
+        orders.* replace (
+            if(items.is_named, orders.menu_scope_id, null) as menu_scope_id
+        ),
         items.* exclude (order_id, is_named),
     from items
     inner join orders on items.order_id = orders.order_id
@@ -83,12 +86,11 @@ spans as not materialized (
     from audit.menu_offers
 ),
 
--- materialized: joined to offers by product before its menus are known, it would meet
--- those of every store
+-- materialized: else it is joined to the offers of all stores, before its menus
 sold_of_several as materialized (
     select distinct store_id, product_id, modifier_id,
     from sold
-    where are_several and asked_of is not null
+    where are_several and menu_scope_id is not null
 ),
 
 spans_of_several as (
@@ -120,14 +122,14 @@ intervals_of_several as (
 ),
 
 offers as (
-    select false as are_several, menu_id as asked_of, * exclude (menu_id),
+    select false as are_several, menu_id as menu_scope_id, * exclude (menu_id),
     from spans
 
     union all
 
     select
         true as are_several,
-        intervals.store_id as asked_of,
+        intervals.store_id as menu_scope_id,
         intervals.product_id,
         intervals.modifier_id,
         intervals.from_at,
@@ -155,16 +157,19 @@ select
     sold.sale_class,
     sold.product_id,
     sold.modifier_id,
-    -- how it was dispatched
+    -- dispatch
     sold.dispatch_method,
-    -- where it stands on the menus of then
+    -- match with the menus then
     coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
         when not sold.is_menu_known then 'menu_unknown'
         when offers.menu_entry_count = 1 then 'unique'
         when offers.menu_entry_count > 1 then 'ambiguous'
-        -- it may stand on the one that nobody had seen; what names nothing stands on none
-        when not sold.are_all_known and sold.asked_of is not null and sold.product_id is not null
+        -- it may be on a menu not observed by then, unless it names nothing
+        when
+            not sold.are_all_known
+            and sold.menu_scope_id is not null
+            and sold.product_id is not null
             then 'menu_unknown'
         else 'none'
     end as menu_match,
@@ -174,9 +179,12 @@ select
     if(len(offers.prices) = 1, offers.prices[1], null) as menu_price,
     if(len(offers.delivery_prices) = 1, offers.delivery_prices[1], null)
         as menu_delivery_price,
-    -- the answer
+    -- outcome
     case
-        when not sold.is_menu_known or offers.menu_entry_count is null or sold.price is null
+        when
+            not sold.is_menu_known
+            or offers.menu_entry_count is null
+            or sold.price is null
             then 'indeterminate'
         when list_contains(offers.prices, sold.price)
             and list_contains(offers.delivery_prices, sold.price) then 'both'
@@ -188,9 +196,9 @@ select
     sold.price - menu_price as price_variance,
     sold.price - menu_delivery_price as delivery_price_variance,
 from sold
-left join offers -- by equal keys and bounds alone: other conditions compare each with each
+left join offers -- equal keys and bounds only: others would force a nested loop
     on sold.are_several = offers.are_several
-    and sold.asked_of = offers.asked_of
+    and sold.menu_scope_id = offers.menu_scope_id
     and sold.product_id = offers.product_id
     and sold.modifier_id is not distinct from offers.modifier_id
     and sold.created_at >= offers.from_at

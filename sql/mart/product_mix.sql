@@ -7,7 +7,7 @@ sold as (
         business_date,
         sale_class,
         product_id,
-        currency, -- a store has one: it adds no rows
+        currency, -- one per store: adds no rows
         any_value(name) as name,
         count(*) as line_count,
         sum(quantity) as unit_count,
@@ -17,8 +17,8 @@ sold as (
     group by store_id, business_date, sale_class, product_id, currency
 ),
 
--- few: counting each order once, by a distinct count or line by line, would cost more
--- than all the rest
+-- For speed: orders that repeat a product are few, and a distinct count of orders would
+-- cost more than the rest of the query.
 repeated as (
     select
         product_id,
@@ -44,7 +44,7 @@ repeats as (
     group by store_id, business_date, sale_class, product_id, currency
 ),
 
--- few as well: most products have one name
+-- For speed, too: most products have one name.
 renamed as (
     select product_id
     from mart.order_lines
@@ -77,10 +77,10 @@ select
     sold.business_date,
     sold.sale_class,
     sold.product_id,
-    -- what it is
+    -- product
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
-    -- how much
+    -- quantities
     cast(sold.line_count - coalesce(repeats.repeats, 0) as bigint) as order_count,
     sold.line_count,
     cast(sold.unit_count as decimal(38, 0)) as unit_count,

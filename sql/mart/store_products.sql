@@ -1,4 +1,4 @@
--- One row per store and product that the store sold or that its menus hold.
+-- One row per store and product that the store sold or has on a menu.
 with
 
 offered as (
@@ -15,7 +15,7 @@ own as (
     select
         store_id,
         product_id,
-        arg_min(name, menu_id) as name, -- of the menus that name it
+        arg_min(name, menu_id) as name, -- ignores menus without a name
         count(*) as menu_count,
         count(distinct name) as name_count,
     from offered
@@ -25,7 +25,7 @@ own as (
 anywhere as (
     select
         product_id,
-        arg_min(name, menu_id) as name, -- of the menus that name it
+        arg_min(name, menu_id) as name, -- ignores menus without a name
         count(*) as menu_count,
         count(distinct name) as name_count,
     from core.products
@@ -44,17 +44,27 @@ select
     -- keys
     known.store_id,
     known.product_id,
-    -- what it is
+    -- product
     coalesce(
         own.name,
         if(settings.menus_product_id_scope = 'global', anywhere.name, null)
     ) as product_name,
     own.store_id is not null as is_on_menu,
     coalesce(
-        if(settings.menus_product_id_scope = 'global', anywhere.menu_count, own.menu_count), 0
+        if(
+            settings.menus_product_id_scope = 'global',
+            anywhere.menu_count,
+            own.menu_count
+        ),
+        0
     ) as menu_count,
     coalesce(
-        if(settings.menus_product_id_scope = 'global', anywhere.name_count, own.name_count), 0
+        if(
+            settings.menus_product_id_scope = 'global',
+            anywhere.name_count,
+            own.name_count
+        ),
+        0
     ) as name_count,
 from known
 cross join raw.settings as settings

@@ -12,7 +12,7 @@ import pytest
 from dagster import DagsterRunStatus
 
 from pipelines.assets.dead_runs import any_alive, fail_dead_runs
-from pipelines.assets.lock import holder, run_lock
+from pipelines.ingest.lock import lock_holder, run_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,21 +74,21 @@ def test_a_starting_run_gets_five_minutes(instance: dg.DagsterInstance) -> None:
 def test_looking_at_the_lock_leaves_a_killed_runs_note(tmp_path: Path) -> None:
     """Looking, and a holder that is no run, leave the note by which the next run resumes the killed one."""
     script = (
-        "import sys, time; from pathlib import Path; from pipelines.assets.lock import run_lock\n"
+        "import sys, time; from pathlib import Path; from pipelines.ingest.lock import run_lock\n"
         "with run_lock(Path(sys.argv[1]), 'ordermart run'): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        assert f"process {other.pid}" in (holder(tmp_path) or "")
+        assert f"process {other.pid}" in (lock_holder(tmp_path) or "")
         other.kill()
     note = (tmp_path / "run.lock").read_bytes()
     assert note
-    assert holder(tmp_path) is None
+    assert lock_holder(tmp_path) is None
     with run_lock(tmp_path, "ordermart land orders"):
-        assert holder(tmp_path) is not None
+        assert lock_holder(tmp_path) is not None
     assert (tmp_path / "run.lock").read_bytes() == note
-    from pipelines.assets.lock import resumed_since  # noqa: PLC0415
+    from pipelines.ingest.lock import resumed_since  # noqa: PLC0415
 
     with run_lock(tmp_path, "ordermart run"):
         assert resumed_since(tmp_path) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.definitions import NIGHTLY, wiring
 from pipelines.settings import load_settings
-from pipelines.warehouse import tables
+from pipelines.warehouse import Table, tables
+from pipelines.warehouse.inputs import LANDED_KINDS, RAW
 
 if TYPE_CHECKING:
     import pytest
@@ -27,12 +29,39 @@ def test_the_asset_graph_is_the_catalogue() -> None:
     graph = repository.asset_graph
     ours = {dg.AssetKey(table.name.split(".")) for table in tables()}
     raw = {dg.AssetKey(["raw", kind]) for kind in ("stores", "menus", "orders")}
-    assert set(graph.get_all_asset_keys()) == ours | raw | {dg.AssetKey(["release"]), dg.AssetKey(["chores"])}
+    assert set(graph.get_all_asset_keys()) == ours | raw | {dg.AssetKey(["release"]), dg.AssetKey(["maintenance"])}
     assert {check.name for check in graph.asset_check_keys} == {c.name for table in tables() for c in table.checks}
     assert repository.has_job(NIGHTLY)
     for table in tables():
         schema = graph.get(dg.AssetKey(table.name.split("."))).metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == [column.name for column in table.columns]
+
+
+def _edges(table: Table) -> set[str]:
+    """Return the assets that a table's SQL names, found in its text rather than by the catalogue."""
+    sql = re.sub(r"--.*|'[^']*'", "", table.sql)
+    names = {f"{schema}/{name}" for schema, name in re.findall(r"\b(raw|core|mart|audit)\.(\w+)", sql)}
+    inputs = {name for name in names if name.startswith("raw/")}
+    landed = {f"raw/{kind}" for name in inputs for kind in LANDED_KINDS[name.replace("/", ".")]}
+    return (names - inputs - {table.name.replace(".", "/")}) | landed
+
+
+def test_asset_edges_are_what_the_sql_reads() -> None:
+    """A table depends on the tables it reads and on the kinds behind its inputs; names that contain a kind mean none."""
+    graph = wiring(load_settings(environ={})).get_repository_def().asset_graph
+    found = {
+        table.name: {key.to_user_string() for key in graph.get(dg.AssetKey(table.name.split("."))).parent_keys}
+        for table in tables()
+    }
+    assert found == {table.name: _edges(table) for table in tables()}
+    assert found["audit.inactive_periods"] == {"audit/loads", "mart/daily_store_sales"}
+    assert found["audit.plans"] == {"raw/orders"}
+    assert found["audit.quarantine"] == {"raw/stores", "raw/menus", "raw/orders"}
+
+
+def test_every_input_declares_its_kinds() -> None:
+    """Each relation of schema raw says which kinds of documents are behind it."""
+    assert LANDED_KINDS.keys() == RAW.keys()
 
 
 def test_dagsters_tools_load_the_workspace_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.assets.healing import heal
 from pipelines.finance.restating import build_and_record
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import RawDamageError, check_raw

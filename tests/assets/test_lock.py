@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.assets.lock import RunLockedError, run_lock
+from pipelines.ingest.lock import RunLockedError, run_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _HOLD = """
 import sys, time
 from pathlib import Path
-from pipelines.assets.lock import run_lock
+from pipelines.ingest.lock import run_lock
 with run_lock(Path(sys.argv[1]), "ordermart run"):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
-def test_a_second_run_is_told_who_holds_the_lock(tmp_path: Path) -> None:
-    """While another process runs, a second one ends at once and names it; a killed one leaves nothing behind."""
+def test_run_lock_held_by_another_process_names_it(tmp_path: Path) -> None:
+    """While another process holds the lock, a second one fails at once and names it; a kill releases it."""
     other = subprocess.Popen([sys.executable, "-c", _HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout is not None
@@ -40,7 +40,7 @@ def test_a_second_run_is_told_who_holds_the_lock(tmp_path: Path) -> None:
         pass
 
 
-def test_the_holder_may_ask_again(tmp_path: Path) -> None:
+def test_run_lock_is_reentrant_in_its_process(tmp_path: Path) -> None:
     """The job that a command executes in its own process runs under the command's lock."""
     with run_lock(tmp_path, "outer"), run_lock(tmp_path, "inner"):
         pass

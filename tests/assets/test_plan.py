@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.assets.plan import plan_orders, report_plan_results
-from pipelines.assets.pull import SuspectBaseUrlError, pull
 from pipelines.inbox.plans import plans
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.loop import SuspectBaseUrlError, ingest
+from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.landing import open_load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
@@ -32,9 +32,9 @@ def _landed(place: Place, number: int) -> list[int]:
     """Land and build some orders; return their ids."""
     settings = _settings(place)
     ids = sorted(int(line) for line in place.ids.read_text().split())[:number]
-    pull(settings, "stores")
-    pull(settings, "menus")
-    pull(settings, "orders", ask=lambda work: work.add("orders", ids, why="test") and None)
+    ingest(settings, "stores")
+    ingest(settings, "menus")
+    ingest(settings, "orders", request=lambda work: work.add("orders", ids, why="test") and None)
     build(settings)
     return ids
 
@@ -67,7 +67,7 @@ def test_the_plan_says_what_versions_taught(place: Place) -> None:
     build(settings)
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
         said = plan_orders(settings, work)
-    assert said[1].startswith("Of 5 orders 1 were seen to change")
+    assert said[1].startswith("1 of 5 orders were observed to change")
     assert said[1].endswith("That is too few to plan by.")
 
 
@@ -76,11 +76,11 @@ def test_a_wrong_address_makes_no_order_gone(place: Place) -> None:
     ids = _landed(place, 60)
     wrong = _settings(place, ORDERMART_PARTNER__ORDER__PATH="/v1/partner_developers/orders/77{id}")
     observations = sorted((place.data / "raw" / "observations" / "orders").iterdir())
-    with pytest.raises(SuspectBaseUrlError, match="is base_url right"):
-        pull(wrong, "orders", ask=lambda work: work.add("orders", ids, why="test") and None)
+    with pytest.raises(SuspectBaseUrlError, match=r"check \[partner\] base_url"):
+        ingest(wrong, "orders", request=lambda work: work.add("orders", ids, why="test") and None)
     assert sorted((place.data / "raw" / "observations" / "orders").iterdir()) == observations
     # the ids are still due, and with the right address they are found
-    assert pull(_settings(place), "orders").counts["missing"] == 0
+    assert ingest(_settings(place), "orders").counts["missing"] == 0
 
 
 def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> None:
@@ -100,10 +100,10 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     """Old orders that changed are counted, but for one that a webhook named; the probe is told too."""
     ids = _landed(place, 30)
     young = {
-        "HOT_DAYS": "1",
-        "WARM_DAYS": "2",
-        "COLD_DAYS": "3",
-        "SAMPLE": "30",
+        "HOT_MAX_AGE_DAYS": "1",
+        "WARM_MAX_AGE_DAYS": "2",
+        "COLD_MAX_AGE_DAYS": "3",
+        "SAMPLE_SIZE": "30",
         "GAP_PROBE": "true",
         "GAP_BUDGET": "5",
     }
@@ -115,11 +115,11 @@ def test_the_sample_says_how_many_changes_are_missed(place: Place) -> None:
     build(settings)
     with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
         work.add("orders", [ids[0]], why="webhook")
-        pulled = pull(settings, "orders", ask=lambda work: plan_orders(settings, work) and None)
+        pulled = ingest(settings, "orders", request=lambda work: plan_orders(settings, work) and None)
         sample, gap = report_plan_results(settings, work, pulled.loads)
         assert report_plan_results(settings, work, pulled.loads) == []
-    assert "old orders drawn at random 2 had changed unseen" in sample
-    assert gap.startswith("5 ids between known ones were asked for")
+    assert "old orders had changed without a notification" in sample
+    assert gap.startswith("Gap probe: 5 ids between known ones were requested")
     (kept,) = plans(place.data / "inbox" / "worklist.sqlite")
     assert (kept.checked, kept.changed, kept.missing) == (kept.population, 2, 0)
     assert kept.population >= 27  # a few have planted faults

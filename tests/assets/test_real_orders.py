@@ -88,7 +88,7 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
     assert place.all(options) == [(expected["modifier_options"],)]
     verdicts = "select distinct verdict, reason from mart.order_reconciliation"
     # No modifier has a price and no order a discount: how they would count, these orders cannot tell.
-    assert place.all(verdicts) == [("indeterminate", "lines: no subtotal rule is in force")]
+    assert place.all(verdicts) == [("indeterminate", "subtotal: no rule is in force")]
     done = place.command("build", ORDERMART_FORMULA__SUBTOTAL_RULE=BY_HAND)
     assert done.returncode == 0, done.stdout + done.stderr
     assert place.all(verdicts) == [("balanced", None)]

@@ -11,8 +11,9 @@ import dagster as dg
 import pytest
 
 from pipelines.assets.home import dagster_home
-from pipelines.assets.lock import run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.report.summary import TRY
+from pipelines.warehouse import tables
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -51,7 +52,8 @@ def test_every_request_is_accounted_for(published: Place) -> None:
     """audit.fetches has a row for each order asked for, with what it took: a broken body was asked for twice."""
     asked = {int(line) for line in published.ids.read_text().split()}
     rows = published.all(
-        "select entity_id, attempt_count, response_bytes, http_status from audit.fetches where kind = 'orders' and is_final_attempt"
+        "select entity_id, attempt_count, response_bytes, http_status from audit.fetches "
+        "where kind = 'orders' and is_final_attempt"
     )
     assert {row[0] for row in rows} == asked
     assert len(rows) == len(asked)
@@ -62,6 +64,15 @@ def test_every_request_is_accounted_for(published: Place) -> None:
         "select entity_id, attempt_no, reason from audit.fetches where kind = 'orders' and not is_final_attempt"
     )
     assert sorted(again) == sorted((row[0], 1, "not_json") for row in rows if row[1] == 2)
+
+
+def test_the_manifest_has_the_result_of_every_check(published: Place) -> None:
+    """The manifest names every check with its violations: those of warnings are the rows of audit.findings."""
+    manifest = json.loads((published.data / "published" / "current" / "manifest.json").read_text())
+    assert manifest["checks"].keys() == {check.name for table in tables() for check in table.checks}
+    found = dict(published.all("select check_name, count(*) from audit.findings group by check_name"))
+    assert found
+    assert {name: count for name, count in manifest["checks"].items() if count} == found
 
 
 def test_what_is_refused_is_what_was_planted(published: Place) -> None:
@@ -98,7 +109,7 @@ def test_a_service_that_is_gone_leaves_the_last_release(place: Place) -> None:
         "run", ORDERMART_PARTNER__BASE_URL="http://127.0.0.1:9", ORDERMART_PARTNER__OUTAGE_TIMEOUT_SECONDS="3"
     )
     assert failed.returncode == 1, failed.stdout + failed.stderr
-    assert "the last release stands" in failed.stdout
+    assert "the previous release stays current" in failed.stdout
     assert "Traceback" not in failed.stdout + failed.stderr
     assert (place.data / "published" / "current").resolve() == before
 

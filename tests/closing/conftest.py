@@ -56,7 +56,7 @@ class Books:
         return self.world.settings
 
     def set(self, **tables: dict[str, Any]) -> None:
-        """Write the settings file anew: what was set before stays, but for these tables."""
+        """Write the settings file again, with these tables replaced."""
         self.tables |= tables
         lines = [
             f"[{table}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())

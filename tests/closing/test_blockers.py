@@ -14,7 +14,7 @@ import pytest
 from pipelines.finance import closing
 from pipelines.finance.periods import fiscal_periods, one_day, period_of, period_or_day
 from pipelines.finance.released import FinanceError
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
 from pipelines.settings import SettingsError
@@ -61,7 +61,7 @@ def test_unfinished_work_is_a_blocker(clean: Any) -> None:
         work.add("orders", [11, 12, 13], why="test")
         work.failed("orders", 12, "refused")
         for _ in range(4):
-            work.missing("orders", [13], at=at - dt.timedelta(hours=3))
+            work.not_found("orders", [13], at=at - dt.timedelta(hours=3))
     found = closing.check(clean.settings, one_day(DAY), None, at)
     assert heads(found) == {"due and not fetched yet", "in the dead-letter queue", "not found (404)"}
     inbox_path(clean.world.data).unlink()

@@ -1,4 +1,4 @@
-"""Kills between the steps of closing and of recording: the ledger is an old one or a new one; nothing counts twice."""
+"""Kills during a close or recording: the ledger has the entry or not, and nothing counts twice."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def published(books: Any) -> Any:
 
 
 @pytest.mark.parametrize("place", ["ledger._write_rows", "os.fsync", "chain._hash", "chain._canonical"])
-def test_a_killed_closing_is_done_again(published: Any, place: str) -> None:
-    """Killed before its rows, after them or before its line, a closing has not happened, and can be done again."""
+def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
+    """Killed before its line is written, a close has not happened and can be repeated."""
     killed(published, "close", place)
     assert verify(published.ledger).entries == 0
     assert published.close("2026-10-31").order_count == 2
@@ -83,8 +83,8 @@ def test_a_killed_closing_is_done_again(published: Any, place: str) -> None:
         ("chain._canonical", 0),
     ],
 )
-def test_a_killed_recording_is_made_up_for(published: Any, hours: tuple[int, int], place: str, recorded: int) -> None:
-    """Killed between the build's commit and the act, the next build records each difference once."""
+def test_a_killed_recording_is_repeated(published: Any, hours: tuple[int, int], place: str, recorded: int) -> None:
+    """Killed between the build's commit and the entry, the next build records each restatement once."""
     published.close("2026-10-31")
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")
@@ -97,8 +97,8 @@ def test_a_killed_recording_is_made_up_for(published: Any, hours: tuple[int, int
     assert len(list(published.ledger.entries("restated"))) == 1
 
 
-def test_killed_after_the_act_the_next_build_shows_it(published: Any, hours: tuple[int, int]) -> None:
-    """What is recorded and not built yet is built by the next run, and recorded no second time."""
+def test_a_recorded_restatement_is_built_by_the_next_run(published: Any, hours: tuple[int, int]) -> None:
+    """What is recorded but not built is built by the next run and not recorded again."""
     published.close("2026-10-31")
     published.publish()
     published.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.00")

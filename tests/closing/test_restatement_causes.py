@@ -64,9 +64,9 @@ def test_a_move_between_closed_days_nets_to_zero(closed: Any, hours: tuple[int, 
         "where cause = 'business_date_changed' "
         "or measure = 'total_price' group by all order by cause, measure"
     )
-    assert rows[0] == ("total_price", "source_changed", 2, 2)
+    assert rows[-1] == ("total_price", "source_changed", 2, 2)
     assert ("order_count", "business_date_changed", 2, 0) in rows
-    assert all(row[1:] == ("business_date_changed", 2, 0) for row in rows[1:])
+    assert all(row[1:] == ("business_date_changed", 2, 0) for row in rows[:-1])
     assert closed.off() == []
 
 

@@ -15,8 +15,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.assets.pull import Pulled, pull
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.loop import Ingested, ingest
 from pipelines.landing import raw_files
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
@@ -62,9 +62,9 @@ class Place:
         with WorkList(self.data / "inbox" / "worklist.sqlite") as work:
             work.add("orders", ids, why="a test")
 
-    def pull(self, kind: Any = "orders") -> Pulled:
+    def pull(self, kind: Any = "orders") -> Ingested:
         """Fetch and land what is due."""
-        return pull(self.settings(), kind)
+        return ingest(self.settings(), kind)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `ordermart` with these arguments in a process of its own."""

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 IN_FLIGHT = 16
 _PULL = (
-    "from pipelines.assets.pull import pull; from pipelines.settings import load_settings\n"
-    "pull(load_settings(), 'orders')"
+    "from pipelines.ingest.loop import ingest; from pipelines.settings import load_settings\n"
+    "ingest(load_settings(), 'orders')"
 )
 
 
 # What `ordermart run` fetches, without the build.
 _NIGHT = """
-from pipelines.assets.lock import RUN, resumed_since, run_lock
-from pipelines.assets.pull import pull
-from pipelines.assets.request import ask_for
+from pipelines.ingest.lock import RUN, resumed_since, run_lock
+from pipelines.ingest.loop import ingest
+from pipelines.ingest.request import add_requested
 from pipelines.settings import load_settings
 settings = load_settings()
 ids = str(settings.data_dir.parent / "ids")
 with run_lock(settings.data_dir, RUN):
     since = resumed_since(settings.data_dir)
     for kind in ("stores", "menus"):
-        pull(settings, kind)
-    pull(settings, "orders", ask=lambda work: ask_for(work, order_ids_file=ids, unless_done_since=since))
+        ingest(settings, kind)
+    ingest(settings, "orders", request=lambda work: add_requested(work, order_ids_file=ids, unless_done_since=since))
 """
 
 

@@ -49,9 +49,9 @@ def said(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def test_what_nobody_could_read_is_listed_and_read_again(command: Command, tmp_path: Path) -> None:
-    """A delivery with its id in an unknown place is listed without its body, and read once settings name the place."""
-    assert said(command("webhooks", "undecodable")) == "Every delivery could be read.\n"
+def test_webhooks_undecodable_deliveries_are_listed_and_reprocessed(command: Command, tmp_path: Path) -> None:
+    """A delivery with its id in an unknown location is listed without its body, and decoded once settings name it."""
+    assert said(command("webhooks", "undecodable")) == "There are no undecodable deliveries.\n"
     with command("webhooks", "serve", "--port", "0") as receiver:
         assert receiver.stdout is not None
         url = receiver.stdout.readline().strip().removeprefix("ready on ")
@@ -63,30 +63,30 @@ def test_what_nobody_could_read_is_listed_and_read_again(command: Command, tmp_p
     assert "no id found; topic orders.update" in listed
     assert "body kept in the vault" in listed
     assert PHONE not in listed
-    assert said(command("webhooks", "reprocess")).startswith("0 can be read now and are on the work list; 1 still")
+    assert said(command("webhooks", "reprocess")).startswith("0 decoded and put on the work list; 1 still undecodable")
     again = said(command("webhooks", "reprocess", ORDERMART_WEBHOOKS__ID_LOCATIONS='["/odd/number"]'))
-    assert again.startswith("1 can be read now and are on the work list; 0 still")
+    assert again.startswith("1 decoded and put on the work list; 0 still undecodable")
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         assert work.due("orders") == [7]
-    assert "nothing to read again" in said(command("webhooks", "reprocess"))
+    assert "no undecodable deliveries to reprocess" in said(command("webhooks", "reprocess"))
 
 
-def test_dead_letters_are_taken_up_again(command: Command, tmp_path: Path) -> None:
-    """`ordermart retry` says what had failed and why, and puts it back; `--kind` takes up one kind only."""
+def test_retry_makes_dead_letters_due_again(command: Command, tmp_path: Path) -> None:
+    """`ordermart retry` reports what failed and why, and makes it due; `--kind` retries one kind only."""
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         for kind, ids in (("orders", [5, 3]), ("menus", [9])):
             work.add(kind, ids, why="test")  # type: ignore[arg-type]
             for id_ in ids:
                 work.failed(kind, id_, "the answer was cut short")  # type: ignore[arg-type]
     assert said(command("retry", "--kind", "orders")) == (
-        "  orders: 2 such as 3, had failed: the answer was cut short\n"
-        "2 dead letters are back on the work list: the next `ordermart run` asks for them.\n"
+        "  orders: 2, such as 3, failed: the answer was cut short\n"
+        "2 dead letters are due again: the next `ordermart run` requests them.\n"
     )
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:
         assert sorted(work.due("orders")) == [3, 5]
         assert [letter.id for letter in work.dead_letters()] == [9]
-    assert "1 dead letter is back" in said(command("retry"))
+    assert "1 dead letter is due again" in said(command("retry"))
     assert said(command("retry")) == "There are no dead letters.\n"
     with command("retry", "--kind", "customers") as wrong:
-        assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind customers is no kind")
+        assert wrong.communicate(timeout=60)[1].startswith("ordermart: --kind: 'customers' is not a kind of document")
     assert wrong.returncode == 2

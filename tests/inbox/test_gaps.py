@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.gaps import MissingGuard, gap_ids, gap_report
+from pipelines.inbox.gaps import NotFoundGuard, gap_ids, gap_report
 
 
 def test_short_gaps_first_newest_first() -> None:
@@ -34,10 +34,10 @@ def test_probes_are_new_and_in_between(known: set[int], not_found: set[int], bud
 
 
 def test_the_report_counts_what_no_webhook_named() -> None:
-    """Only what exists counts as found, and only what no webhook named as unnamed."""
+    """Only what exists counts as found, and only what no webhook named as unnotified."""
     report = gap_report({1, 2, 3, 4}, {2, 3, 9}, {3, 9})
-    assert (report.asked, report.found, report.unnamed) == (4, 2, 1)
-    assert "1 of them no webhook had named" in report.sentence()
+    assert (report.requested, report.found, report.unnotified) == (4, 2, 1)
+    assert "1 of these without a webhook notification" in report.sentence()
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_the_report_counts_what_no_webhook_named() -> None:
 )
 def test_an_address_that_knows_nothing_stops_the_run(known: int, missing: float, stops_after: int | None) -> None:
     """When every known id is a 404 the run stops after a few, and says why."""
-    guard = MissingGuard(0.05, known)
-    stopped = next((n for n in range(1, known + 1) if guard.see(missing=True)), None)
+    guard = NotFoundGuard(0.05, known)
+    stopped = next((n for n in range(1, known + 1) if guard.trips(not_found=True)), None)
     assert stopped == stops_after
-    assert guard.sentence().endswith("is base_url right?")
+    assert guard.sentence().endswith("check [partner] base_url")
 
 
 def test_a_few_lost_orders_stop_nothing() -> None:
     """Up to 5% of a long run may be missing, wherever they come."""
-    guard = MissingGuard(0.05, 1_000)
-    assert not any(guard.see(missing=n < 10) for n in range(1_000))
-    guard = MissingGuard(0.05, 1_000)
-    assert not any(guard.see(missing=n % 20 == 19) for n in range(1_000))
-    assert guard.missing == 50
-    guard = MissingGuard(0.05, 1_000)
-    assert any(guard.see(missing=n % 15 == 14) for n in range(1_000))
+    guard = NotFoundGuard(0.05, 1_000)
+    assert not any(guard.trips(not_found=n < 10) for n in range(1_000))
+    guard = NotFoundGuard(0.05, 1_000)
+    assert not any(guard.trips(not_found=n % 20 == 19) for n in range(1_000))
+    assert guard.not_found == 50
+    guard = NotFoundGuard(0.05, 1_000)
+    assert any(guard.trips(not_found=n % 15 == 14) for n in range(1_000))

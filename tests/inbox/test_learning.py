@@ -21,7 +21,7 @@ def history(changed_after: float | None, watched: float = 240) -> History:
 
 
 def test_how_long_orders_change() -> None:
-    """Half, 99% and the longest are taken of those that changed; the sentence says how long anybody looked."""
+    """Median, 99% and maximum are of the orders that changed; the sentence states how long they were observed."""
     learned = learn([history(n / 10) for n in range(1, 201)] + [history(None)] * 50)
     assert (learned.orders, learned.changed) == (250, 200)
     assert (learned.half, learned.settled_after, learned.longest) == (
@@ -30,19 +30,19 @@ def test_how_long_orders_change() -> None:
         timedelta(hours=20),
     )
     assert learned.sentence() == (
-        "Of 250 orders 200 were seen to change; the last change of half of them came within 10.0 hours of their "
-        "creation, the longest after 20.0 hours. 99% had settled after 19.8 hours. Half of all orders were watched for "
+        "200 of 250 orders were observed to change, half of them for the last time within 10.0 hours of their "
+        "creation, the latest after 20.0 hours. 99% had settled after 19.8 hours. Half of all orders were observed for "
         "10.0 days or less: later changes show only in the sample."
     )
 
 
 def test_little_is_not_planned_by() -> None:
-    """Fewer than a hundred changed orders settle nothing, and none at all are said to be none."""
+    """With fewer than a hundred changed orders nothing is learned."""
     few = learn([history(1)] * 99)
     assert few.settled_after == timedelta.max
     assert few.sentence().endswith("That is too few to plan by.")
-    assert "not known" in learn([history(None)]).sentence()
-    assert "Of 0 orders" in learn([]).sentence()
+    assert "unknown" in learn([history(None)]).sentence()
+    assert "None of 0 orders" in learn([]).sentence()
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_the_interval_covers_as_often_as_it_says(n: int, p: float) -> None:
 def test_nothing_checked_is_not_known() -> None:
     """Without a sample there is no estimate, and every share is possible."""
     missed = missed_changes(0, 0, 5000)
-    assert (missed.share, missed.low, missed.high) == (None, 0.0, 1.0)
-    assert "not known" in missed.sentence()
+    assert (missed.rate, missed.low, missed.high) == (None, 0.0, 1.0)
+    assert "unknown" in missed.sentence()
 
 
 def test_the_sentence_of_an_estimate() -> None:
-    """Share, limits and what they mean in orders are said."""
+    """Rate, limits and their meaning in orders are stated."""
     assert missed_changes(200, 2, 50_000).sentence() == (
-        "Of 200 old orders drawn at random 2 had changed unseen: 1.00%, with 95% confidence between 0.12% and 3.57%, "
-        "which is 60 to 1783 of 50000 orders."
+        "Sample: 2 of 200 old orders had changed without a notification: 1.00%, with 95% confidence between 0.12% and "
+        "3.57%, which is 60 to 1783 of 50000 orders."
     )
 
 
 @pytest.mark.parametrize("counts", [(1, 2, 10), (11, 1, 10), (1, -1, 10)])
 def test_counts_that_cannot_be(counts: tuple[int, int, int]) -> None:
     """More changed than checked, or more checked than there are, is refused."""
-    with pytest.raises(ValueError, match="must not"):
+    with pytest.raises(ValueError, match="must satisfy"):
         missed_changes(*counts)

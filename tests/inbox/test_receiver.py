@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.receiver import ReceiverError, serve_webhooks
-from pipelines.inbox.reprocess import parts, reread
+from pipelines.inbox.reprocess import deserialized, reprocess_deliveries
 from pipelines.inbox.worklist import WorkList
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import open_vault
@@ -53,7 +53,7 @@ def test_a_delivery_is_on_the_work_list_before_the_answer(start: Callable[..., A
 
 
 def test_each_topic_adds_its_kind(start: Callable[..., Any]) -> None:
-    """The four topics of the interface hint at stores, orders and menus."""
+    """The four topics of the interface name stores, orders and menus."""
     running = start()
     for id_, topic in enumerate(("stores.update", "orders.create", "orders.update", "menus.update"), 1):
         assert running.post({"id": id_}, {"X-Webhook-Topic": topic}).status_code == 202
@@ -62,7 +62,7 @@ def test_each_topic_adds_its_kind(start: Callable[..., Any]) -> None:
 
 
 def test_equal_bodies_both_count(start: Callable[..., Any]) -> None:
-    """Two identical hints are two deliveries and one fetch; one that comes during a fetch leads to another."""
+    """Two identical notifications are two deliveries and one fetch; one during a fetch leads to another."""
     running = start()
     body = {"topic": "orders.update", "data": {"id": 5}}
     running.post(body)
@@ -84,29 +84,29 @@ UNREADABLE: list[tuple[Any, str]] = [
     ({"data": {"id": 5}}, "no topic found"),
     ({"topic": "orders.update", "data": {"number": 5}}, "no id found"),
     ({"topic": "orders.update", "data": {"id": "five"}}, "no id found"),
-    (b"", "no topic found: the body is no JSON"),
-    (b"\xff\xfe{", "no topic found: the body is no JSON"),
-    (b"[" * 100_000, "no topic found: the body is no JSON"),
+    (b"", "no topic found: the body is not JSON"),
+    (b"\xff\xfe{", "no topic found: the body is not JSON"),
+    (b"[" * 100_000, "no topic found: the body is not JSON"),
 ]
 
 
-def test_what_cannot_be_read_is_stored_as_such(start: Callable[..., Any]) -> None:
-    """A delivery that nobody can read is acknowledged, shown as undecodable and sealed, byte for byte."""
+def test_receiver_stores_undecodable_deliveries(start: Callable[..., Any]) -> None:
+    """An undecodable delivery is acknowledged, listed and encrypted, byte for byte."""
     variables = keys()
     running = start(**variables)
     assert [running.post(body).status_code for body, _ in UNREADABLE] == [202] * len(UNREADABLE)
-    unread = undecodable(running.inbox)
-    assert [(delivery.id, delivery.undecodable) for delivery in unread] == [(None, why) for _, why in UNREADABLE]
+    listed = undecodable(running.inbox)
+    assert [(delivery.id, delivery.undecodable) for delivery in listed] == [(None, why) for _, why in UNREADABLE]
     with WorkList(running.inbox) as work:
         assert work.counts() == {}
     with open_vault(load_settings(running.folder / "ordermart.toml", variables)) as vault:
-        sealed = [vault.refused.open(delivery.sealed_ref or "") for delivery in unread]
+        encrypted = [vault.refused.open(delivery.vault_ref or "") for delivery in listed]
     sent = [body if isinstance(body, bytes) else json.dumps(body).encode() for body, _ in UNREADABLE]
-    assert [parts(refused.body)[1] for refused in sealed if refused] == sent
+    assert [deserialized(refused.body)[1] for refused in encrypted if refused] == sent
 
 
-def test_what_could_not_be_read_is_read_later(start: Callable[..., Any]) -> None:
-    """With the settings put right, sealed deliveries become hints, wherever the topic and the id stood."""
+def test_reprocess_deliveries_decodes_with_corrected_settings(start: Callable[..., Any]) -> None:
+    """With corrected settings, encrypted deliveries are decoded, wherever topic and id are."""
     variables = keys()
     running = start(**variables)
     assert running.post({"orderNumber": 5}, {"X-What": "orders.update"}).status_code == 202
@@ -121,8 +121,8 @@ def test_what_could_not_be_read_is_read_later(start: Callable[..., Any]) -> None
             refused = vault.refused.open(ref)
             return refused.body if refused else None
 
-        assert reread(settings.webhooks, running.inbox, opened) == (1, 1)
-        assert reread(settings.webhooks, running.inbox, opened) == (0, 1)
+        assert reprocess_deliveries(settings.webhooks, running.inbox, opened) == (1, 1)
+        assert reprocess_deliveries(settings.webhooks, running.inbox, opened) == (0, 1)
     with WorkList(running.inbox) as work:
         assert work.due("orders") == [5]
     assert [row[4] for row in running.deliveries()] == [None, "no topic found"]
@@ -151,7 +151,7 @@ def test_without_keys_bodies_are_dropped(start: Callable[..., Any]) -> None:
     running = start()
     assert running.post({"topic": "orders.delete"}).status_code == 202
     (delivery,) = undecodable(running.inbox)
-    assert delivery.sealed_ref is None
+    assert delivery.vault_ref is None
     assert not (running.folder / "data" / "vault").exists()
 
 

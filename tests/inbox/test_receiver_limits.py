@@ -140,7 +140,7 @@ def test_a_full_disk_says_come_again(start: Callable[..., Any]) -> None:
     resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, was)
     assert running.post({"topic": "orders.create", "data": {"id": 2}}).status_code == 202
     assert [row[2] for row in running.deliveries()] == [1, 2]
-    assert "told to come again" in (running.folder / "stderr").read_text()
+    assert "were answered with 503" in (running.folder / "stderr").read_text()
     with closing(sqlite3.connect(running.inbox)) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
 

@@ -91,7 +91,7 @@ def test_hmac_with_a_signed_time(start: Callable[..., Any]) -> None:
     """A signed time makes a delivery stale; a time that was changed afterwards breaks the signature."""
     running = start(
         'signature = "hmac_sha256"\nsignature_header = "X-Signature"\nsignature_prefix = "v0="\n'
-        'timestamp_header = "X-Request-Timestamp"\nsigned = "v0:{timestamp}:{body}"\ntolerance_seconds = 60',
+        'timestamp_header = "X-Request-Timestamp"\nsigning_template = "v0:{timestamp}:{body}"\ntolerance_seconds = 60',
         ORDERMART_WEBHOOKS__SECRET="s3cret",
     )
 

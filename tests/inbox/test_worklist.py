@@ -14,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.store import connect, transaction
+from pipelines.inbox.deliveries import undecodable
+from pipelines.inbox.plans import plans
+from pipelines.inbox.store import connect, moment, transaction
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def test_done_is_done(work: WorkList) -> None:
     assert work.due("orders") == [2]
     entry = work.entry("orders", 1)
     assert entry is not None
-    assert (entry.state, entry.tries, entry.last_tried_at) == ("done", 1, entry.finished_at)
+    assert (entry.state, entry.attempts, entry.last_attempt_at) == ("done", 1, entry.finished_at)
 
 
 def test_hint_during_a_fetch_leads_to_another(work: WorkList) -> None:
@@ -86,7 +88,7 @@ def test_hint_during_a_fetch_outlives_its_failure(work: WorkList, outcome: str) 
     work.started("orders", [1])
     work.add("orders", [1], "webhook")
     if outcome == "missing":
-        work.missing("orders", [1])
+        work.not_found("orders", [1])
     else:
         work.failed("orders", 1, "timeout")
     assert work.due("orders") == [1]
@@ -116,13 +118,13 @@ def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
     work.add("orders", [1], "webhook")
     for minutes in (1, 10, 60):
         work.started("orders", [1])
-        work.missing("orders", [1])
+        work.not_found("orders", [1])
         clock.forward(minutes=minutes, microseconds=-1)
         assert work.due("orders") == []
         clock.forward(microseconds=1)
         assert work.due("orders") == [1]
     work.started("orders", [1])
-    work.missing("orders", [1])
+    work.not_found("orders", [1])
     clock.forward(days=30)
     assert work.due("orders") == []
     assert work.counts() == {"orders": {"given_up": 1}}
@@ -137,7 +139,7 @@ def test_a_probed_gap_is_asked_for_once(work: WorkList) -> None:
     """A 404 of an id that only the gap probe named is remembered and not asked again; a hinted one is."""
     work.add("orders", [1, 2], GAP_PROBE)
     work.add("orders", [2], "webhook")
-    work.missing("orders", [1, 2])
+    work.not_found("orders", [1, 2])
     assert work.ids_in("orders", "given_up") == [1]
     assert work.ids_in("orders", "waiting") == [2]
 
@@ -203,7 +205,7 @@ def test_batches_give_each_id_once(work: WorkList) -> None:
     for batch in work.due_batches("orders", size=1_000):
         seen += batch
         work.started("orders", batch)
-        work.missing("orders", batch[:10])
+        work.not_found("orders", batch[:10])
         work.done("orders", batch[10:])
     assert seen == list(range(1, 2_501))
 
@@ -211,7 +213,7 @@ def test_batches_give_each_id_once(work: WorkList) -> None:
 def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:
     """A result for an id that is not on the list makes no entry."""
     work.done("orders", [1])
-    work.missing("orders", [2])
+    work.not_found("orders", [2])
     work.failed("orders", 3, "timeout")
     assert work.counts() == {}
 
@@ -240,8 +242,56 @@ def test_reasons_are_categories(work: WorkList) -> None:
     assert work.due("orders") == [1]
 
 
-def test_another_layout_is_refused(inbox_path: Path) -> None:
-    """A file of a later layout is not guessed at."""
+_LAYOUT_2 = """
+create table reasons (no integer primary key, name text not null unique) strict;
+create table entries (
+    kind text not null, id integer not null, state text not null, why integer not null, due_at integer,
+    added_at integer not null, hinted_at integer not null, hints integer not null, covers integer,
+    tries integer not null default 0, misses integer not null default 0, last_tried_at integer, finished_at integer,
+    reason text, primary key (kind, id)
+) strict, without rowid;
+create index entries_due on entries (kind, due_at, id) where due_at is not null;
+create table deliveries (
+    seq integer primary key, received_at integer not null, topic text, kind text, id integer, delivery_id text,
+    bytes integer not null, undecodable text, sealed_ref text
+) strict;
+create index deliveries_undecodable on deliveries (seq) where undecodable is not null;
+create table plans (
+    no integer primary key, planned_at integer not null, due integer not null, left_out integer not null,
+    population integer not null, sample text not null, gap text not null, told_at integer, checked integer,
+    changed integer, missing integer, confidence real, low real, high real, gap_found integer, gap_unnamed integer
+) strict;
+insert into reasons values (0, 'webhook');
+insert into entries values ('orders', 7, 'waiting', 1, 5, 5, 5, 1, null, 2, 0, 4, null, null);
+insert into deliveries values (3, 5, 'orders.update', 'orders', null, null, 9, 'no id found', 'ref');
+insert into plans values (1, 5, 4, 0, 90, '[1]', '[2]', 6, 1, 1, 0, 0.95, 0.1, 0.9, 1, 0);
+pragma user_version = 2;
+"""
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_connect_migrates_an_older_layout(inbox_path: Path, layout: int) -> None:
+    """Entries, deliveries and plans of an older layout keep their values under the new column names."""
+    inbox_path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(inbox_path)
+    connection.executescript(_LAYOUT_2)
+    if layout == 1:
+        connection.executescript("drop table plans; pragma user_version = 1;")
+    connection.close()
+    with WorkList(inbox_path) as work:
+        entry = work.entry("orders", 7)
+        assert entry is not None
+        assert (entry.attempts, entry.why, entry.last_attempt_at) == (2, {"webhook"}, moment(4))
+        work.started("orders", [7])
+        work.done("orders", [7])
+        assert work.due("orders") == []
+    assert [delivery.vault_ref for delivery in undecodable(inbox_path)] == ["ref"]
+    kept = [(plan.evaluated_at, plan.gap_found_count, plan.gap_unnotified_count) for plan in plans(inbox_path)]
+    assert kept == ([] if layout == 1 else [(moment(6), 1, 0)])
+
+
+def test_connect_rejects_a_newer_layout(inbox_path: Path) -> None:
+    """A file of a later layout is not opened."""
     WorkList(inbox_path).close()
     connection = sqlite3.connect(inbox_path)
     connection.execute("pragma user_version = 99")
@@ -309,7 +359,7 @@ def test_writers_take_turns(inbox_path: Path) -> None:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["hint", "start", "done", "missing", "failed", "wait"]), st.integers(1, 3)),
+    st.tuples(st.sampled_from(["notify", "start", "done", "not_found", "failed", "wait"]), st.integers(1, 3)),
     max_size=25,
 )
 
@@ -323,7 +373,7 @@ def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps
     under_way: set[int] = set()
     with WorkList(tmp_path_factory.mktemp("inbox") / "w.sqlite", clock=lambda: now) as work:
         for step, id_ in steps:
-            if step == "hint":
+            if step == "notify":
                 work.add("orders", [id_], "webhook")
                 uncovered[id_] = True
             elif step == "wait":
@@ -332,7 +382,7 @@ def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps
                 work.started("orders", [id_])
                 under_way.add(id_)
                 uncovered[id_] = False
-            elif id_ in under_way and step in {"done", "missing", "failed"}:
+            elif id_ in under_way and step in {"done", "not_found", "failed"}:
                 under_way.discard(id_)
                 if step == "failed":
                     work.failed("orders", id_, "timeout")

@@ -1,4 +1,4 @@
-"""The summary of a long archive."""
+"""The summary of a backfill."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pipelines.landing import Backfilled, Refusal
 from pipelines.report.summary import backfilled
 
 
-def test_what_a_reader_must_know_is_said() -> None:
-    """Counts, what was landed before, orders without a menu of their time, and refusals stand in it."""
+def test_backfill_summary_lists_counts_and_rejections() -> None:
+    """The summary has counts, skipped loads, orders without an observed menu, and rejections."""
     done = Backfilled("orders", 3, Counter(accepted=48_000, quarantined=1), 3, 1, 31_000, [Refusal(7, "no_id", "/id")])
-    said = backfilled(done).splitlines()
-    assert said[0] == "orders: 48,000 accepted, 1 quarantined, files: 3, loads: 3"
-    assert said[1] == "  landed before, and not again: 1 of the loads"
-    assert "no menu of their store was observed: 31,000 orders" in said[2]
-    assert said[3] == "  refused 7: no_id /id"
-    assert "nothing of it is queued" in said[4]
+    lines = backfilled(done).splitlines()
+    assert lines[0] == "orders: 48,000 accepted, 1 quarantined, files: 3, loads: 3"
+    assert lines[1] == "  already landed, skipped: 1 of the loads"
+    assert "before any menu of their store was observed: 31,000 orders" in lines[2]
+    assert lines[3] == "  rejected 7: no_id /id"
+    assert "nothing was queued" in lines[4]

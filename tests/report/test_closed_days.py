@@ -43,13 +43,13 @@ def test_a_receipt_shows_the_close_and_restatements(closed_world: World) -> None
     assert "is closed" in untouched
 
 
-def test_open_restatements_are_variances(closed_world: World) -> None:
-    """Orders that all balance are no balance while a closed day has open restatements: exit 3."""
+def test_unposted_restatements_are_variances(closed_world: World) -> None:
+    """Orders that all balance are not balanced while a closed day has unposted restatements: exit 3."""
     with released(closed_world.settings) as release:
         lines = list(reconciliation_lines(reconciliation(release, Selection())))
         number = release.con.execute("select count(*) from mart.restatements").fetchone()
     assert number is not None
-    assert f"Variances: open restatements: {number[0]}." in lines
+    assert f"Variances: unposted restatements: {number[0]}." in lines
     day = next(line for line in lines if line.startswith("  2026-11-01"))
     assert day.split()[-2:] == ["0", str(number[0])]
     assert closed_world.command("reconcile").returncode == 3

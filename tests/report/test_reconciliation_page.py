@@ -41,7 +41,7 @@ class Page(HTMLParser):
             self.tables[-1][-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        """Hold a closing tag against the one that is open."""
+        """Check a closing tag against the open one."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
@@ -62,8 +62,8 @@ def text(world: World) -> str:
     return text_of(world)
 
 
-def test_it_is_whole_and_needs_nothing_else(text: str) -> None:
-    """Every tag is closed; no script, no picture, no address of elsewhere, and a policy that forbids them."""
+def test_page_is_well_formed_and_self_contained(text: str) -> None:
+    """Every tag is closed; no scripts, images or external links, and a policy that forbids them."""
     page = Page(text)
     assert page.open == []
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "form"}
@@ -76,14 +76,14 @@ def test_it_is_whole_and_needs_nothing_else(text: str) -> None:
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
 
 
-def test_texts_from_outside_are_texts(text: str) -> None:
-    """A store named like a script is shown by its name."""
+def test_untrusted_text_is_escaped(text: str) -> None:
+    """A store name that looks like a script is shown as text."""
     assert "<script" not in text
     cells = {cell for table in Page(text).tables for row in table for cell in row}
     assert "<script>alert(1)</script>&\"'" in cells
 
 
-def test_it_holds_the_same_figures(world: World, text: str) -> None:
+def test_figures_equal_those_of_the_tables(world: World, text: str) -> None:
     """Summary, days and breaks are those of the tables, each amount exact."""
     summary, days, breaks = Page(text).tables[:3]
     assert [row[:3] for row in summary[1:]] == [
@@ -98,13 +98,13 @@ def test_it_holds_the_same_figures(world: World, text: str) -> None:
     assert "27.4999" in breaks[3]
 
 
-def test_no_personal_data_is_in_it(text: str, canaries: tuple[str, ...]) -> None:
-    """No personal value stands in the page."""
+def test_page_has_no_personal_data(text: str, canaries: tuple[str, ...]) -> None:
+    """The page has no personal value."""
     assert [canary for canary in canaries if canary in text] == []
 
 
-def test_long_tables_stop_and_say_so(world: World) -> None:
-    """A table of more rows than a page should hold is cut, and says where the rest is."""
+def test_long_tables_are_cut_with_a_note(world: World) -> None:
+    """A table beyond the limit is cut, with a note on where to find the rest."""
     text = text_of(world, most_rows=1)
-    assert "The first 1 of 4 rows" in text
+    assert "First 1 of 4 rows" in text
     assert len(Page(text).tables[2]) == 2

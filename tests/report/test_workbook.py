@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.finance.reconciliation import Selection, reconciliation
 from pipelines.finance.released import released
+from pipelines.report.files import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook
 
@@ -45,10 +46,10 @@ def book(world: World, tmp_path_factory: pytest.TempPathFactory, read_workbook: 
     return read_workbook(written(world, tmp_path_factory.mktemp("book") / "book.xlsx", all_orders=True))
 
 
-def test_its_sheets_are_those_asked_for(
+def test_sheets_are_those_requested(
     world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
-    """Breaks alone are listed, unless all orders are asked for."""
+    """Only breaks are listed, unless all orders are requested."""
     assert list(book.sheets) == ["summary", "days", "breaks", "orders", "restatements", "evidence"]
     plain = read_workbook(written(world, tmp_path / "plain.xlsx"))
     assert list(plain.sheets) == ["summary", "days", "breaks", "restatements", "evidence"]
@@ -57,10 +58,10 @@ def test_its_sheets_are_those_asked_for(
     assert orders == {str(order_id) for (order_id,) in world.all("select order_id from mart.orders")}
 
 
-def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> None:
+def test_totals_are_formulas_with_stored_values(world: World, book: Workbook) -> None:
     """Each figure of the summary is a formula over the rows, and its stored value is the database's, to the digit."""
     expected = world.all(
-        "select coalesce(currency, 'none stated'), sale_class, sum(order_count), "
+        "select coalesce(currency, 'not stated'), sale_class, sum(order_count), "
         + ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
         + " from mart.daily_reconciliations group by currency, sale_class order by currency nulls last, sale_class"
     )
@@ -79,8 +80,8 @@ def test_totals_are_formulas_with_their_values(world: World, book: Workbook) -> 
         assert all(formula is not None and formula.startswith("SUMIFS('days'!") for formula in figures)
 
 
-def test_what_must_be_zero_is(book: Workbook) -> None:
-    """Lines and the rest make the subtotals, and the breaks listed are those counted: live formulas, all zero."""
+def test_checks_are_zero(book: Workbook) -> None:
+    """Lines and unallocated amounts equal subtotals, and listed breaks equal counted ones: live formulas, all zero."""
     ties = [cell for line in book.summary() for label, cell in line.items() if " less " in label]
     assert len(ties) == 4 * len(book.summary())
     assert all(cell.formula for cell in ties)
@@ -88,7 +89,7 @@ def test_what_must_be_zero_is(book: Workbook) -> None:
 
 
 def test_ids_are_text_and_amounts_are_numbers(book: Workbook) -> None:
-    """An id is no number to be added; an amount is one, with up to four decimals in sight."""
+    """An id is text; an amount is a number that shows up to four decimals."""
     (row,) = (each for each in book.rows("breaks") if each["order_id"].value == "51")
     assert (row["order_id"].is_text, row["store_id"].is_text) == (True, True)
     assert (row["total_price"].is_text, row["total_price"].value) == (False, "27.4999")
@@ -98,7 +99,7 @@ def test_ids_are_text_and_amounts_are_numbers(book: Workbook) -> None:
 
 
 def test_times_are_local_with_the_zone_named(book: Workbook) -> None:
-    """A time is the clock in the store, beside its zone; a day is a day."""
+    """A time is the store's local time, beside its time zone; a day is a date."""
     (row,) = (each for each in book.rows("orders") if each["order_id"].value == "21")
     midnight = (dt.datetime(2026, 11, 2) - dt.datetime(1899, 12, 30)).days  # noqa: DTZ001 -- a clock in a sheet has no zone
     assert Decimal(row["created_at_local"].value).quantize(Decimal("0.0001")) == midnight + Decimal("0.0208")
@@ -106,8 +107,8 @@ def test_times_are_local_with_the_zone_named(book: Workbook) -> None:
     assert row["business_date"].value == str(midnight)
 
 
-def test_amounts_beyond_15_digits_stand_as_text_too(book: Workbook) -> None:
-    """What a double cannot hold stands in full beside it: in the row, by day, and in the summary."""
+def test_amounts_beyond_15_digits_are_also_text(book: Workbook) -> None:
+    """What a double cannot hold is written in full beside it: in the row, by day, and in the summary."""
     (row,) = (each for each in book.rows("orders") if each["order_id"].value == "31")
     assert row["total_price"].value == "98765432109876.55"
     assert "total price 98,765,432,109,876.5469" in row[IN_FULL].value
@@ -133,7 +134,7 @@ def test_text_that_looks_like_a_formula_stays_text(book: Workbook) -> None:
     assert not any("hyperlink" in part for part in book.parts.values())
 
 
-def test_no_personal_data_is_in_it(book: Workbook, canaries: tuple[str, ...]) -> None:
+def test_workbook_has_no_personal_data(book: Workbook, canaries: tuple[str, ...]) -> None:
     """No part of the file holds a personal value."""
     assert [canary for canary in canaries for part in book.parts.values() if canary in part] == []
 
@@ -141,7 +142,7 @@ def test_no_personal_data_is_in_it(book: Workbook, canaries: tuple[str, ...]) ->
 def test_sheets_are_split_and_totals_span_them(
     world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
-    """With room for two rows a sheet, listings go on in further sheets and totals add all of them."""
+    """At two rows a sheet, listings continue on further sheets and totals span them."""
     split = read_workbook(written(world, tmp_path / "split.xlsx", all_orders=True, rows_a_sheet=2))
     days = [name for name in split.sheets if name.startswith("days")]
     assert days == ["days", "days 2", "days 3"]
@@ -153,17 +154,17 @@ def test_sheets_are_split_and_totals_span_them(
     assert ids == [row["order_id"].value for row in book.rows("orders")]
 
 
-def test_one_currency_has_totals_over_the_rows_in_sight(
+def test_one_currency_has_totals_of_visible_rows(
     world: World, book: Workbook, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
-    """Sums above the rows follow a filter; where they would add currencies there are none."""
+    """Sums above the rows follow a filter; there are none if they would add currencies."""
     berlin = read_workbook(written(world, tmp_path / "berlin.xlsx", Selection(store_id=4)))
     totals = [cell for place, cell in berlin.sheets["days"].items() if place.endswith("3") and cell.formula]
     assert any(cell.formula == "SUBTOTAL(109,'days'!$S$5:$S$5)" and cell.value == "52.0000" for cell in totals)
     assert not any(cell.formula for place, cell in book.sheets["days"].items() if place.endswith("3"))
 
 
-def test_an_empty_selection_is_a_workbook_too(
+def test_empty_selection_gives_a_workbook(
     world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
     """Without orders there is nothing to add, and nothing breaks."""
@@ -171,8 +172,8 @@ def test_an_empty_selection_is_a_workbook_too(
     assert any("Balanced" in cell.value for cell in empty.sheets["summary"].values())
 
 
-def test_a_write_that_a_sheet_refuses_is_an_error(tmp_path: Path) -> None:
-    """A row beyond the sheet's limit stops the workbook; it is not left out in silence."""
+def test_row_beyond_the_limit_raises(tmp_path: Path) -> None:
+    """A row beyond the sheet's limit fails the workbook; it is not dropped silently."""
     with Book(tmp_path / "x.xlsx", "x", dt.datetime(2026, 11, 1, tzinfo=dt.UTC)) as book:
         sheet = book.sheet("days")
         sheet.text(0, "=" + "x" * 40_000)  # cut, not refused
@@ -181,9 +182,9 @@ def test_a_write_that_a_sheet_refuses_is_an_error(tmp_path: Path) -> None:
             sheet.text(0, "too far")
 
 
-def test_a_file_that_cannot_be_written_leaves_what_was_there(world: World, tmp_path: Path) -> None:
-    """A missing folder is one sentence; a failure half way leaves the old file and nothing else."""
-    with pytest.raises(WorkbookError, match="No such file"):
+def test_failed_write_keeps_the_old_file(world: World, tmp_path: Path) -> None:
+    """A missing folder is reported in one sentence; a failure midway keeps the old file and leaves no draft."""
+    with pytest.raises(ReportFileError, match="No such file"):
         written(world, tmp_path / "none" / "x.xlsx")
     old = tmp_path / "old.xlsx"
     old.write_bytes(b"old")

@@ -79,7 +79,7 @@ FLAT: Given = {
 @pytest.mark.parametrize(
     ("counted", "place"),
     [
-        ("validated_price_groups", "price_groups"),
+        ("validated_price_groups", "price groups"),
         ("validated_prices", "prices"),
         ("validated_products", "products"),
         ("validated_modifiers", "modifiers"),
@@ -89,7 +89,7 @@ FLAT: Given = {
 )
 def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) -> None:
     """A menu with one row fewer than validation counted, of any kind, is found."""
-    claim = "core.menus__match_validation_counts"
+    claim = "core.menus__match_validation"
     assert run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED]}) == []
     found = run_check(claim, FLAT | {"raw.latest_menus": [VALIDATED | {counted: VALIDATED[counted] + 1}]})  # type: ignore[operator]
     assert found == [{"entity_id": 10, "location": place, "residual": None}]
@@ -98,15 +98,15 @@ def test_menu_counts_match_validation(run_check: Run, counted: str, place: str) 
 @pytest.mark.parametrize(
     ("added", "place"),
     [
-        ("validated_price_money", "price"),
-        ("validated_delivery_price_money", "delivery_price"),
-        ("validated_reference_money", "reference price"),
+        ("validated_price_money", "price money"),
+        ("validated_delivery_price_money", "delivery price money"),
+        ("validated_reference_money", "reference money"),
     ],
 )
 def test_menu_money_matches_validation(run_check: Run, added: str, place: str) -> None:
     """A menu whose prices are a hundredth of a cent less than validation added up is found, with the difference."""
     given = FLAT | {"raw.latest_menus": [VALIDATED | {added: str(Decimal(str(VALIDATED[added])) + Decimal("0.0001"))}]}
-    found = run_check("core.menus__match_validation_counts", given)
+    found = run_check("core.menus__match_validation", given)
     assert found == [{"entity_id": 10, "location": place, "residual": Decimal("-0.0001")}]
 
 
@@ -114,9 +114,7 @@ def test_a_lost_menu_is_found(run_check: Run) -> None:
     """A menu that was accepted and has no row is found once, also when it is empty."""
     empty = dict.fromkeys(VALIDATED, 0) | {"menu_id": 11}
     given = FLAT | {"raw.latest_menus": [VALIDATED, empty]}
-    assert run_check("core.menus__match_validation_counts", given) == [
-        {"entity_id": 11, "location": "menu", "residual": None}
-    ]
+    assert run_check("core.menus__match_validation", given) == [{"entity_id": 11, "location": "menu", "residual": None}]
 
 
 @pytest.mark.duckdb2

@@ -176,7 +176,7 @@ VALIDATED = {
 )
 def test_order_counts_match_validation(run_check: Run, counted: str, place: str, residual: Decimal | None) -> None:
     """An order with a row, or a hundredth of a cent, fewer than validation counted is found."""
-    claim = "core.orders__match_validation_counts"
+    claim = "core.orders__match_validation"
     flat: Given = {
         "core.orders": [{"order_id": 1, "subtotal_price": "10", "tip": "2.5", "total_price": None}],
         "core.order_lines": [{"order_id": 1, "line_no": 1, "price": "10"}, {"order_id": 1, "line_no": 2}],
@@ -191,7 +191,7 @@ def test_order_counts_match_validation(run_check: Run, counted: str, place: str,
 
 def test_a_lost_order_is_found(run_check: Run) -> None:
     """An order that was accepted and has no row is found."""
-    (found,) = run_check("core.orders__match_validation_counts", {"raw.latest_orders": [VALIDATED]})
+    (found,) = run_check("core.orders__match_validation", {"raw.latest_orders": [VALIDATED]})
     assert (found["entity_id"], found["location"]) == (1, "order")
 
 

@@ -15,7 +15,7 @@ def test_stores_match_validation(run_check: Run) -> None:
     """An accepted store without a row, or with fewer menus than validation counted, is found."""
     latest = [{"store_id": 1, "validated_menu_ids": 3}, {"store_id": 2, "validated_menu_ids": 0}]
     menus = [{"store_id": 1, "menu_id": 10, "mention_count": 2}, {"store_id": 1, "menu_id": 11, "mention_count": 1}]
-    claim = "core.store_menus__match_validation_counts"
+    claim = "core.store_menus__match_validation"
     assert run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus}) == []
     found = run_check(claim, {"raw.latest_stores": latest, "core.store_menus": menus[:1]})
     assert found == [{"entity_id": 1, "location": "menu_ids", "detail": "-1 off"}]

@@ -115,26 +115,26 @@ def test_lines_by_their_ids(run_table: Run) -> None:
     assert (row["added_line_count"], row["removed_line_count"], row["changed_line_count"]) == (1, 1, 2)
 
 
-def test_money_that_moved_after_the_seal(run_table: Run) -> None:
-    """A version first seen after its day was sealed says so; a store's own seal goes before the one of every store."""
+def test_a_change_after_the_close_is_flagged(run_table: Run) -> None:
+    """A version first seen after its day was closed is flagged; a store's own close takes precedence."""
     day = "2026-11-20"
 
-    def sealed(hour: int, store_id: int | None) -> dict[str, Any]:
+    def closed(hour: int, store_id: int | None) -> dict[str, Any]:
         at = f"{day}T{hour:02d}:00:00Z"
         return {"business_date": day, "store_id": store_id, "is_every_store": store_id is None, "closed_at": at}
 
-    def told(*seals: dict[str, Any]) -> list[bool | None]:
+    def told(*closes: dict[str, Any]) -> list[bool | None]:
         rows = run_table(
             TABLE,
             {
                 "core.order_versions": [version(1, "10"), version(2, "9"), version(3, "8")],
                 "core.order_changes": changed((2, "total_price"), (3, "total_price")),
                 "mart.orders": [ORDER | {"business_date": day}],
-                "raw.day_closes": list(seals),
+                "raw.day_closes": list(closes),
             },
         )
         return [row["was_closed"] for row in rows]
 
     assert told() == [False, False]
-    assert told(sealed(5, None)) == [False, True]
-    assert told(sealed(1, None), sealed(5, 3), sealed(1, 4)) == [False, True]
+    assert told(closed(5, None)) == [False, True]
+    assert told(closed(1, None), closed(5, 3), closed(1, 4)) == [False, True]

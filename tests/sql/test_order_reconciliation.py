@@ -90,35 +90,35 @@ def test_there_is_no_tolerance(run_table: Run, subtotal: str, total: str, verdic
 
 
 @pytest.mark.parametrize("missing", range(6))
-def test_a_part_that_is_missing_is_not_nothing(run_table: Run, missing: int) -> None:
-    """An order without one of the six amounts cannot be told, and the amount is named."""
+def test_missing_field_is_not_zero(run_table: Run, missing: int) -> None:
+    """An order without one of the six amounts is indeterminate, and the amount is named."""
     row = reconciled(run_table, *[None if n == missing else each for n, each in enumerate(STATED)])
     assert (row["verdict"], row["total_residual"], row["missing_parts"]) == ("indeterminate", None, [PARTS[missing]])
-    lines = "; lines: no subtotal is stated" if missing == 0 else ""
-    assert row["reason"] == "total: a price is not stated" + lines
+    lines = "; subtotal: not stated" if missing == 0 else ""
+    assert row["reason"] == "total: a price field is missing" + lines
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"subtotal_rule": None, "lines": (None, None)}, "lines: no subtotal rule is in force"),
-        ({"lines": ()}, "lines: there are none"),
-        ({"lines": ("7", None)}, "lines: one has no amount"),
-        ({"total_rule": None}, "total: no rule holds for such orders"),
+        ({"subtotal_rule": None, "lines": (None, None)}, "subtotal: no rule is in force"),
+        ({"lines": ()}, "subtotal: no lines"),
+        ({"lines": ("7", None)}, "subtotal: a line has no amount"),
+        ({"total_rule": None}, "total: no rule is in force"),
     ],
 )
-def test_why_it_cannot_be_told(run_table: Run, change: dict[str, Any], reason: str) -> None:
-    """Without a rule, lines or amounts nothing is called balanced, and why is said."""
+def test_indeterminate_orders_have_a_reason(run_table: Run, change: dict[str, Any], reason: str) -> None:
+    """Without a rule, lines or amounts an order is indeterminate, with a reason."""
     row = reconciled(run_table, *STATED, **change)
     assert (row["verdict"], row["reason"]) == ("indeterminate", reason)
 
 
-def test_a_break_is_not_hidden_by_what_cannot_be_told(run_table: Run) -> None:
-    """A total that is off is off, though the lines cannot be told; and the other way round."""
+def test_break_wins_over_an_unknown_residual(run_table: Run) -> None:
+    """A total break is reported although the subtotal is indeterminate, and vice versa."""
     row = reconciled(run_table, *STATED[:5], "99", subtotal_rule=None, lines=(None,))
-    assert (row["verdict"], row["reason"]) == ("total_break", "lines: no subtotal rule is in force")
+    assert (row["verdict"], row["reason"]) == ("total_break", "subtotal: no rule is in force")
     row = reconciled(run_table, *STATED[:2], None, *STATED[3:], lines=("3.33",))
-    assert (row["verdict"], row["reason"]) == ("subtotal_break", "total: a price is not stated")
+    assert (row["verdict"], row["reason"]) == ("subtotal_break", "total: a price field is missing")
 
 
 def test_the_rule_in_force_decides(run_table: Run) -> None:

@@ -35,7 +35,7 @@ _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one a
 
 
 class MemoryLimitError(Exception):
-    """DuckDB may not use as much memory as a build takes, even in small parts."""
+    """The memory limit is too low for a build, even in small parts."""
 
 
 def warehouse_file(data_dir: Path) -> Path:
@@ -48,9 +48,9 @@ def build(
 ) -> BuildResult:
     """Bring core, mart and audit up to date with what is landed, in one commit.
 
-    `full` makes everything anew from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
+    `full` rebuilds everything from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
-    MemoryLimitError, when all was tried anew in ever smaller parts, and memory did not suffice. An increment whose
+    MemoryLimitError, when memory did not suffice even for a rebuild in the smallest parts. An increment whose
     totals do not tie out is not committed, and a warehouse file that cannot be read is set aside: all tables are
     rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed.
     """
@@ -88,7 +88,7 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
 
 
 def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:
-    """Build once; `why` says why everything must be made anew, "" where that is yet to be found out."""
+    """Build once; `why` is the reason for a full rebuild, "" if that is yet to be decided."""
     file = warehouse_file(settings.data_dir)
     raw: dict[str, RawFiles] = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
     now = Memory(fingerprint_of(settings), states(settings))
@@ -102,7 +102,7 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                 with attached(con, file):
                     before = remembered(con)
             except duckdb.Error:
-                if not why:  # made anew, a damaged file need not be read
+                if not why:  # a full rebuild need not read a damaged file
                     raise
             check_ledger_continuity(settings.data_dir, before.sources if before else {})
         if not why:

@@ -1,4 +1,4 @@
-"""Make every table anew from raw, into a file beside the warehouse that takes its place at the end.
+"""Rebuild every table from raw, into a file beside the warehouse that takes its place at the end.
 
 Orders go by bucket: a range of order ids, all documents of its orders in, its rows of every table out, nothing needed
 from other buckets; memory is a bucket's. Tables that need to know what all orders say (which rule is in force) are made

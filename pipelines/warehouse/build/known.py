@@ -23,8 +23,8 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 class Known(NamedTuple):
     """One order of core.orders, and how the service answered last when asked for it.
 
-    `presence` is present, missing (a 404 since, not yet often enough) or gone; `is_archive_only`: what is known of it
-    came from a file.
+    `presence` is present, not_found (a 404 since, not yet often enough) or deleted; `is_archive_only`: what is known of
+    it came from a file.
     """
 
     order_id: int
@@ -43,8 +43,8 @@ def known_orders(data_dir: Path) -> Iterator[Known]:
             select
                 orders.order_id, epoch_us(orders.created_at), orders.status, epoch_us(states.last_checked_at),
                 case
-                    when orders.is_deleted then 'gone'
-                    when states.last_verdict = 'missing' then 'missing'
+                    when orders.is_deleted then 'deleted'
+                    when states.last_verdict = 'missing' then 'not_found'
                     else 'present'
                 end,
                 states.last_source = 'archive',

@@ -2,7 +2,7 @@
 
     python -m pipelines.warehouse.catalogue.dictionary
 
-Knows nothing of data or of builds; refuses to hold a sentence about a table of its own.
+Knows nothing of data or of builds; holds no sentence of its own about a table.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Every table of a release, out of the contracts in `pipelines/warehouse/contracts
 `python -m pipelines.warehouse.catalogue.dictionary`. The same texts are comments in the release's DuckDB file.
 
 Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, never a float. Times are in UTC unless a
-column ends with `_local`. A column has one meaning and one name everywhere. What is null was not stated: null is never
-nothing. Columns that start with an underscore say where a row comes from. An ENUM is a text of which all words are
+column ends with `_local`. A column has one meaning and one name everywhere. Null means not stated, never
+zero. Columns that start with an underscore say where a row comes from. An ENUM is a text of which all words are
 listed, in the order of the alphabet: it compares and sorts as a text does, and is a plain text in Parquet.
 """
 _SCHEMAS = {
@@ -71,7 +71,7 @@ def _section(table: Table) -> Iterator[str]:
     yield f"## {table.name}\n"
     yield f"{table.description}\n"
     key = ", ".join(f"`{column}`" for column in table.key)
-    yield f"Key: {key}.\n" if key else "Nothing tells its rows apart: it is a list.\n"
+    yield f"Key: {key}.\n" if key else "No key: it is a list.\n"
     yield from _table(
         ("column", "type", "null", "meaning"),
         ((f"`{c.name}`", c.type, "null" if c.nullable else "", c.description) for c in table.columns),

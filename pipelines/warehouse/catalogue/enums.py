@@ -24,7 +24,7 @@ def is_enum_type(kind: str) -> bool:
 
 
 def may_become(found: str, declared: str) -> bool:
-    """Return whether what a select gives may stand in a column of a declared type: the same type, or words as texts."""
+    """Return whether a select's column fits a declared type: the same type, or a text for an ENUM."""
     return found == declared or (found == "VARCHAR" and is_enum_type(declared))
 
 

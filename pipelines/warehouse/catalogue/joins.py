@@ -1,4 +1,4 @@
-"""The joins that analysts may rely on, and those that multiply rows: said in the dictionary, and shown by tests.
+"""The joins that analysts may rely on, and those that multiply rows: listed in the dictionary, and proved by tests.
 
 A join keeps the rows of its left table, one for one, because its columns hold the whole key of the right one. Facts are
 joined to what they are about, never to each other: an order's money beside its lines adds up to too much. Knows nothing
@@ -28,7 +28,7 @@ KEEPING = (
         "mart.product_mix",
         "mart.daily_store_sales",
         ("store_id", "business_date", "sale_class"),
-        "a product sold stands beside its day; null stores and days find nothing",
+        "a product sold has the totals of its day; null stores and days find nothing",
     ),
     Join(
         "core.order_lines",
@@ -84,9 +84,9 @@ KEEPING = (
     Join("mart.order_amendments", "core.stores", ("store_id",), "an amendment has its store's attributes"),
     Join("core.menu_price_versions", "core.menus", ("menu_id",), "a price observed has its menu"),
     Join("core.store_versions", "core.stores", ("store_id",), "a record observed has the store as it is now"),
-    Join("audit.quarantine", "audit.loads", ("load_id",), "a refusal has its load"),
+    Join("audit.quarantine", "audit.loads", ("load_id",), "a rejected body has its load"),
     Join("audit.personal_data_changes", "audit.loads", ("load_id",), "a change has its load"),
-    Join("audit.order_field_issues", "mart.orders", ("order_id",), "what the gate noted has its order"),
+    Join("audit.order_field_issues", "mart.orders", ("order_id",), "an issue has its order"),
 )
 
 MULTIPLYING = (
@@ -94,7 +94,7 @@ MULTIPLYING = (
         "core.order_lines",
         "core.products",
         ("product_id",),
-        "a product stands in several menus: use mart.orders, then mart.store_products",
+        "a product is in several menus: use mart.orders, then mart.store_products",
     ),
     Join(
         "core.order_lines",
@@ -102,7 +102,7 @@ MULTIPLYING = (
         ("product_id",),
         "a product has several prices: in several groups, channels and menus",
     ),
-    Join("core.order_line_modifiers", "core.modifier_edges", ("modifier_id",), "a modifier stands in several places"),
+    Join("core.order_line_modifiers", "core.modifier_edges", ("modifier_id",), "a modifier is in several places"),
     Join(
         "core.order_line_modifiers", "core.modifier_paths", ("modifier_id",), "a modifier is reached by several paths"
     ),

@@ -14,7 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue import SQL, CatalogueError
+from pipelines.warehouse.catalogue.reads import CatalogueError
+from pipelines.warehouse.catalogue.tables import SQL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Read from a select which tables and columns it reads.
 
-Knows nothing of files, contracts or what the tables are.
+Knows nothing of which tables there are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CatalogueError(Exception):
-    """sql/ and the contracts do not fit together; the message names the file."""
+    """sql/ and the contracts do not match; the message names the file."""
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
 from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
+from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
@@ -43,6 +45,9 @@ SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
     "audit.menu_field_values": field_values.menu_field_values,
+}
+GENERATED_CHECKS: dict[str, Callable[[], str]] = {
+    f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES
 }
 Severity = Literal["blocking", "warning"]
 
@@ -87,12 +92,12 @@ class Table:
 
     @property
     def scope(self) -> Scope:
-        """What part of it is computed anew when something changed."""
+        """What part of it an increment recomputes."""
         return self.contract.grain().scope
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that tell its rows apart; () where nothing does."""
+        """The columns of its key; () if it has none."""
         return self.contract.grain().key
 
 
@@ -168,13 +173,20 @@ def stages() -> dict[str, int]:
 @functools.cache
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
-    return tuple(_check(path) for path in sorted((SQL / "checks").glob("*.sql")))
+    names = {path.stem for path in (SQL / "checks").glob("*.sql")} | GENERATED_CHECKS.keys()
+    return tuple(check(name) for name in sorted(names))
+
+
+@functools.cache
+def build_sql(name: str) -> str:
+    """Return a select of `sql/build/`: one that a build runs over relations that it names itself."""
+    return (SQL / "build" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @functools.cache
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
-    return tuple(_check(path) for path in sorted((SQL / "ties").glob("*.sql")))
+    return tuple(_check(path, path.read_text(encoding="utf-8")) for path in sorted((SQL / "ties").glob("*.sql")))
 
 
 def table(name: str) -> Table:
@@ -186,8 +198,9 @@ def table(name: str) -> Table:
 
 
 def check(name: str) -> Check:
-    """Return the check of that name (`core.orders__match_validation_counts`), whatever the state of the others."""
-    return _check(SQL / "checks" / f"{name}.sql")
+    """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
+    path = SQL / "checks" / f"{name}.sql"
+    return _check(path, GENERATED_CHECKS[name]() if name in GENERATED_CHECKS else path.read_text(encoding="utf-8"))
 
 
 def contract_check(table: Table) -> Check:
@@ -204,11 +217,11 @@ def contract_check(table: Table) -> Check:
 
 
 def key_check(table: Table) -> Check:
-    """Return the claim that a table's key tells its rows apart."""
+    """Return the claim that a table's key is unique."""
     return Check(
         name=f"{table.name}__has_a_unique_key",
         table=table.name,
-        claim=f"({', '.join(table.key)}) tells rows apart.",
+        claim=f"({', '.join(table.key)}) is unique.",
         severity="blocking",
         scope=table.scope,
         sql="",
@@ -245,8 +258,7 @@ def _models() -> Iterator[type[Contract]]:
     yield from Contract.__subclasses__()
 
 
-def _check(path: Path) -> Check:
-    sql = path.read_text(encoding="utf-8")
+def _check(path: Path, sql: str) -> Check:
     about = path.stem.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)

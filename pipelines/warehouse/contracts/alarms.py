@@ -1,4 +1,4 @@
-"""Contracts of what somebody should look at: what appeared that was never seen before, and what stopped coming."""
+"""Contracts of what somebody should look at: schema drift, and stores that stopped ordering."""
 
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Id, Ids, Instant, Text, column
@@ -29,10 +29,10 @@ class InactivePeriods(Contract, table="audit.inactive_periods", scope="all", key
 
 
 class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id", "note"), is_released=False):
-    """One row per load and way in which its new documents deviate from the documentation.
+    """One row per load and issue of its new documents.
 
     A step: read audit.schema_drift instead.
-    Source: the validation notes on every document of the load, whether or not later ones replaced it.
+    Source: validation of every document of the load, whether or not later ones replaced it.
     """
 
     load_id: Text = column("The load.")
@@ -43,22 +43,22 @@ class LoadNotes(Contract, table="audit.load_notes", scope="load", key=("load_id"
 
 
 class SchemaDrift(Contract, table="audit.schema_drift", scope="all", key=("kind", "path", "change_type", "value")):
-    """One row per value, field, type or null that was met for the first time after the first loads of its kind.
+    """One row per value, field, type or null that first occurred after the first loads of its kind.
 
-    Source: every version of orders and menus, audit.load_notes, audit.quarantine. What is met until the
+    Source: every version of orders and menus, audit.load_notes, audit.quarantine. What occurs until the
     first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
     archive, or at an unknown time, is no drift.
-    Caveats: it warns and blocks nothing. The run's summary tells those first seen since the release before.
+    Caveats: it warns and blocks nothing. The run's summary lists those first seen since the previous release.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     change_type: Text = column(
         "value: of a coded field. null, absent: a documented field is so. field: one that is not documented. type: a "
-        "documented field of another type; such a document is refused.",
+        "documented field of another type; such a document is quarantined.",
         isin=CHANGE_TYPES,
     )
     value: Text = column("The value as sent, or the types of a new field; null for others.", nullable=True)
-    first_seen_at: Instant = column("When it was first met, or its load began.")
-    load_id: Text = column("The load in which it was first met.")
+    first_seen_at: Instant = column("When it first occurred, or its load began.")
+    load_id: Text = column("The load in which it first occurred.")
     example_ids: Ids = column("Up to three ids of documents of that time, the lowest.")

@@ -1,4 +1,4 @@
-"""Contracts of the evidence: what was loaded, refused, lacking, unknown, and which values there are."""
+"""Contracts of the evidence: loads, quarantine, missing and unknown fields, and the values of coded fields."""
 
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.contracts.contract import Contract, Count, Day, Flag, Id, Instant, Text, Texts, column
@@ -9,9 +9,7 @@ _FIRST = "The earliest time at which such a version was first observed; null whe
 _LAST = "The latest time at which such a version was first observed; null where all are of unknown time."
 _EXAMPLE = "The lowest id of such {0}."
 _ABSENCES = "Documented fields that the document lacks, such as 'items/*/name=absent' or 'tip=null'."
-_UNKNOWN = (
-    "Fields that the interface does not show, with their JSON type, such as '/items/*/foo:string'; values are sealed."
-)
+_UNKNOWN = "Undocumented fields with their JSON type, such as '/items/*/foo:string'; values are encrypted."
 _ROUNDED = "How many amounts were rounded to four decimals, by [landing] excess_decimals."
 _FETCHED = "When this version was first observed; null for an archive of unknown time."
 _LOAD = "The load of that observation."
@@ -50,7 +48,7 @@ class Loads(Contract, table="audit.loads", scope="load", key=("load_id",)):
 class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="load", key=("load_id", "seq")):
     """One row per observation of an order in which nothing but personal data changed.
 
-    Source: raw.observations. The values, old and new, are sealed in the vault; only the fields' names are here.
+    Source: raw.observations. The values, old and new, are encrypted in the vault; only the fields' names are here.
     Caveats: such an observation is 'unchanged' and makes no new version of the order.
     """
 
@@ -93,7 +91,7 @@ class Quarantine(
 class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order", key=("order_id",)):
     """One row per order whose document lacks a field, has an unknown one or was rounded.
 
-    Source: the gate's notes on the latest version.
+    Source: validation of the latest version.
     Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
     counts them.
     """
@@ -109,7 +107,7 @@ class OrderFieldIssues(Contract, table="audit.order_field_issues", scope="order"
 class MenuFieldIssues(Contract, table="audit.menu_field_issues", scope="menu", key=("menu_id",)):
     """One row per menu whose document lacks a field, has an unknown one or was rounded.
 
-    Source: the gate's notes on the latest version. audit.field_profile counts them.
+    Source: validation of the latest version. audit.field_profile counts them.
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
@@ -123,7 +121,7 @@ class MenuFieldIssues(Contract, table="audit.menu_field_issues", scope="menu", k
 class StoreFieldIssues(Contract, table="audit.store_field_issues", scope="store", key=("store_id",)):
     """One row per store whose record lacks a field that settings point to, or has one that no setting names.
 
-    Source: the gate's notes on the latest version. audit.field_profile counts them.
+    Source: validation of the latest version. audit.field_profile counts them.
     """
 
     store_id: Id = column("The store, as the service numbers it.")
@@ -135,13 +133,13 @@ class StoreFieldIssues(Contract, table="audit.store_field_issues", scope="store"
 
 
 class DailyFieldProfile(Contract, table="audit.daily_field_profile", scope="day", key=("business_date", "note")):
-    """One row per business day, field of the order document, and way in which it is not as documented.
+    """One row per business day, field of the order document, and issue.
 
     Source: audit.order_field_issues by the business day of mart.orders: what audit.field_profile adds up, kept by day.
     """
 
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
-    note: Text = column("The field and what is odd about it, as in audit.order_field_issues.")
+    note: Text = column("The field and the issue, as in audit.order_field_issues.")
     document_count: Count = column("How many orders.", ge=1)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
@@ -159,7 +157,7 @@ class DailyVocabulary(Contract, table="audit.daily_vocabulary", scope="day", key
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
     document_count: Count = column("How many orders hold it now; 0 where later values took its place.", ge=0)
-    occurrence_count: Count = column("How often it stands in them.", ge=0)
+    occurrence_count: Count = column("How often it occurs in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(
@@ -179,7 +177,7 @@ class Vocabulary(Contract, table="audit.vocabulary", scope="all", key=("kind", "
     path: Text = column(_PATH)
     value: Text = column("The value, exactly as sent.")
     document_count: Count = column("How many documents hold it now; 0 where later values took its place.", ge=0)
-    occurrence_count: Count = column("How often it stands in them.", ge=0)
+    occurrence_count: Count = column("How often it occurs in them.", ge=0)
     first_seen_at: Instant = column(_FIRST, nullable=True)
     last_seen_at: Instant = column(_LAST, nullable=True)
     is_of_unknown_time: Flag = column(

@@ -108,7 +108,7 @@ class ComparisonScope:
 
 @dataclass(frozen=True)
 class Grain:
-    """What a row of the table is: `key` names the columns that tell rows apart, () where nothing does.
+    """What a row of the table is: `key` names the columns of its key, () if it has none.
 
     `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
     held when the order was created. Null is without end; "" where rows hold for good.

@@ -7,31 +7,31 @@ TYPES = ("integer", "number", "string")
 
 _KIND = "What kind of document: orders, menus or stores."
 _PATH = (
-    "Where in the document, as a JSON pointer in which * stands for every element or key. Of stores: the name of what "
+    "Where in the document, as a JSON pointer in which * stands for every element or key. For stores: the name of what "
     "a setting points to."
 )
 _TYPE = "The documented JSON type: integer, number or string."
-_PLACES = "How many places for it there are: one in each object that it belongs to."
-_PRESENT = "In how many of them it is, neither null nor absent."
-_EMPTY = 'In how many of those it is an empty text; null for what is no text. "" counts as present.'
-_DECIMALS = "The most decimals that an amount needs; zeros at the end do not count. Null for what is no number."
-_SHORTEST = "The fewest characters of a text; null for what is no text, and for sealed fields."
-_LONGEST = "The most characters of a text; null for what is no text, and for sealed fields."
-_LEAST = "The lowest number; null for what is no number, and for sealed fields."
-_GREATEST = "The highest number; null for what is no number, and for sealed fields."
-_EARLIEST = "The earliest time that it holds; null for what is no time."
-_LATEST = "The latest time that it holds; null for what is no time."
+_PLACES = "How many objects could have it: the elements of its array, or the documents."
+_PRESENT = "How many of them have it, neither null nor absent."
+_EMPTY = 'In how many of those it is an empty text; null for other types. "" counts as present.'
+_DECIMALS = "The most decimals that an amount needs; zeros at the end do not count. Null for other types."
+_SHORTEST = "The fewest characters of a text; null for other types and for encrypted fields."
+_LONGEST = "The most characters of a text; null for other types and for encrypted fields."
+_LEAST = "The lowest number; null for other types and for encrypted fields."
+_GREATEST = "The highest number; null for other types and for encrypted fields."
+_EARLIEST = "The earliest time that it holds; null for other types."
+_LATEST = "The latest time that it holds; null for other types."
 _FIRST = "The earliest time at which a version that has it was first observed; null where no such time is known."
 _LAST = "The latest time at which a version that has it was first observed; null where no such time is known."
 _EXAMPLE = "The lowest id of a document that has it; null where none has."
 
 
 class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", key=("business_date", "path")):
-    """One row per business day and field of the order document: how often it is there, and between what it lies.
+    """One row per business day and field of the order document: how often it is present, and its range.
 
     Source: orders as last observed, their lines, modifiers and deliveries, by the business day of mart.orders: what
     audit.field_profile adds up, kept by day.
-    Caveats: of sealed fields only presence is known here; the vault alone has their values.
+    Caveats: encrypted fields have counts only; their values are in the vault alone.
     """
 
     business_date: Day = column(
@@ -55,7 +55,7 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
 
 
 class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",), is_released=False):
-    """One row per field of the menu document: how often it is there, and between what it lies.
+    """One row per field of the menu document: how often it is present, and its range.
 
     A step: read audit.field_profile instead.
     Source: menus as last observed, with their groups, prices, products, modifiers and references.
@@ -79,12 +79,12 @@ class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", ke
 
 
 class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kind", "path")):
-    """One row per kind of document and field, documented or not: how often it is there, and what it holds.
+    """One row per kind of document and field, documented or not: how often it is present, and what it holds.
 
-    Source: documents as last observed, and the gate's notes on them.
-    Caveats: null and absent are told apart by document, not by place: null_document_count counts an order once, however many
-    of its lines have a null. Nothing personal is here: of a sealed field only its presence, of an unknown one its name
-    and types. An array has a row only where some document lacks it.
+    Source: documents as last observed, and what validation recorded about them.
+    Caveats: null and absent are counted by document: null_document_count counts an order once, however many of its
+    lines have a null. Nothing personal is here: of an encrypted field only its presence, of an unknown one its name and
+    types. An array has a row only where some document lacks it.
     """
 
     kind: Text = column(_KIND, isin=KINDS)
@@ -100,7 +100,9 @@ class FieldProfile(Contract, table="audit.field_profile", scope="all", key=("kin
     empty_count: Count = column(_EMPTY, ge=0, nullable=True)
     null_document_count: Count = column("In how many documents it is null, in one place or more.", ge=0)
     absent_document_count: Count = column("In how many documents it is absent, from one place or more.", ge=0)
-    types: Texts = column("The JSON types met, sorted; a documented field of another type is refused, not listed here.")
+    types: Texts = column(
+        "The JSON types met, sorted; a documented field of another type is quarantined, not listed here."
+    )
     max_decimals: Count = column(_DECIMALS, ge=0, le=4, nullable=True)
     min_length: Count = column(_SHORTEST, ge=0, nullable=True)
     max_length: Count = column(_LONGEST, ge=0, nullable=True)

@@ -7,8 +7,8 @@ class Findings(Contract, table="audit.findings", scope="check", key=()):
     """One row per violation of a check that warns.
 
     Source: the selects of sql/checks/ with severity warning, kept up to date with the rows that they are about.
-    Caveats: these rows are published as the partner sent them; a finding is no correction. One check may list an
-    entity several times, once per place.
+    Caveats: the rows are published as the partner sent them; a finding corrects nothing. One check may list an
+    entity several times, once per location.
     """
 
     check_name: Text = column("The claim that does not hold: its file in sql/checks/ without .sql.")

@@ -1,4 +1,4 @@
-"""Contracts of the history of orders: what each version said, and when it was seen."""
+"""Contracts of the history of orders: the content of each version, and when it was observed."""
 
 from pipelines.warehouse.contracts.contract import (
     Contract,
@@ -62,19 +62,19 @@ class OrderChanges(Contract, table="core.order_changes", scope="order", key=("or
     """One row per later version of an order, and field in which it differs from the version before.
 
     Source: the documents of the two versions.
-    Caveats: what is personal or sealed stands here by its name alone, and so do items and deliveries: their rows are in
+    Caveats: personal and encrypted fields are listed by name only, and so are items and deliveries: their rows are in
     core.order_line_versions and core.delivery_status_observations. An absent array is an empty one, and two ways to
     write one number or instant are no change.
     """
 
     order_id: Id = column(_ORDER)
     version_no: Count = column("The later of the two versions.", ge=2)
-    field: Text = column("The field's name in the interface; for sealed ones with * for places in arrays.")
+    field: Text = column("The field's name in the interface; for encrypted ones with * for array positions.")
     old_value: Text = column(
-        "What it was, as text; null where nothing was, and where only the name may be told.", nullable=True
+        "The value before, as text; null if there was none, and if only the name is listed.", nullable=True
     )
     new_value: Text = column(
-        "What it is, as text; null where nothing is, and where only the name may be told.", nullable=True
+        "The value since, as text; null if there is none, and if only the name is listed.", nullable=True
     )
 
 
@@ -153,11 +153,11 @@ class DeliveryStatusObservations(
     scope="order",
     key=("order_id", "delivery_no", "observation_no"),
 ):
-    """One row per place of a delivery record in an order, and run of versions in which its id and status are the same.
+    """One row per position of a delivery record in an order, and run of versions with the same id and status.
 
     Source: core.order_versions.
-    Caveats: records are told apart by their place, since their ids are not promised to be unique: where a place holds
-    another id, a record without a past begins. Times are as in core.order_status_observations.
+    Caveats: records are identified by position, since their ids are not promised to be unique: when a position has
+    another id, a new record begins. Times are as in core.order_status_observations.
     """
 
     order_id: Id = column(_ORDER)

@@ -1,4 +1,4 @@
-"""Contracts of the marts: what people ask of orders, day by day and store by store."""
+"""Contracts of the marts: orders, daily sales, product mix and product names."""
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
@@ -17,81 +17,80 @@ from pipelines.warehouse.contracts.contract import (
 
 SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 
-_ORDER = "The order, as the service numbers it."
-_STORE = "The store, as the service numbers it; null for orders that name none."
+_ORDER = "The order's id."
+_STORE = "The store's id; null for orders that name none."
 _BUSINESS_DATE = (
-    "The business day by the store's clock: [business_day] time_field, in the store's timezone, less [business_day] "
-    "day_start. Null for orders without that time: they are counted under no day, not dropped."
+    "The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. "
+    "Null for orders without that time: they are counted under no day, not dropped."
 )
 _SALE_CLASS = (
-    "counted or excluded by [sales], unmapped where the status is in neither list or null, deleted where the service no "
-    "longer knows the order, whatever its status. The four add up to everything placed: filter by it, never ignore it."
+    "counted or excluded by [sales]; unmapped if the status is null or in neither list; deleted if deleted at source, "
+    "whatever the status. The four add up to everything placed: always filter by it."
 )
 _CURRENCY = (
-    "What the amounts are in: from the store's record, else [finance] currency; null where neither says. Do not add "
-    "across currencies."
+    "The currency of the amounts: from the store record, else [finance] currency; null if neither states it. Do not "
+    "add across currencies."
 )
-_LOCAL = " by the store's clock, a wall time without zone; in the hour that autumn repeats two instants read alike."
-_SUM = "Sum of {0} of the orders that state one; null where none does."
+_LOCAL = " in the store's time zone, without offset: in the repeated hour of autumn two instants look the same."
+_SUM = "Sum of {0} over the orders that state it; null if none does."
 
 
 class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)):
-    """One row per order that was ever observed, as last observed: the table to start from.
+    """One row per order ever observed, as last observed: the table to start from.
 
     Source: core.orders, core.order_lines, core.stores and the settings [business_day] and [sales].
-    Caveats: sales are the rows with sale_class 'counted', and with no list in [sales] there are none yet. Joined to
-    lines or deliveries an order's money multiplies. total_price is what the service stated: see
-    mart.order_reconciliation.
+    Caveats: sales are the rows with sale_class 'counted'; without lists in [sales] there are none. A join to lines or
+    deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation.
     """
 
     order_id: Id = column(_ORDER)
-    store_id: Id = column("The store it belongs to.", nullable=True)
+    store_id: Id = column("The store of the order.", nullable=True)
     customer_key: Text = column(
-        "A random key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
+        "Pseudonymous key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
     )
-    store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
-    timezone: Text = column("The timezone that the local times and the business day are in.")
+    store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
+    timezone: Text = column("The time zone of local times and business day.")
     timezone_source: Text = column(
-        "store: from its record. setting: [business_day] timezone, as the record has none, or none that exists.",
+        "store: from the store record. setting: [business_day] timezone, if the record has none or an invalid one.",
         isin=("store", "setting"),
     )
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    status: Text = column("The order's status, as sent; the set of values is not stated.", nullable=True)
+    status: Text = column("The order's status, as sent; the interface does not list its values.", nullable=True)
     platform: Text = column("Where it was placed, as sent (observed: web).", nullable=True)
     dispatch_method: Text = column("How it is dispatched, as sent (observed: store_delivery).", nullable=True)
     is_deleted: Flag = column(
-        "Whether the service answered 404 at least three times, an hour apart or more, since it last knew the order."
+        "Whether the order is deleted at source: at least three 404s, an hour or more apart, since the last answer."
     )
     created_at: Instant = column("When it was created.", nullable=True)
     created_at_local: LocalTime = column("When it was created," + _LOCAL, nullable=True)
-    requested_time_local: LocalTime = column("The time the customer asked for," + _LOCAL, nullable=True)
+    requested_time_local: LocalTime = column("The time that the customer requested," + _LOCAL, nullable=True)
     promised_delivery_time_local: LocalTime = column("The promised delivery time," + _LOCAL, nullable=True)
     promised_pick_up_time_local: LocalTime = column(
-        "The promised pick-up time," + _LOCAL + " Null when not for pick-up.", nullable=True
+        "The promised pick-up time," + _LOCAL + " Null if not for pick-up.", nullable=True
     )
-    line_count: Count = column("How many lines it has.", ge=0)
+    line_count: Count = column("Number of lines.", ge=0)
     unit_count: Units = column(
-        "Sum of its lines' quantities; 0 without lines, null where there are lines and none states a quantity.",
+        "Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.",
         nullable=True,
     )
     currency: Text = column(_CURRENCY, nullable=True)
-    subtotal_price: Money = column("The sum before delivery, tip and discounts, as sent.", nullable=True)
+    subtotal_price: Money = column("The amount before delivery, tip and discounts, as sent.", nullable=True)
     delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
     tip: Money = column("The tip, as sent.", nullable=True)
     discount: Money = column("The discount, as sent; subtracted in the observed total.", nullable=True)
     loyalty_discount: Money = column("The loyalty discount, as sent; subtracted in the observed total.", nullable=True)
-    total_price: Money = column("The final total, as sent; nothing recomputed.", nullable=True)
+    total_price: Money = column("The final total, as sent; never recomputed.", nullable=True)
     last_checked_at: Instant = column(
-        "When the service was last asked for the order, whatever it answered; null for an archive of unknown time.",
+        "Freshness: when the order was last requested, whatever the answer; null if an archive has no time.",
         nullable=True,
     )
     fetched_at: Instant = column(
-        "When this version of the order was first observed; null for an archive of unknown time.",
+        "When this version of the order was first observed; null if an archive has no time.",
         named="_fetched_at",
         nullable=True,
     )
-    load_id: Text = column("The load of that observation.", named="_load_id")
+    load_id: Text = column("The load that brought this version.", named="_load_id")
 
 
 class DailyStoreSales(
@@ -99,20 +98,20 @@ class DailyStoreSales(
 ):
     """One row per store, business day and sale class.
 
-    Source: mart.orders; ties to it in counts and money, or nothing is published.
-    Caveats: sales are the rows with sale_class 'counted'; all four classes together are everything placed. Rows are one
-    store's, so one currency's: add stores only within a currency. An order without a part adds nothing to that part.
+    Source: mart.orders; a blocking check ties counts and amounts to it.
+    Caveats: sales are the rows with sale_class 'counted'; all four classes are everything placed. A row has one store,
+    hence one currency: add stores only within a currency. A field that an order does not state adds nothing.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
+    store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
-    order_count: Count = column("How many orders.", ge=1)
-    incomplete_order_count: Count = column("How many of them do not state all six price fields.", ge=0)
-    line_count: Count = column("How many order lines.", ge=0)
-    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    order_count: Count = column("Number of orders.", ge=1)
+    incomplete_order_count: Count = column("Number of orders that do not state all six price fields.", ge=0)
+    line_count: Count = column("Number of order lines.", ge=0)
+    unit_count: Units = column("Sum of the stated quantities; null if none is.", nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
     tip: Amount = column(_SUM.format("tip"), nullable=True)
@@ -126,42 +125,44 @@ class ProductMix(
 ):
     """One row per store, business day, sale class and product sold.
 
-    Source: mart.order_lines; lines, units and amounts tie to it and to mart.orders, or nothing is published.
-    Caveats: amounts by the rule in force, before what an order takes off as a whole: see mart.order_lines. An order
-    with the product in two lines counts once in orders, so orders do not add up over products. Join names from menus
-    through mart.store_products, never core.products, which may hold the product once per menu.
+    Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
+    Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
+    order once per product, so it does not add up over products. Join menu names through mart.store_products, never
+    core.products, which has a row per menu.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    product_id: Id = column("The product; null for lines that name none.", nullable=True)
+    product_id: Id = column("The product's id; null for lines that name none.", nullable=True)
     ordered_name: Text = column(
-        "The product's name on the order lines of that day; where they differ, the last by alphabet.", nullable=True
+        "The product's name on the order lines of that day; if they differ, the alphabetically last.", nullable=True
     )
     has_multiple_names: Flag = column(
-        "Whether those lines give it different names: it was renamed, or the id means several products."
+        "Whether those lines have different names: a rename, or an id shared by several products."
     )
-    order_count: Count = column("How many orders hold the product; do not add over products.", ge=1)
-    line_count: Count = column("How many order lines.", ge=1)
-    unit_count: Units = column("Sum of the quantities that are stated; null where none is.", nullable=True)
+    order_count: Count = column("Number of orders with the product; do not add over products.", ge=1)
+    line_count: Count = column("Number of order lines.", ge=1)
+    unit_count: Units = column("Sum of the stated quantities; null if none is.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
-    line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
-    unvalued_line_count: Count = column("How many of the lines have none: above 0 the sum is not whole.", ge=0)
+    line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
+    unvalued_line_count: Count = column(
+        "Number of lines without an amount; if above 0, line_amount is incomplete.", ge=0
+    )
 
 
 class StoreProducts(Contract, table="mart.store_products", scope="all", key=("store_id", "product_id")):
-    """One row per store and product that the store sold or that its menus hold, with its name on the menus.
+    """One row per store and product that the store sold or has on a menu, with its menu name.
 
-    Source: core.store_menus, core.products and mart.product_mix; whose menus may name a product is [menus]
-    product_id_scope: global, every menu's; per_menu, only those of the store.
-    Caveats: the name as it is now; mart.product_mix has the name when ordered. Where menus disagree, names says so and
-    the menu with the lowest menu_id is taken, the store's own before others.
+    Source: core.store_menus, core.products and mart.product_mix. By [menus] product_id_scope, names come from every
+    menu (global) or only from the store's own (per_menu).
+    Caveats: the current name; mart.product_mix has the name when ordered. If menus disagree (name_count above 1), the
+    store's own menus take precedence, then the lowest menu_id.
     """
 
-    store_id: Id = column("The store, as the service numbers it.")
-    product_id: Id = column("The product: a key of the products of some menu, or of an order line.")
-    product_name: Text = column("The product's name; null where no menu that may name it does.", nullable=True)
-    is_on_menu: Flag = column("Whether a menu of this store holds the product now.")
-    menu_count: Count = column("How many menus that may name it hold it.", ge=0)
-    name_count: Count = column("How many different names they give it; above 1 the name was chosen.", ge=0)
+    store_id: Id = column("The store's id.")
+    product_id: Id = column("The product's id, from a menu or an order line.")
+    product_name: Text = column("The product's name; null if no menu in scope has one.", nullable=True)
+    is_on_menu: Flag = column("Whether a menu of this store has the product now.")
+    menu_count: Count = column("Number of menus in scope that have it.", ge=0)
+    name_count: Count = column("Number of different names on those menus; above 1 one was chosen.", ge=0)

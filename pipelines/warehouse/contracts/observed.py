@@ -4,7 +4,7 @@ from pipelines.warehouse.contracts.contract import Contract, Count, Flag, Id, In
 
 _MENU = "The menu, as the service numbers it."
 _VERSION_NO = (
-    "The menu's version, from 1, with which it was first observed so: it tells the intervals of a place apart."
+    "The menu's version, from 1, with which it was first observed so: it distinguishes the intervals of one entry."
 )
 _FROM = (
     "When it was first observed so, not when it took effect: it may have been so before. Null for an archive of "
@@ -28,7 +28,7 @@ class MenuPriceVersions(
     """One row per place of a price in a menu, and run of versions in which it is the same: an interval of observation.
 
     Source: prices of every version of the menu.
-    Caveats: the times say when we saw it, never from when it was effective. A place is where the document has it: a
+    Caveats: the times are those of observation, not of when it took effect. A place is where the document has it: a
     price put in before others moves them all. A row is written only on change.
     """
 
@@ -54,7 +54,7 @@ class MenuProductVersions(
     """One row per product of a menu, and run of versions in which it is the same: an interval of observation.
 
     Source: products of every version of the menu.
-    Caveats: the times say when we saw it, never from when it was effective. A row is written only on change.
+    Caveats: the times are those of observation, not of when it took effect. A row is written only on change.
     """
 
     menu_id: Id = column(_MENU)
@@ -79,7 +79,7 @@ class ModifierPriceVersions(
     """One row per place of a modifier in a menu, and run of versions in which it is the same.
 
     Source: modifiers of products and children of modifiers of every version of the menu.
-    Caveats: the times say when we saw it, never from when it was effective. A modifier has a price in each place, not
+    Caveats: the times are those of observation, not of when it took effect. A modifier has a price in each place, not
     one of its own. A row is written only on change.
     """
 
@@ -102,7 +102,7 @@ class StoreVersions(Contract, table="core.store_versions", scope="store", key=("
 
     Source: every version of the store's record. Each run asks for every store that the service lists, so a store that
     is no longer listed is no longer observed: its last_listed_at stays behind that of the others.
-    Caveats: the times say when we saw it, never from when it was so. A record that was asked for otherwise, by a
+    Caveats: the times are those of observation, not of the change. A record that was asked for otherwise, by a
     webhook, counts as listed.
     """
 

@@ -1,4 +1,4 @@
-"""Contracts of the open questions: what the interface does not show, what is assumed, and what the data say to it."""
+"""Contracts of the open questions: what the interface does not show, what is assumed, and what the data show."""
 
 from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Ids, Text, column
 
@@ -25,11 +25,11 @@ class DailyQuestionCases(
     key=("business_date", "question", "is_against", "currency"),
     is_released=False,
 ):
-    """One row per business day, open question about orders, whether they bear out what is assumed, and currency.
+    """One row per business day, open question about orders, whether they support the assumption, and currency.
 
     A step: read audit.questions instead.
     Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
-    Caveats: an order stands under every question that it can answer; do not add questions up.
+    Caveats: an order is counted under every question that it can answer; do not add questions up.
     """
 
     business_date: Day = column(
@@ -44,7 +44,7 @@ class DailyQuestionCases(
 
 
 class Questions(Contract, table="audit.questions", scope="all", key=("question",)):
-    """One row per thing that the interface does not show: what is assumed, what the data show, what depends on it.
+    """One row per thing that the interface does not show: the assumption, the evidence, and what depends on it.
 
     Source: the settings, audit.daily_question_cases, audit.field_profile, audit.vocabulary, audit.findings.
     Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
@@ -59,14 +59,14 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
     undocumented: Text = column("What is not shown, as in the README's table of assumptions.")
     assumption: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
     partner_question: Text = column("The question to the partner.")
-    evidence: Text = column("What the data show, in a sentence; null where they cannot tell.", nullable=True)
+    evidence: Text = column("What the data show, in a sentence; null if they show nothing.", nullable=True)
     evidence_status: Text = column(
         "contradicted: there is evidence against it. supported: cases for it, none against. observed: the evidence "
         "shows what occurs. unknown: the data show nothing.",
         isin=("contradicted", "supported", "observed", "unknown"),
     )
-    supporting_count: Count = column("How many cases bear it out.", ge=0)
-    contradicting_count: Count = column("How many cases do not, or have nothing but the assumption to go by.", ge=0)
+    supporting_count: Count = column("How many cases support it.", ge=0)
+    contradicting_count: Count = column("How many cases contradict it, or depend on the assumption alone.", ge=0)
     affected_order_count: Count = column("How many orders depend on it: they would be shown differently.", ge=0)
     affected_amount: Amount = column(
         "Their total_price, added up; null for several currencies, or none.", nullable=True

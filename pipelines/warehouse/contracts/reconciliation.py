@@ -1,4 +1,4 @@
-"""Contracts of the reconciliation: which rule holds for an order, what its lines amount to, what is left over."""
+"""Contracts of the reconciliation: rules in force, line amounts and residuals."""
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
@@ -38,17 +38,17 @@ _BASIS = (
     "same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. "
     "Null without a rule."
 )
-_ORDER = "The order, as the service numbers it."
-_STORE = "The store it belongs to; null for orders that name none."
-_DAY = "The business day of the order, as in mart.orders; null for orders without that time."
-_SALE_CLASS = "counted, excluded, unmapped or deleted, as in mart.orders: filter by it, never ignore it."
-_CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
-_SUM = "Sum of {0} of the orders that state one; null where none does."
+_ORDER = "The order's id."
+_STORE = "The store's id; null for orders that name none."
+_DAY = "The business day, as in mart.orders; null for orders without that time."
+_SALE_CLASS = "counted, excluded, unmapped or deleted, as in mart.orders: always filter by it."
+_CURRENCY = "The currency, as in mart.orders; null if not stated. Do not add across currencies."
+_SUM = "Sum of {0} over the orders that state it; null if none does."
 _CAUSE = (
-    "What alone explains {0} to the cent, whichever way: the amount of one part (tip, delivery, discount, "
-    "loyalty_discount), of all modifiers, of one line; rounding: stated in whole units of 1, 0.1, 0.01 or 0.001 and "
-    "less than one of them off, or one cent off; factor_of_100; sign: of the whole or of one part. Null where nothing "
-    "or more than one thing does."
+    "A heuristic, not proof: the only candidate that explains {0} to the cent, in either direction. Candidates: the "
+    "amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding "
+    "(stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the "
+    "sign of the whole or of one field. Null if there is no candidate, or more than one."
 )
 
 
@@ -93,27 +93,27 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
 
 
 class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("order_id", "line_no")):
-    """One row per order line: what was sold, how much of it, and its amount where a rule says what that is.
+    """One row per order line: product, quantity, and its amount if a subtotal rule is in force.
 
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
-    Caveats: quantities are always safe to add. An amount stands only where a subtotal rule is in force for the order, by
-    evidence or by [formula]; it holds the line's modifiers as that rule counts them. Discounts, tips and delivery are
-    no line's: what lines and subtotal leave over is unallocated_amount of mart.daily_reconciliations.
+    Caveats: quantities are always safe to add. Amounts need a subtotal rule in force for the order, by evidence or
+    [formula], and include modifiers as that rule counts them. Discounts, tips and delivery belong to no line; the
+    difference to the subtotal is unallocated_amount of mart.daily_reconciliations.
     """
 
     order_id: Id = column(_ORDER)
-    line_no: Count = column("The line's place in the order, from 1.", ge=1)
+    line_no: Count = column("The line's position in the order, from 1.", ge=1)
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    product_id: Id = column("The product; null where the line names none.", nullable=True)
-    store_name: Text = column("The store's name; null where no record of the store names it.", nullable=True)
-    name: Text = column("The product's name on the line, when it was ordered.", nullable=True)
+    product_id: Id = column("The product's id; null if the line names none.", nullable=True)
+    store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
+    name: Text = column("The product's name when ordered.", nullable=True)
     quantity: Count = column("Quantity of the product, as sent.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     line_amount: Amount = column(
-        "What the line amounts to by the subtotal rule in force, rounded where the rule rounds lines; null where "
-        "missing_amount_reason says why.",
+        "The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for "
+        "missing_amount_reason.",
         nullable=True,
     )
     missing_amount_reason: Text = column(
@@ -126,13 +126,13 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
 
 
 class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="order", key=("order_id",)):
-    """One row per order: its total beside its parts, its subtotal beside its lines, and what is left over.
+    """One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 
-    Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: the rules are those
-    that the orders bear out or [formula] fixes, and for the total, until then, that of the observed order. A residual
-    is a question to the partner, not an error.
-    Caveats: a part that is null is not nothing. A verdict is about what can be told: total_break says nothing of the lines
-    where reason says that they cannot be told; balanced needs both.
+    Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: rules are supported by
+    orders or set by [formula]; until then the total has that of the observed order. A residual is a question to the
+    partner, not an error.
+    Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
+    indeterminate (see reason). balanced needs both.
     """
 
     order_id: Id = column(_ORDER)
@@ -140,59 +140,64 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     currency: Text = column(_CURRENCY, nullable=True)
-    subtotal_price: Money = column("The sum before delivery, tip and discounts, as sent.", nullable=True)
+    subtotal_price: Money = column("The amount before delivery, tip and discounts, as sent.", nullable=True)
     delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
     tip: Money = column("The tip, as sent.", nullable=True)
     discount: Money = column("The discount, as sent.", nullable=True)
     loyalty_discount: Money = column("The loyalty discount, as sent.", nullable=True)
     total_price: Money = column("The final total, as sent.", nullable=True)
-    line_amount: Amount = column("Sum of its lines' amounts; null where no line has one.", nullable=True)
+    line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
     unallocated_amount: Amount = column(
-        "subtotal_price less line_amount, each counted as nothing where it is null: what of the subtotal stands on no "
-        "line."
+        "subtotal_price less line_amount, null counted as zero: the part of the subtotal on no line."
     )
-    subtotal_rule: Text = column("The rule of the lines, as in audit.order_rules.", nullable=True)
+    subtotal_rule: Text = column("The subtotal rule, as in audit.order_rules.", nullable=True)
     formula_subtotal: Amount = column(
-        "The subtotal by that rule; null where there is none, or where a line has no amount.", nullable=True
+        "The subtotal under that rule; null without a rule, or if a line has no amount.", nullable=True
     )
     subtotal_residual: Amount = column("subtotal_price less formula_subtotal, exact.", nullable=True)
     subtotal_likely_cause: Text = column(_CAUSE.format("subtotal_residual"), nullable=True, isin=CAUSES)
-    total_rule: Text = column("The rule of the parts, as in audit.order_rules.", nullable=True)
-    formula_total: Amount = column("The total by that rule; null where a part that it needs is missing.", nullable=True)
+    total_rule: Text = column("The total rule, as in audit.order_rules.", nullable=True)
+    formula_total: Amount = column(
+        "The total under that rule; null if a field that it needs is missing.", nullable=True
+    )
     total_residual: Amount = column(
-        "total_price less formula_total, exact: above zero the customer paid more than the parts add up to.",
+        "total_price less formula_total, exact; above zero the stated total is higher than the computed one.",
         nullable=True,
     )
     total_likely_cause: Text = column(_CAUSE.format("total_residual"), nullable=True, isin=CAUSES)
-    missing_parts: Texts = column("The price fields that the order does not state; empty where all are there.")
+    missing_parts: Texts = column("The price fields that the order does not state; empty if none is missing.")
     verdict: Text = column(
-        "balanced: both residuals are exactly zero. total_break, subtotal_break, both_break: the one, the other or both are "
-        "not. indeterminate: none that is known is off, and one is not known.",
+        "balanced: both residuals are zero. total_break, subtotal_break, both_break: the total residual, the subtotal "
+        "residual or both are not zero. indeterminate: no known break, and at least one residual is unknown.",
         isin=VERDICTS,
     )
-    reason: Text = column("Why a residual is not known; null where both are.", nullable=True)
+    reason: Text = column("Why a residual is unknown; null if both are known.", nullable=True)
 
 
 class DailyReconciliations(
     Contract, table="mart.daily_reconciliations", scope="day", key=("store_id", "business_date", "sale_class")
 ):
-    """One row per store, business day and sale class: price residuals and breaks.
+    """One row per store, business day and sale class: orders by verdict, amounts and residuals.
 
-    Source: mart.order_reconciliation, to which it ties exactly, or nothing is published.
-    Caveats: residuals of opposite sign cancel: a zero sum proves nothing; break_count 0 and a zero absolute residual do.
-    A row has one store's currency: add stores only within a currency.
+    Source: mart.order_reconciliation; a blocking check ties to it exactly.
+    Caveats: residuals of opposite sign cancel: check break counts and absolute residuals, not the sums. A row has one
+    store, hence one currency: add stores only within a currency.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    order_count: Count = column("Orders.", ge=1)
-    balanced_count: Count = column("Orders that are balanced.", ge=0)
-    total_break_count: Count = column("Orders with a break in the total only.", ge=0)
-    subtotal_break_count: Count = column("Orders with a break in the subtotal only.", ge=0)
-    both_break_count: Count = column("Orders with a break in total and subtotal.", ge=0)
-    indeterminate_count: Count = column("Orders without a known break that cannot be tested in full.", ge=0)
-    break_count: Count = column("Orders with a break: total, subtotal or both.", ge=0)
+    order_count: Count = column("How many orders.", ge=1)
+    balanced_count: Count = column("Number of balanced orders.", ge=0)
+    total_break_count: Count = column(
+        "Number of orders with a total break and a balanced or indeterminate subtotal.", ge=0
+    )
+    subtotal_break_count: Count = column(
+        "Number of orders with a subtotal break and a balanced or indeterminate total.", ge=0
+    )
+    both_break_count: Count = column("Number of orders with both breaks.", ge=0)
+    indeterminate_count: Count = column("Number of indeterminate orders.", ge=0)
+    break_count: Count = column("Number of orders with any break.", ge=0)
     currency: Text = column(_CURRENCY, nullable=True)
     subtotal_price: Amount = column(_SUM.format("subtotal_price"), nullable=True)
     delivery_price: Amount = column(_SUM.format("delivery_price"), nullable=True)
@@ -200,13 +205,13 @@ class DailyReconciliations(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
-    line_amount: Amount = column("Sum of the lines' amounts; null where no line has one.", nullable=True)
+    line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
     unallocated_amount: Amount = column(
-        "Subtotal amount that no line accounts for: line_amount plus this always equals subtotal_price."
+        "The part of the subtotals on no line: line_amount plus this is always subtotal_price."
     )
-    formula_subtotal: Amount = column("Sum of the subtotals by the effective rule, where known.", nullable=True)
-    subtotal_residual: Amount = column("Sum of the subtotals' residuals, where known.", nullable=True)
-    subtotal_abs_residual: Amount = column("The same, each without its sign.", nullable=True, ge=0)
-    formula_total: Amount = column("Sum of the totals by the rule in force, where known.", nullable=True)
-    total_residual: Amount = column("Sum of the totals' residuals, where known.", nullable=True)
-    total_abs_residual: Amount = column("The same, each without its sign.", nullable=True, ge=0)
+    formula_subtotal: Amount = column("Sum of the known subtotals under the rule in force.", nullable=True)
+    subtotal_residual: Amount = column("Sum of the known subtotal residuals.", nullable=True)
+    subtotal_abs_residual: Amount = column("Sum of their absolute values.", nullable=True, ge=0)
+    formula_total: Amount = column("Sum of the known totals under the rule in force.", nullable=True)
+    total_residual: Amount = column("Sum of the known total residuals.", nullable=True)
+    total_abs_residual: Amount = column("Sum of their absolute values.", nullable=True, ge=0)

@@ -1,4 +1,4 @@
-"""Contracts of prices sold beside prices on menus, as these had been observed when the order was created."""
+"""Contracts of the comparison of order prices with menu prices, as observed when the order was created."""
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
@@ -18,17 +18,17 @@ from pipelines.warehouse.contracts.marts import SALE_CLASSES
 MENU_MATCHES = ("unique", "ambiguous", "none", "menu_unknown")
 PRICE_MATCHES = ("price", "delivery_price", "both", "neither", "indeterminate")
 
-_CURRENCY = "What the amounts are in, as in mart.orders; null where nothing says. Do not add across currencies."
+_CURRENCY = "The currency, as in mart.orders; null if not stated. Do not add across currencies."
 _DAY = "The business day of the order; see mart.orders."
 _SALE_CLASS = "The order's sale class; see mart.orders."
 _DISPATCH = "How the order is dispatched, as sent (observed: store_delivery)."
 _MENU_MATCH = (
-    "unique, ambiguous, none: in how many places of the store's menus it stood, one, several or no. menu_unknown: no "
-    "menu of the store had been observed by then, or it stood on none of those that were, while others were not."
+    "unique, ambiguous, none: one, several or no entries of the store's menus offered it. menu_unknown: no menu of the "
+    "store had been observed by then, or it was on none of those observed while others were not observed yet."
 )
 _PRICE_MATCH = (
-    "Which of the menus' prices it was sold at: price, delivery_price, both (they are the same, or of several places), "
-    "neither; indeterminate where there is nothing to compare."
+    "The menu price that it equals: price, delivery_price, both (they are equal, or of several entries) or neither; "
+    "indeterminate if there is nothing to compare."
 )
 
 
@@ -85,31 +85,31 @@ class MenuOffers(
 
 
 class PriceVariances(Contract, table="mart.price_variances", scope="order", key=("order_id", "line_no", "modifier_no")):
-    """One row per order line, and per modifier of one: its price beside the menus as observed when it was ordered.
+    """One row per order line and per modifier of a line: its price against the menus as observed when ordered.
 
     Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
     audit.menu_offers.
-    Caveats: menus are those that the store's record names now; times are those of observation, so a price that changed
-    shortly before may still be compared with the old one. Which dispatch methods take delivery_price is not stated: see
-    which one matches. A drift is shown only where all places agree.
+    Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
+    shortly after a price change may be compared with the old price. The interface does not say which dispatch methods
+    use delivery_price: see which one matches. Variances are null unless all matching entries agree.
     """
 
-    order_id: Id = column("The order, as the service numbers it.")
-    line_no: Count = column("The line's place in the order, from 1.", ge=1)
-    modifier_no: Count = column("The modifier's place in the line, from 1; null for the line itself.", nullable=True)
+    order_id: Id = column("The order's id.")
+    line_no: Count = column("The line's position in the order, from 1.", ge=1)
+    modifier_no: Count = column("The modifier's position in the line, from 1; null for the line itself.", nullable=True)
     store_id: Id = column("The store of the order.", nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
-    product_id: Id = column("The product of the line; null where it names none.", nullable=True)
-    modifier_id: Id = column("The modifier; null for the line itself, and where it names none.", nullable=True)
+    product_id: Id = column("The product of the line; null if it names none.", nullable=True)
+    modifier_id: Id = column("The modifier; null for the line itself, and if it names none.", nullable=True)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
     menu_entry_count: Count = column("How many entries of the store's menus offered it then.", ge=0)
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column("The price on the order, as sent.", nullable=True)
-    menu_price: Amount = column("The price on the menus; null where places disagree or state none.", nullable=True)
+    menu_price: Amount = column("The menu price; null if entries disagree or state none.", nullable=True)
     menu_delivery_price: Amount = column(
-        "The delivery price on the menus; null where places disagree or state none, as those of modifiers do.",
+        "The menu delivery price; null if entries disagree or state none (modifiers have none).",
         nullable=True,
     )
     price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
@@ -123,21 +123,21 @@ class DailyPriceMatches(
     scope="day",
     key=("store_id", "business_date", "sale_class", "dispatch_method", "item_type", "menu_match", "price_match"),
 ):
-    """One row per store, business day, sale class, dispatch method and kind of match of prices to the menus of then.
+    """One row per store, business day, sale class, dispatch method, item type, menu match and price match.
 
     Source: mart.price_variances.
-    Caveats: sums of prices of lines and modifiers, each counted once: no sales.
+    Caveats: sums of unit or line prices, each counted once whatever the quantity: not sales.
     """
 
     store_id: Id = column("The store of the orders.", nullable=True)
     business_date: Day = column(_DAY, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     dispatch_method: Text = column(_DISPATCH, nullable=True)
-    item_type: Text = column("Whether lines or modifiers are counted.", isin=("line", "modifier"))
+    item_type: Text = column("Whether the row counts lines or modifiers.", isin=("line", "modifier"))
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     price_match: Text = column(_PRICE_MATCH, isin=PRICE_MATCHES)
-    item_count: Count = column("How many lines or modifiers.", ge=1)
+    item_count: Count = column("Number of lines or modifiers.", ge=1)
     currency: Text = column(_CURRENCY, nullable=True)
-    price: Amount = column("Sum of their prices, each counted once, whatever the quantity.", nullable=True)
-    price_variance: Amount = column("Sum of their price drifts, where known.", nullable=True)
-    delivery_price_variance: Amount = column("Sum of their delivery price drifts, where known.", nullable=True)
+    price: Amount = column("Sum of their prices, each counted once whatever the quantity.", nullable=True)
+    price_variance: Amount = column("Sum of their known price variances.", nullable=True)
+    delivery_price_variance: Amount = column("Sum of their known delivery price variances.", nullable=True)

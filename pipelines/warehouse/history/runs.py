@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.warehouse import catalogue
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -26,52 +28,6 @@ RUN = {
     "is_new": "BOOLEAN",
 }
 
-_RUNS = """
-with
-
-goods as (
-    select
-        observations.*,
-        coalesce(before.versions, 0) as versions_before,
-        before.sha256 as sha256_before,
-        row_number() over in_order as n,
-        observations.sha256 is distinct from coalesce(
-            lag(observations.sha256) over in_order, before.sha256
-        ) as starts,
-    from {observations} as observations
-    left join {before} as before
-        on observations.kind = before.kind and observations.id = before.id
-    where observations.verdict in ('accepted', 'unchanged')
-        and exists (select 1 from {only} as o where o.kind = observations.kind and o.id = observations.id)
-    window in_order as (
-        partition by observations.kind, observations.id
-        order by observations.observed_at nulls first, observations.source, observations.load_id, observations.seq
-    )
-),
-
-numbered as (
-    select
-        *,
-        versions_before + count(*) filter (where starts) over (
-            partition by kind, id order by n rows unbounded preceding
-        ) as version_no,
-    from goods
-)
-
-select
-    kind,
-    id,
-    version_no,
-    any_value(sha256) as sha256, -- equal in a run
-    first(observed_at order by n) filter (where starts) as first_seen_at,
-    first(load_id order by n) filter (where starts) as load_id,
-    first(changed_personal order by n) filter (where starts) as changed_personal,
-    max(observed_at) as last_seen_at,
-    bool_or(starts) as is_new,
-from numbered
-group by kind, id, version_no
-"""
-
 
 def create_runs(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Create an empty table of runs."""
@@ -83,5 +39,6 @@ def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, on
 
     `before` is a table of states that hold for ids all of whose `observations` are later.
     """
-    select = _RUNS.format(observations=observations, before=before, only=only)
-    con.execute(f"insert into {into} ({', '.join(RUN)}) {select}")
+    for name, relation in (("observations", observations), ("before", before), ("wanted", only)):
+        con.execute(f"create or replace view touched.{name} as from {relation}")
+    con.execute(f"insert into {into} ({', '.join(RUN)}) {catalogue.build_sql('runs')}")

@@ -1,4 +1,4 @@
-"""Which orders, menus, stores and business days an increment computes anew, table by table.
+"""Find the orders, menus, stores and business days that an increment recomputes, table by table.
 
 The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw documents
 stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked for. Where it
@@ -8,7 +8,7 @@ only orders created while it says other than before: spans.py. One that compares
 compared with it, too: comparison_scope.py. A table by business day is about the days, old and new, of the orders whose
 rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up tables by day, and
 is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed,
-what reads it is made anew for all it holds.
+what reads it is recomputed whole.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -55,7 +55,7 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
 
 
 def is_stale(staged: Staged, item: Table | Check) -> bool:
-    """Tell whether a table or check without keys of its own has to be computed anew: something it reads changed."""
+    """Tell whether a table or check without keys of its own must be recomputed: something it reads changed."""
     return any(
         name in staged.sets
         or name in staged.sources

@@ -1,4 +1,4 @@
-"""Which orders have other rows than before in a table that was made anew, in the columns that somebody reads of it.
+"""Find the orders whose rows differ from before in a recomputed table, in the columns that a reader uses.
 
 Many tables by day read the same few tables of orders, each other columns. So a table's fresh rows are laid over the
 stored ones once, and what is kept is one flag a column: whether it differs.

@@ -1,4 +1,4 @@
-"""Bring the warehouse up to date with new loads: only what they touch is made anew, and committed at once.
+"""Bring the warehouse up to date with new loads: only what they affect is recomputed, in one commit.
 
 Everything is made and checked beside the warehouse first; one transaction then deletes and inserts. Knows nothing of
 buckets.
@@ -35,7 +35,7 @@ _IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
-    """Fold the new loads into states and note which ids they touch; return whether an increment is the way to go."""
+    """Fold the new loads into states and record the affected ids; return whether an increment is the faster way."""
     loads = [load_id for each in new.values() for load_id in each]
     paths = [f.path for kind, files in raw.items() for f in files.observations if set(f.load_ids) & set(new[kind])]
     create_observations(con, "raw.observations", paths, loads)

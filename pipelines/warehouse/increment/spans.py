@@ -1,4 +1,4 @@
-"""Which orders a change in a table of intervals touches: those created while it says other than before.
+"""Find the orders that a change in a table of intervals affects: those created while its content differs.
 
 Where a menu's price changes, an interval ends and another begins: two rows of the table differ, but what held before
 that moment holds still. So rows are laid over each other, old against new, and only the stretches of time in which

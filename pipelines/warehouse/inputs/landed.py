@@ -30,7 +30,7 @@ _OBSERVED = ", ".join(
 
 
 class MissingDocumentError(Exception):
-    """Raw holds no document for a hash that an observation names: the folder is not whole."""
+    """Raw lacks a document that an observation names: files are missing."""
 
 
 def present(files: Sequence[RawFile]) -> list[Path]:
@@ -67,9 +67,9 @@ def create_observations(
 
 
 def create_notes(con: duckdb.DuckDBPyConnection, documents: Mapping[str, Sequence[Path]], loads: Iterable[str]) -> None:
-    """Make view raw.document_notes: what the gate noted of the documents of these loads in these files, by kind.
+    """Make view raw.document_notes: what validation recorded of the documents of these loads in these files, by kind.
 
-    A field that is not documented is noted as its place and types, `/items/*/foo:string`.
+    An undocumented field is recorded as its path and types, `/items/*/foo:string`.
     """
     con.execute("create or replace temp table noted_loads as select unnest(?::varchar[]) as load_id", [list(loads)])
     selects = []
@@ -174,7 +174,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     row = con.execute(f"select min(id), max(id) from {states}").fetchone()
     low, high = row or (0, 0)
     customer = "wanted.customer_key," if kind == "orders" else ""
-    gate = "".join(
+    validated = "".join(
         f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
         for column, type_ in inputs.VALIDATED[kind].items()
     )
@@ -192,7 +192,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
             wanted.last_good_at,
             files.absences,
             files.rounded
-            {gate}
+            {validated}
         from {_files(paths)} as files
         inner join {states} as wanted
             on files.id = wanted.id and files.sha256 = wanted.sha256
@@ -201,7 +201,7 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
 
 
 def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> None:
-    """Keep one of equal documents that were landed twice, as happens when the index was made anew in between."""
+    """Keep one of equal documents that were landed twice, as happens when the index was rebuilt in between."""
     row = con.execute(f"select count(*) <> count(distinct {entity}) from {table}").fetchone()
     if row and row[0]:
         con.execute(

@@ -13,7 +13,7 @@
 | raw.settings | one row: what the settings file answers |
 | raw.formula_settings, formula_components | the rules and components that settings name, one row each |
 | raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
-| raw.document_notes | what the gate noted of each document that the loads at hand brought, one row a note |
+| raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
@@ -24,17 +24,17 @@
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 
-The checks stand apart because a document that did not change is not read again: a table that shows last_checked_at
+Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
 one that the tables have, without its document.
 
-How documents are typed stands in `documents.py`. Knows nothing of files or of how touched rows are found.
+How documents are typed is in `documents.py`. Knows nothing of files or of how affected rows are found.
 """
 
 from __future__ import annotations
 
 from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
-from pipelines.settings.kinds import KINDS
+from pipelines.settings.kinds import KINDS, Kind
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
 from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE, FORMULA_SETTINGS, SOURCES
 
@@ -44,6 +44,7 @@ __all__ = [
     "ENTITY",
     "INSTANT",
     "IS_DELETED",
+    "LANDED_KINDS",
     "OBSERVATION",
     "RAW",
     "VALIDATED",
@@ -193,4 +194,35 @@ RAW: dict[str, dict[str, str]] = {
         "residual": "DECIMAL(38,4)",
         "detail": "VARCHAR",
     },
+}
+
+# The kinds of documents behind each input: the edges from the raw assets to the tables that read it. Inputs of no kind
+# come from settings, the ledger or webhooks.
+LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
+    "raw.latest_orders": ("orders",),
+    "raw.latest_menus": ("menus",),
+    "raw.latest_stores": ("stores",),
+    "raw.order_versions": ("orders",),
+    "raw.menu_versions": ("menus",),
+    "raw.store_versions": ("stores",),
+    "raw.order_edits": ("orders",),
+    "raw.order_sightings": ("orders",),
+    "raw.order_checks": ("orders",),
+    "raw.menu_checks": ("menus",),
+    "raw.store_checks": ("stores",),
+    "raw.states": KINDS,
+    "raw.observations": KINDS,
+    "raw.refusals": KINDS,
+    "raw.document_notes": KINDS,
+    "raw.service_log": KINDS,
+    "raw.findings": KINDS,
+    "raw.plans": ("orders",),
+    "raw.settings": (),
+    "raw.assumptions": (),
+    "raw.zone_offsets": (),
+    "raw.hints": (),
+    "raw.control_totals": (),
+    "raw.day_closes": (),
+    "raw.closed_orders": (),
+    "raw.restated": (),
 }

@@ -1,8 +1,8 @@
-"""Inputs of a build that no load brings: acts of the ledger, logs that other rooms keep, and what settings assume.
+"""Inputs of a build that no load brings: ledger entries, logs of other packages, and the assumptions of the settings.
 
 Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
-that it read; a table is made anew when a source that it reads has another one. A table of scope order (menu, store)
-that reads a source is then made anew for all that it holds: such a source may change its values, never which rows
+that it read; a table is recomputed when a source that it reads has another one. A table of scope order (menu, store)
+that reads a source is then recomputed whole: such a source may change its values, never which rows
 it has. Knows nothing of what tables make of them.
 """
 

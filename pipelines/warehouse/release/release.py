@@ -23,6 +23,7 @@ from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.parquet import write_parquet
+from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ class Release:
 
 
 def publish(settings: Settings, result: BuildResult | None = None) -> Release:
-    """Publish the warehouse as it stands and return the release that `current` now names.
+    """Publish the warehouse as it is and return the release that `current` now names.
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
-    written; a damaged release is published again and removed. `result` adds what the checks found
-    to the manifest. One process at a time: the caller holds the run's lock.
+    written; a damaged release is published again and removed. The manifest has the violations of every check: from
+    `result`, else as the build stored them. One process at a time: the caller holds the run lock.
     """
     published = settings.data_dir / "published"
     releases = published / "releases"
@@ -72,6 +73,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         with attached(con, draft / DATABASE):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
+            checks = result.checks if result else results_as_stored(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
                 if not table.is_released:
@@ -86,7 +88,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
         code=code_version(),
         settings=settings_hash(settings),
         rows=rows,
-        checks={each.name: each.violations for each in result.checks} if result else {},
+        checks={check.name: check.violations for check in checks},
         files=[described(draft, draft / DATABASE), *files],
         fingerprint=fingerprint,
         as_of=started.isoformat(),

@@ -106,7 +106,7 @@ class Making:
         self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
 
     def results(self) -> list[CheckResult]:
-        """Return a result for every check of the catalogue; warnings count all that now stands in audit.findings."""
+        """Return a result for every check of the catalogue; warnings count all rows of audit.findings."""
         found = {each.name: each for each in self.tally.results()}
         return list(_complete(self.con, found))
 

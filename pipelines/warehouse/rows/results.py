@@ -43,13 +43,13 @@ class BuildResult:
 
 
 class BuildBlocked(Exception):
-    """A blocking check found violations: nothing was committed, the last release stands."""
+    """A blocking check found violations: nothing was committed, the previous release stays current."""
 
     def __init__(self, checks: list[CheckResult]) -> None:
         self.checks = checks
         self.failed = [each for each in checks if each.severity == "blocking" and each.violations]
         named = "; ".join(f"{each.name}: {each.violations}, first {each.sample[:1]}" for each in self.failed)
-        super().__init__(f"nothing was committed, the last release stands: {named}")
+        super().__init__(f"nothing was committed, the previous release stays current: {named}")
 
 
 class Tally:

@@ -22,6 +22,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,12 +56,6 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         _create_formula_settings(con, settings)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
-
-
-def create_functions(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that sql/ calls; one may call those before it in the alphabet."""
-    for path in sorted((catalogue.SQL / "functions").glob("*.sql")):
-        con.execute(path.read_text(encoding="utf-8"))
 
 
 def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
@@ -181,7 +176,7 @@ def month_of(time: str) -> str:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as it stands between single quotes."""
+    """Return a path escaped for single quotes."""
     return str(path).replace("'", "''")
 
 

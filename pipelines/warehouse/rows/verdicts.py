@@ -1,7 +1,7 @@
 """Hold rows to what is claimed of them: the contract of their table, its key, and the selects of sql/checks/.
 
 DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
-keys that repeat. Only columns with such rows go to Pandera, which judges them, with the key, so that a failure can
+keys that repeat. Only columns with such rows go to Pandera, which validates them, with the key, so that a failure can
 carry no text; what is reported of a failed row is its key. Words that a contract lists are held by the column's type;
 a select may give them as texts. Knows nothing of which rows are fresh, or of what a failure leads to.
 """
@@ -152,7 +152,7 @@ def _doubts(contract: type[Contract], *, typed: bool) -> dict[str, str]:
 
 
 def _doubt(column: str, check: pandera.Check) -> str:
-    """Return the condition under which a value may break a check; true where the check cannot be said in SQL."""
+    """Return the condition under which a value may break a check; true if the check cannot be expressed in SQL."""
     given = check.statistics or {}
     if check.name == "greater_than_or_equal_to":
         return f"{column} < {given['min_value']}"

@@ -44,7 +44,7 @@ class Staged:
     sets: dict[str, str | None] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
-    shown: dict[str, str] = field(default_factory=dict)  # the views that stand, by name
+    shown: dict[str, str] = field(default_factory=dict)  # the views in place, by name
 
 
 def show(staged: Staged, item: Table | Check, keys: str | None) -> None:
@@ -110,7 +110,7 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
 
 
 def _of_keys(staged: Staged, name: str, keys: str, key: str) -> str:
-    """Return the select of a table's rows of these keys as they will be; stored rows only of those not made anew."""
+    """Return the select of a table's rows of these keys as they will be; stored rows only of those not recomputed."""
     columns = _columns(staged, name)
     fresh = f'select {columns} from fresh."{name}" as t where {_in(staged, name, keys)}'
     own = staged.sets.get(name, keys)
@@ -118,7 +118,7 @@ def _of_keys(staged: Staged, name: str, keys: str, key: str) -> str:
         return fresh
     left = keys
     if name in staged.sets:
-        left = f'touched."not made anew of {name}"'
+        left = f'touched."not recomputed of {name}"'
         staged.con.execute(
             f"""
             create or replace table {left} as

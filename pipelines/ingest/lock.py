@@ -1,7 +1,7 @@
-"""Let one run at a time work below a data folder, and tell who it is, or was when it was killed.
+"""The run lock: one run at a time per data folder.
 
-Knows nothing of Dagster. The lock is the kernel's (flock): it is gone with its holder, however that one ends. The note
-in it is taken away by a holder that ends, so a note without a holder is a killed one's.
+Knows nothing of Dagster. It is a kernel lock (flock), released when its holder ends, however that happens. The holder
+writes a note into the file and clears it when it ends; a note without a holder was left by a killed run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from pipelines.landing.formats import guard_format
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Folders that this process has locked, each with since when the killed run was at work that it goes on with: the
-# command holds the lock for the job that it executes.
+# The folders that this process has locked, each with the start of the killed run that it resumes, if any. A command
+# holds the lock for the job that it executes in its own process.
 _held: dict[Path, datetime | None] = {}
 RUN = "ordermart run"
 JOB = "Dagster run"
-# A later run is another night's: it asks for everything anew.
-_GOES_ON_WITHIN = timedelta(hours=12)
+_RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
 
 
 class RunLockedError(Exception):
@@ -35,8 +34,11 @@ class RunLockedError(Exception):
 
 
 @contextmanager
-def run_lock(data_dir: Path, what: str) -> Iterator[None]:
-    """Hold `data/run.lock` while the block runs; raise RunLockedError at once when another process holds it."""
+def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
+    """Hold `data/run.lock` while the block runs; raise RunLockedError at once if another process holds it.
+
+    `holder` describes the run to others. The same process can enter the block again.
+    """
     if data_dir in _held:
         yield
         return
@@ -46,51 +48,49 @@ def run_lock(data_dir: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunLockedError(_holder(os.pread(descriptor, 4096, 0))) from None
+            raise RunLockedError(_refusal(os.pread(descriptor, 4096, 0))) from None
         left = os.pread(descriptor, 4096, 0)
-        is_run = what.startswith((RUN, JOB))
-        killed = _killed(left) if is_run else None
+        is_run = holder.startswith((RUN, JOB))
+        resumed = _killed_since(left) if is_run else None
         note = {
-            "what": what,
+            "holder": holder,
             "pid": os.getpid(),
             "started": _start_of(os.getpid()),
             "host": socket.gethostname(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
-            "goes_on": killed.isoformat() if killed else None,
+            "resumed_since": resumed.isoformat() if resumed else None,
         }
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(note).encode(), 0)
-        _held[data_dir] = killed
+        _held[data_dir] = resumed
         try:
             guard_format(data_dir)
             yield
         finally:
             del _held[data_dir]
             os.ftruncate(descriptor, 0)
-            if not is_run and _killed(left):  # only a run resumes a killed one
+            if not is_run and _killed_since(left):  # only a run resumes a killed one
                 os.pwrite(descriptor, left, 0)
     finally:
         os.close(descriptor)
 
 
-def holder(data_dir: Path) -> str | None:
-    """Return who holds the lock, in a sentence; None when nobody does. Neither locks nor writes.
+def lock_holder(data_dir: Path) -> str | None:
+    """Return a sentence that names the lock's holder; None if it is free. Neither locks nor writes.
 
-    The note tells: its process lives, and is the one that wrote it. Of another machine nobody here can say so.
+    The note tells: its process is alive, and is the one that wrote it. Of another machine nobody here can say so.
     """
     try:
         note = (data_dir / "run.lock").read_bytes()
-        who = json.loads(note)
-        is_here = who["host"] == socket.gethostname()
-        if is_here and (_start_of(who["pid"]) is None or _start_of(who["pid"]) != who.get("started")):
-            return None
+        by = json.loads(note)
+        started = _start_of(by["pid"]) if by["host"] == socket.gethostname() else by["started"]
+        return _refusal(note) if started and started == by["started"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return _holder(note)
 
 
 def resumed_since(data_dir: Path) -> datetime | None:
-    """Return when the killed run began that the run under way goes on with; None when it goes on with none."""
+    """Return the start of the killed run that the current run resumes; None if it resumes none."""
     return _held.get(data_dir)
 
 
@@ -106,21 +106,21 @@ def _start_of(pid: int) -> str | None:
     return shown.stdout.strip() or None
 
 
-def _killed(note: bytes) -> datetime | None:
+def _killed_since(note: bytes) -> datetime | None:
     try:
-        who = json.loads(note)
-        since = datetime.fromisoformat(who.get("goes_on") or who["since"])
-        is_late = datetime.now(UTC) - since > _GOES_ON_WITHIN
-        return since if who["what"].startswith((RUN, JOB)) and not is_late else None
+        killed = json.loads(note)
+        since = datetime.fromisoformat(killed["resumed_since"] or killed["since"])
+        is_resumable = killed["holder"].startswith((RUN, JOB)) and datetime.now(UTC) - since <= _RESUMABLE_FOR
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+    return since if is_resumable else None
 
 
-def _holder(note: bytes) -> str:
+def _refusal(note: bytes) -> str:
     try:
-        who = json.loads(note)
+        by = json.loads(note)
         return (
-            f"another run holds the lock: {who['what']}, process {who['pid']} on {who['host']} since {who['since']}; "
+            f"another run holds the lock: {by['holder']}, process {by['pid']} on {by['host']} since {by['since']}; "
             "wait for it or stop it"
         )
     except (ValueError, KeyError, TypeError):

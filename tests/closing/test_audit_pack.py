@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
-from pipelines.report.evidence import TABLES, make_pack
+from pipelines.report.audit_pack import TABLES, make_pack
 
 OCTOBER = "2026-10-31T10:00:00Z"
 
@@ -31,8 +31,8 @@ def verified(pack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def listed_anew(pack: Path, name: str) -> None:
-    """List a changed file by its new hash, as one who forges would."""
+def relisted(pack: Path, name: str) -> None:
+    """Update a changed file's hash in SHA256SUMS, as a forger would."""
     sums = pack / "SHA256SUMS"
     lines = [line for line in sums.read_text(encoding="utf-8").splitlines() if not line.endswith(f"  {name}")]
     lines.append(f"{hashlib.sha256((pack / name).read_bytes()).hexdigest()}  {name}")
@@ -138,10 +138,10 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
             chain.read_text(encoding="utf-8").replace('"order_count":5', '"order_count":6'), encoding="utf-8"
         )
         if fault == "forged entry":
-            listed_anew(pack, "ledger/ledger.jsonl")
+            relisted(pack, "ledger/ledger.jsonl")
     elif fault == "head":
         (pack / "head.txt").write_text("f" * 64 + "\n", encoding="utf-8")
-        listed_anew(pack, "head.txt")
+        relisted(pack, "head.txt")
     elif fault in {"lost", "no chain", "no list"}:
         {"lost": pack / "closes.csv", "no chain": chain, "no list": pack / "SHA256SUMS"}[fault].unlink()
     else:
@@ -152,7 +152,7 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
 
 
 def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> None:
-    """Whatever file is changed by a byte is named; one listed anew has another hash of the list than was printed."""
+    """Whatever file is changed by a byte is named; if relisted, the printed hash of the list differs."""
     _, before = made
     for path in sorted(each for each in pack.rglob("*") if each.is_file()):
         name = path.relative_to(pack).as_posix()
@@ -165,7 +165,7 @@ def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> Non
     printed = f"SHA256SUMS has the hash {hashlib.sha256((before / 'SHA256SUMS').read_bytes()).hexdigest()}"
     assert printed in verified(pack).stdout
     (pack / "closes.csv").write_text("order_id\n", encoding="utf-8")
-    listed_anew(pack, "closes.csv")
+    relisted(pack, "closes.csv")
     assert printed not in verified(pack).stdout
 
 

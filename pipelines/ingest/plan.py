@@ -1,6 +1,6 @@
-"""Put known orders that are due again on the work list, and say afterwards what came of it.
+"""Put known orders that are due again on the work list, and report the results afterwards.
 
-The values come from the warehouse and from what was landed, the rules from the inbox. Knows nothing of Dagster or HTTP.
+The values come from the warehouse and from landed files, the rules from the inbox. Knows nothing of Dagster or HTTP.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow.parquet as pq
 
-from pipelines.inbox.deliveries import hinted_ids
+from pipelines.inbox.deliveries import notified_ids
 from pipelines.inbox.gaps import gap_ids, gap_report
 from pipelines.inbox.learning import History, learn, missed_changes
 from pipelines.inbox.planner import SAMPLE, KnownOrder, add_plan, plan
-from pipelines.inbox.plans import keep_plan, plans, tell
-from pipelines.inbox.receiver import inbox_path
+from pipelines.inbox.plans import keep_plan, keep_results, plans
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files
 from pipelines.warehouse.build.known import histories, known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Literal
 
+    from pipelines.inbox.planner import Presence
     from pipelines.inbox.worklist import WorkList
     from pipelines.settings import Settings
 
 
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
-    """Add the known orders that are due again, within [planner] request_budget; return what was planned, in sentences."""
+    """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
     now = now or datetime.now(UTC)
-    learned = learn(History(*each) for each in histories(settings.data_dir))
+    learned = learn(History(*history) for history in histories(settings.data_dir))
     planned = plan(_known(settings), now, settings.planner, learned=learned)
     add_plan(work, planned)
-    said = [planned.sentence()]
+    report = [planned.sentence()]
     if learned.orders:
-        said.append(learned.sentence())
+        report.append(learned.sentence())
     gap: list[int] = []
     if settings.planner.gap_probe:
         gap = gap_ids(
@@ -47,33 +47,33 @@ def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None)
         work.add("orders", gap, GAP_PROBE)
     if planned.due or planned.sample or gap:
         keep_plan(inbox_path(settings.data_dir), planned, gap, now)
-    return said
+    return report
 
 
 def report_plan_results(settings: Settings, work: WorkList, loads: Sequence[str]) -> list[str]:
-    """Say, and remember, what the sample and the gap probe of the last plan showed, by what these loads observed.
+    """Evaluate the sample and the gap probe of the last plan on these loads; keep the results, return sentences.
 
-    An order of the sample that something else asked for too, such as a webhook, did not change unseen. Return no
-    sentence where nothing was planned since the last was told.
+    A sampled order that something else requested too, such as a webhook, is not a missed change. Return nothing if the
+    last plan has been evaluated already.
     """
     path = inbox_path(settings.data_dir)
     last = plans(path)[-1:]
-    if not last or last[0].told_at is not None:
+    if not last or last[0].evaluated_at is not None:
         return []
     (kept,) = last
     verdicts = _verdicts(settings, loads)
     sample = {id_: verdicts[id_] for id_ in kept.sample if id_ in verdicts}
     answered = [id_ for id_, verdict in sample.items() if verdict in ("accepted", "unchanged")]
-    changed = sum(verdicts[id_] == "accepted" and _only_drawn(work, id_) for id_ in answered)
+    changed = sum(verdicts[id_] == "accepted" and _is_only_sampled(work, id_) for id_ in answered)
     missed = missed_changes(len(answered), changed, kept.population)
     found = {id_ for id_ in kept.gap if verdicts.get(id_) == "accepted"}
-    gaps = gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, hinted_ids(path, "orders"))
-    missing = sum(verdict == "missing" for verdict in sample.values())
-    tell(path, kept.no, missed, missing, gaps)
+    gaps = gap_report({id_ for id_ in kept.gap if id_ in verdicts}, found, notified_ids(path, "orders"))
+    not_found = sum(verdict == "missing" for verdict in sample.values())
+    keep_results(path, kept.no, missed, not_found, gaps)
     return ([missed.sentence()] if kept.sample else []) + ([gaps.sentence()] if kept.gap else [])
 
 
-def _only_drawn(work: WorkList, id_: int) -> bool:
+def _is_only_sampled(work: WorkList, id_: int) -> bool:
     entry = work.entry("orders", id_)
     return entry is None or entry.why == {SAMPLE}
 
@@ -97,6 +97,6 @@ def _known(settings: Settings) -> Iterator[KnownOrder]:
             created_at=known.created_at,
             last_checked_at=known.last_checked_at,
             status=known.status,
-            presence=cast("Literal['present', 'missing', 'gone']", known.presence),
+            presence=cast("Presence", known.presence),
             archive_only=known.is_archive_only,
         )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
-VERIFIER = Path(__file__).with_name("verify_evidence.py")
+VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
 # Table → its purpose in the pack; tables with a business date only for the period's days.
 TABLES = {
     "mart.closed_days": "closed, posted, unposted and current amounts",

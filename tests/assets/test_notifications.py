@@ -1,4 +1,4 @@
-"""The sensor that starts a small run when hints wait."""
+"""The sensor that starts a small run when notifications wait."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from pipelines.assets.lock import run_lock
 from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.lock import run_lock
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def _tick(settings: Settings) -> dg.SensorResult | dg.SkipReason:
-    sensor = wiring(settings).resolve_sensor_def("hints_waiting")
+    sensor = wiring(settings).resolve_sensor_def("notifications_waiting")
     with dg.DagsterInstance.ephemeral() as instance:
         return sensor(dg.build_sensor_context(instance=instance))  # type: ignore[return-value]
 
@@ -36,7 +36,7 @@ def _work(settings: Settings) -> WorkList:
     return WorkList(settings.data_dir / "inbox" / "worklist.sqlite")
 
 
-def test_without_hints_nothing_starts(settings: Settings) -> None:
+def test_sensor_skips_without_notifications(settings: Settings) -> None:
     """An inbox that never received anything, or has nothing due, starts no run."""
     assert isinstance(_tick(settings), dg.SkipReason)
     with _work(settings):
@@ -44,8 +44,8 @@ def test_without_hints_nothing_starts(settings: Settings) -> None:
     assert isinstance(_tick(settings), dg.SkipReason)
 
 
-def test_waiting_hints_start_one_small_run(settings: Settings) -> None:
-    """Hints that wait are one run without a plan; the same hints give the same run key, a later one another."""
+def test_sensor_starts_one_small_run_for_waiting_notifications(settings: Settings) -> None:
+    """Waiting notifications start one run without a plan; the same ones give the same run key, a later one another."""
     with _work(settings) as work:
         work.add("orders", [1, 2, 3], why="webhook")
     first = _tick(settings)
@@ -66,12 +66,12 @@ def test_waiting_hints_start_one_small_run(settings: Settings) -> None:
     assert later.run_requests[0].run_key != first.run_requests[0].run_key
 
 
-def test_a_run_under_way_is_let_be(settings: Settings) -> None:
+def test_sensor_skips_while_a_run_is_under_way(settings: Settings) -> None:
     """While another process holds the lock the sensor starts nothing, and says who it is."""
     with _work(settings) as work:
         work.add("orders", [1], why="webhook")
     script = (
-        "import sys, time; from pathlib import Path; from pipelines.assets.lock import run_lock\n"
+        "import sys, time; from pathlib import Path; from pipelines.ingest.lock import run_lock\n"
         "with run_lock(Path(sys.argv[1]), 'the night'): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

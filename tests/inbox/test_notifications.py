@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inbox.hints import Hint, Reader
+from pipelines.inbox.notifications import Decoder, Notification
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DEFAULT = Reader(load_settings(environ={}).webhooks)
+DEFAULT = Decoder(load_settings(environ={}).webhooks)
 
 
-def read(document: Any, headers: dict[bytes, bytes] | None = None, reader: Reader = DEFAULT) -> Hint:
+def decode(document: Any, headers: dict[bytes, bytes] | None = None, decoder: Decoder = DEFAULT) -> Notification:
     """Read a document as a body."""
-    return reader.read(headers or {}, msgspec.json.encode(document))
+    return decoder.decode(headers or {}, msgspec.json.encode(document))
 
 
 @pytest.mark.parametrize(
@@ -38,53 +38,54 @@ def read(document: Any, headers: dict[bytes, bytes] | None = None, reader: Reade
 )
 def test_common_shapes(document: Any, headers: dict[bytes, bytes]) -> None:
     """The defaults find topic and id in the shapes that services commonly send."""
-    hint = read(document, headers)
-    assert (hint.topic, hint.kind, hint.id, hint.undecodable) == ("orders.update", "orders", 5, None)
+    named = decode(document, headers)
+    assert (named.topic, named.kind, named.id, named.undecodable) == ("orders.update", "orders", 5, None)
 
 
 def test_headers_suffice() -> None:
-    """A body that is no JSON does not matter when the headers say all."""
-    hint = DEFAULT.read({b"x-topic": b"menus.update", b"x-resource-id": b"5"}, b"menu=5")
-    assert (hint.kind, hint.id, hint.undecodable) == ("menus", 5, None)
+    """A body that is not JSON does not matter when the headers say all."""
+    named = DEFAULT.decode({b"x-topic": b"menus.update", b"x-resource-id": b"5"}, b"menu=5")
+    assert (named.kind, named.id, named.undecodable) == ("menus", 5, None)
 
 
 def test_settings_decide_where(tmp_path: Path) -> None:
     """Other places are a matter of settings, the first that holds something usable wins."""
     file = tmp_path / "ordermart.toml"
     file.write_text(
-        '[webhooks]\ntopic_locations = ["/meta/what"]\nid_locations = ["/a~1b/0", "/{kind}Id"]\ndelivery_id_locations = ["header:X-Try"]'
+        '[webhooks]\ntopic_locations = ["/meta/what"]\nid_locations = ["/a~1b/0", "/{kind}Id"]\n'
+        'delivery_id_locations = ["header:X-Try"]'
     )
-    reader = Reader(load_settings(file, {}).webhooks)
-    assert read({"meta": {"what": "stores.update"}, "a/b": [8]}, reader=reader).id == 8
-    hint = read({"meta": {"what": "stores.update"}, "a/b": [], "storeId": 9}, {b"x-try": b"t-1"}, reader)
-    assert (hint.kind, hint.id, hint.delivery_id) == ("stores", 9, "t-1")
+    decoder = Decoder(load_settings(file, {}).webhooks)
+    assert decode({"meta": {"what": "stores.update"}, "a/b": [8]}, decoder=decoder).id == 8
+    named = decode({"meta": {"what": "stores.update"}, "a/b": [], "storeId": 9}, {b"x-try": b"t-1"}, decoder)
+    assert (named.kind, named.id, named.delivery_id) == ("stores", 9, "t-1")
 
 
 @pytest.mark.parametrize("id_", [True, 1.0, 5.5, None, "05", "+5", " 5", "5.0", "٥", 2**63, str(2**63), [], {}, "-0"])
 def test_what_is_no_id(id_: Any) -> None:
     """Only a 64-bit integer or its canonical text is an id."""
-    assert read({"topic": "orders.update", "data": {"id": id_}}).undecodable == "no id found"
+    assert decode({"topic": "orders.update", "data": {"id": id_}}).undecodable == "no id found"
 
 
 @pytest.mark.parametrize("id_", [0, -5, 2**63 - 1, -(2**63)])
 def test_extreme_ids(id_: int) -> None:
     """Every 64-bit integer is an id, as a number and as text."""
-    assert read({"topic": "orders.update", "data": {"id": id_}}).id == id_
-    assert read({"topic": "orders.update", "data": {"id": str(id_)}}).id == id_
+    assert decode({"topic": "orders.update", "data": {"id": id_}}).id == id_
+    assert decode({"topic": "orders.update", "data": {"id": str(id_)}}).id == id_
 
 
 def test_topics_are_named_exactly() -> None:
     """Another spelling is another topic: shown, not guessed at."""
-    hint = read({"topic": "Orders.Update", "data": {"id": 5}})
-    assert (hint.topic, hint.kind, hint.undecodable) == (None, None, "no topic found")
-    hint = read({"topic": "order.updated", "data": {"id": 5}})
-    assert (hint.topic, hint.kind, hint.undecodable) == ("order.updated", None, "unknown topic")
+    named = decode({"topic": "Orders.Update", "data": {"id": 5}})
+    assert (named.topic, named.kind, named.undecodable) == (None, None, "no topic found")
+    named = decode({"topic": "order.updated", "data": {"id": 5}})
+    assert (named.topic, named.kind, named.undecodable) == ("order.updated", None, "unknown topic")
 
 
 @pytest.mark.parametrize("word", ["maria@example.test", "+55 11 98888-7777", "11988887777", "Maria", "x" * 200 + ".y"])
 def test_words_that_could_be_anything_are_not_kept(word: str) -> None:
     """An unknown topic is kept only when it looks like one."""
-    assert read({"topic": word, "data": {"id": 5}}).topic is None
+    assert decode({"topic": word, "data": {"id": 5}}).topic is None
 
 
 JSON = st.recursive(
@@ -103,5 +104,5 @@ JSON = st.recursive(
 @given(body=st.binary(max_size=300) | JSON.map(msgspec.json.encode))
 def test_any_bytes_are_read_or_said_to_be_unreadable(body: bytes) -> None:
     """No bytes raise; each delivery either names kind and id or says why not."""
-    hint = DEFAULT.read({}, body)
-    assert (hint.undecodable is None) == (hint.kind is not None and hint.id is not None)
+    named = DEFAULT.decode({}, body)
+    assert (named.undecodable is None) == (named.kind is not None and named.id is not None)

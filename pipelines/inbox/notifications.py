@@ -1,7 +1,7 @@
-"""Read a delivery: which topic, which id, which delivery. Settings say where they stand.
+"""Decode a delivery: its topic, id and delivery id, at the locations that settings give.
 
-Knows nothing of signatures or storage. Takes an id and three words from a delivery and nothing else: what a body says
-about an order is never believed.
+Takes nothing else from a body: its content is never trusted, the document is fetched. Knows nothing of signatures or
+storage.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pipelines.partner.pointer import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipelines.inbox.entries import Kind
     from pipelines.settings import Webhooks
+    from pipelines.settings.kinds import Kind
 
-# Interface section 6 names these and no others.
+# The topics of interface section 6.
 TOPICS: dict[str, Kind] = {
     "stores.update": "stores",
     "orders.create": "orders",
@@ -29,7 +29,7 @@ TOPICS: dict[str, Kind] = {
     "menus.update": "menus",
 }
 _SINGULAR = {"stores": "store", "orders": "order", "menus": "menu"}
-# A word that the inbox may keep: what does not look like this could be anything, a telephone number or a name too.
+# Texts that the inbox may store: anything else could be personal data, such as a name or a telephone number.
 _TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -37,8 +37,8 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
-    """What a delivery says. `undecodable` is None, or why it could not be read; then there is nothing to fetch."""
+class Notification:
+    """The content of a delivery. `undecodable` is None, or why it names no id; then there is nothing to fetch."""
 
     topic: str | None
     kind: Kind | None
@@ -47,19 +47,19 @@ class Hint:
     undecodable: str | None
 
 
-class Reader:
-    """Reads deliveries as [webhooks] says; make one and keep it."""
+class Decoder:
+    """Decodes deliveries as [webhooks] describes them; create one and reuse it."""
 
     def __init__(self, settings: Webhooks) -> None:
-        self._topic = [_place(text) for text in settings.topic_locations]
-        self._delivery = [_place(text) for text in settings.delivery_id_locations]
+        self._topic = [_location(text) for text in settings.topic_locations]
+        self._delivery = [_location(text) for text in settings.delivery_id_locations]
         self._ids = {
-            kind: [_place(text.replace("{kind}", singular)) for text in settings.id_locations]
+            kind: [_location(text.replace("{kind}", singular)) for text in settings.id_locations]
             for kind, singular in _SINGULAR.items()
         }
 
-    def read(self, headers: Mapping[bytes, bytes], body: bytes) -> Hint:
-        """Return what a delivery says; `headers` has names in lower case. Raise nothing, whatever the bytes are."""
+    def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:
+        """Return the content of a delivery; names in `headers` are in lower case. Raise nothing, whatever the bytes."""
         try:
             document = msgspec.json.decode(body)
             is_json = True
@@ -68,21 +68,21 @@ class Reader:
         topic, kind = self._find_topic(headers, document)
         delivery_id = self._find_delivery(headers, document)
         if kind is not None:
-            for place in self._ids[kind]:
-                id_ = _as_id(_at(place, headers, document))
+            for location in self._ids[kind]:
+                id_ = _as_id(_value_at(location, headers, document))
                 if id_ is not None:
-                    return Hint(topic, kind, id_, delivery_id, None)
-            why = "no id found" if is_json else "no id found: the body is no JSON"
+                    return Notification(topic, kind, id_, delivery_id, None)
+            reason = "no id found" if is_json else "no id found: the body is not JSON"
         elif topic is not None:
-            why = "unknown topic"
+            reason = "unknown topic"
         else:
-            why = "no topic found" if is_json else "no topic found: the body is no JSON"
-        return Hint(topic, kind, None, delivery_id, why)
+            reason = "no topic found" if is_json else "no topic found: the body is not JSON"
+        return Notification(topic, kind, None, delivery_id, reason)
 
     def _find_topic(self, headers: Mapping[bytes, bytes], document: Any) -> tuple[str | None, Kind | None]:
         unknown = None
-        for place in self._topic:
-            found = _at(place, headers, document)
+        for location in self._topic:
+            found = _value_at(location, headers, document)
             if isinstance(found, str):
                 if found in TOPICS:
                     return found, TOPICS[found]
@@ -91,8 +91,8 @@ class Reader:
         return unknown, None
 
     def _find_delivery(self, headers: Mapping[bytes, bytes], document: Any) -> str | None:
-        for place in self._delivery:
-            found = _at(place, headers, document)
+        for location in self._delivery:
+            found = _value_at(location, headers, document)
             if type(found) is int and found in INT64:
                 return str(found)
             if isinstance(found, str) and _DELIVERY_ID.fullmatch(found):
@@ -100,18 +100,18 @@ class Reader:
         return None
 
 
-def _place(text: str) -> bytes | tuple[str, ...]:
-    """Return a header's name as bytes in lower case, or a pointer's tokens."""
+def _location(text: str) -> bytes | tuple[str, ...]:
+    """Return the name of a header in lower-case bytes, or the tokens of a JSON pointer."""
     name = text.removeprefix("header:")
     return parse(text) if name == text else name.lower().encode("ascii")
 
 
-def _at(place: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], document: Any) -> Any:
-    if isinstance(place, bytes):
-        found = headers.get(place)
+def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], document: Any) -> Any:
+    if isinstance(location, bytes):
+        found = headers.get(location)
         return _NOTHING if found is None else found.decode("latin-1").strip()
     value = document
-    for token in place:
+    for token in location:
         if isinstance(value, dict):
             value = value.get(token, _NOTHING)
         elif isinstance(value, list) and token.isdecimal() and len(token) < 6 and int(token) < len(value):
@@ -122,7 +122,7 @@ def _at(place: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], document
 
 
 def _as_id(found: Any) -> int | None:
-    """Return an id given as an integer or as its canonical text; nothing else is one."""
+    """Return an id given as an integer or as its canonical text, else None."""
     if type(found) is str and _INTEGER.fullmatch(found):
         found = int(found)
     return found if type(found) is int and found in INT64 else None

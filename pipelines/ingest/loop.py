@@ -1,7 +1,7 @@
-"""Fetch what the work list holds and land it, load by load; a kill loses no more than the requests under way.
+"""Fetch what is due on the work list and land it, load by load; a kill loses only the requests in flight.
 
-Knows nothing of Dagster. A body goes from the client to the gate; until its load is committed it also stands, sealed,
-in the vault's spool, from which the next run takes it up.
+Knows nothing of Dagster. A body goes from the client to validation; until its load is committed an encrypted copy is in
+the vault's spool, from which the next run recovers it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.assets.lock import resumed_since
 from pipelines.inbox.entries import INT64
-from pipelines.inbox.gaps import MissingGuard
+from pipelines.inbox.gaps import NotFoundGuard
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.lock import resumed_since
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
@@ -29,24 +30,24 @@ from pipelines.warehouse.build.known import known_among
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.inbox.entries import Kind
     from pipelines.landing import Load, LoadSummary, Refusal
     from pipelines.partner import Fetched
     from pipelines.settings import Settings
+    from pipelines.settings.kinds import Kind
     from pipelines.vault import Spool, Vault
 
     Progress = Callable[[str, int, int], None]
 
-_LOAD = 2_000  # bodies a load
+_LOAD = 2_000  # bodies per load
 
 
 class SuspectBaseUrlError(Exception):
-    """Too many orders that were there before are not found; what told so was not landed."""
+    """Too many known orders are not found: base_url may be wrong. The responses that showed it were not landed."""
 
 
 @dataclass
-class Pulled:
-    """What became of one kind: bodies by verdict, and what was refused or failed."""
+class Ingested:
+    """The result for one kind: payloads by verdict, and what was rejected or failed."""
 
     kind: str
     counts: Counter[str] = field(default_factory=Counter)
@@ -54,37 +55,40 @@ class Pulled:
     loads: list[str] = field(default_factory=list)
 
     @property
-    def asked(self) -> int:
-        """How many ids were asked for."""
+    def requested(self) -> int:
+        """How many ids were requested."""
         return sum(self.counts.values())
 
 
-def pull(
+def ingest(
     settings: Settings,
     kind: Kind,
     progress: Progress | None = None,
-    ask: Callable[[WorkList], None] | None = None,
+    request: Callable[[WorkList], None] | None = None,
     *,
     lists: bool = True,
-) -> Pulled:
-    """Fetch and land all that is due of one kind; `progress` gets (kind, done, total).
+) -> Ingested:
+    """Fetch and land everything of one kind that is due; `progress` gets (kind, done, total).
 
-    `ask` puts into the work list what is wanted besides, after a killed run's answers were taken up.
-    Stores come from the service's list, unless not `lists`; what their records name is added to the work list as menus.
-    Raise PartnerError when the service cannot be worked with at all; what was landed by then stays. Raise
-    SuspectBaseUrlError when more than [planner] max_not_found_rate of the known orders are not found.
+    `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
+    service's list of stores is added too. Menus that store records name are put on the work list.
+    Raise PartnerError if nothing more can be requested; what was landed by then stays. Raise SuspectBaseUrlError if
+    more than [planner] max_not_found_rate of the known orders are not found.
     """
     guard_source(settings)
-    path = settings.data_dir / "inbox" / "worklist.sqlite"
-    with WorkList(path) as work, open_vault(settings) as vault, open_spool(settings, kind) as spool:
-        pulling = _Pull(settings, vault, spool, work, kind, progress)
-        pulling.take_up()
-        if ask is not None:
-            ask(work)
-        return asyncio.run(pulling.run(lists=lists))
+    with (
+        WorkList(inbox_path(settings.data_dir)) as work,
+        open_vault(settings) as vault,
+        open_spool(settings, kind) as spool,
+    ):
+        ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
+        ingestion.recover()
+        if request is not None:
+            request(work)
+        return asyncio.run(ingestion.run(lists=lists))
 
 
-class _Pull:
+class _Ingestion:
     def __init__(
         self,
         settings: Settings,
@@ -97,12 +101,12 @@ class _Pull:
         self.settings, self.vault, self.spool, self.work, self.kind = settings, vault, spool, work, kind
         self.progress = progress or (lambda *_: None)
         self.since = resumed_since(settings.data_dir)
-        self.result = Pulled(kind)
+        self.result = Ingested(kind)
         self.menu_ids: set[int] = set()
         self.known: set[int] = set()
-        self.guard: MissingGuard | None = None
+        self.guard: NotFoundGuard | None = None
 
-    async def run(self, *, lists: bool) -> Pulled:
+    async def run(self, *, lists: bool) -> Ingested:
         async with PartnerClient(self.settings.partner, max_bytes=self.settings.landing.max_bytes) as client:
             if self.kind == "stores" and lists:
                 try:
@@ -112,7 +116,7 @@ class _Pull:
             due = self.work.due(self.kind)
             if self.kind == "orders":
                 self.known = known_among(self.settings.data_dir, due)
-                self.guard = MissingGuard(self.settings.planner.max_not_found_rate, len(self.known))
+                self.guard = NotFoundGuard(self.settings.planner.max_not_found_rate, len(self.known))
             for chunk in _chunks(due):
                 try:
                     await self._land(client, chunk, len(due))
@@ -121,7 +125,7 @@ class _Pull:
         return self.result
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
-        """Fetch and land one load. What came before the service gave out is landed too."""
+        """Fetch and land one load, also what was received before the run was stopped."""
         stopped: RunStopped | None = None
         outcome = _Outcome()
         self.work.started(self.kind, ids)
@@ -131,10 +135,10 @@ class _Pull:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
                     async for fetched in answers:
                         answer = _answer(fetched)
-                        self._doubt(answer)
+                        self._check_base_url(answer)
                         self.spool.add(answer)
                         self._judge(load, answer, outcome)
-                        self.progress(self.kind, self.result.asked + outcome.answered, due)
+                        self.progress(self.kind, self.result.requested + outcome.answered, due)
             except RunStopped as error:
                 stopped = error
             except SuspectBaseUrlError:
@@ -146,14 +150,14 @@ class _Pull:
         if stopped is not None:
             raise stopped
 
-    def _doubt(self, answer: Answer) -> None:
-        """Stop before 404s of a wrong address make known orders gone."""
+    def _check_base_url(self, answer: Answer) -> None:
+        """Stop before 404s from a wrong address mark known orders as deleted."""
         is_known = answer.id in self.known and not answer.code
-        if is_known and self.guard is not None and self.guard.see(missing=answer.status == 404):
+        if is_known and self.guard is not None and self.guard.trips(not_found=answer.status == 404):
             raise SuspectBaseUrlError(self.guard.sentence())
 
-    def take_up(self) -> None:
-        """Land what a killed run was answered and had not landed; what it had landed is only told the work list."""
+    def recover(self) -> None:
+        """Land the responses that a killed run left in the spool; if it had landed them, update only the work list."""
         left = self.spool.left()
         if left is None:
             return
@@ -176,8 +180,8 @@ class _Pull:
         self.result.loads.append(summary.load_id)
 
     async def _list_stores(self, client: PartnerClient) -> None:
-        """Put the listed stores on the work list; a record without a usable id goes to the gate, which refuses it."""
-        strange: list[bytes] = []
+        """Put the listed stores on the work list; land records without a usable id, which validation rejects."""
+        without_id: list[bytes] = []
         ids: list[int] = []
         async with aclosing(client.list_stores()) as pages:
             async for page in pages:
@@ -186,11 +190,11 @@ class _Pull:
                     if len(found) == 1 and type(found[0]) is int and found[0] in INT64:
                         ids.append(found[0])
                     else:
-                        strange.append(record)
+                        without_id.append(record)
         self.work.add("stores", ids, why="store list", unless_done_since=self.since)
-        if strange:
+        if without_id:
             with open_load(self.settings, self.vault, "stores") as load:
-                for record in strange:
+                for record in without_id:
                     load.validate(record, observed_at=datetime.now(UTC))
                 self._count(load.commit())
 
@@ -211,10 +215,10 @@ class _Pull:
             self.menu_ids.update(_menu_ids(answer.body, self.settings))
 
     def _report(self, outcome: _Outcome) -> None:
-        """Tell the work list, after the load is committed: what is told done is on the disk."""
+        """Update the work list after the load is committed, so that whatever it calls done is on the disk."""
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, outcome.done)
-        self.work.missing(self.kind, outcome.missing)
+        self.work.not_found(self.kind, outcome.not_found)
         for failed in outcome.failed:
             self.work.failed(self.kind, failed.id, failed.reason)
 
@@ -222,21 +226,21 @@ class _Pull:
 @dataclass
 class _Outcome:
     done: list[int] = field(default_factory=list)
-    missing: list[int] = field(default_factory=list)
+    not_found: list[int] = field(default_factory=list)
     failed: list[Answer] = field(default_factory=list)
 
     def add(self, answer: Answer) -> None:
-        """Note what came of asking for an id."""
+        """Record the result for an id."""
         if answer.code:
             self.failed.append(answer)
         elif answer.status == 404:
-            self.missing.append(answer.id)
+            self.not_found.append(answer.id)
         else:
             self.done.append(answer.id)
 
     @property
     def answered(self) -> int:
-        return len(self.done) + len(self.missing) + len(self.failed)
+        return len(self.done) + len(self.not_found) + len(self.failed)
 
 
 def _answer(answer: Fetched | Failed) -> Answer:
@@ -250,7 +254,7 @@ def _menu_ids(body: bytes, settings: Settings) -> Iterator[int]:
     try:
         record = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        return  # the gate says what is wrong with it
+        return  # validation reports it
     for pointer in settings.partner.store.menu_id_pointers:
         for value in get_all(record, pointer):
             if isinstance(value, int) and not isinstance(value, bool):

@@ -1,0 +1,24 @@
+"""Say in a sentence how a reconciliation ends; terminal, workbook and page share it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipelines.report.text import counted
+
+if TYPE_CHECKING:
+    from pipelines.finance.reconciliation import Reconciliation
+
+
+def verdict(reconciled: Reconciliation) -> str:
+    """Return the outcome, without a full stop; indeterminate orders are not balanced."""
+    found = [counted(number, kind, f"{kind}s") for kind, number in reconciled.variances().items() if number]
+    if indeterminate := reconciled.indeterminate_count():
+        found.append(counted(indeterminate, "indeterminate order", "indeterminate orders"))
+    return f"Not balanced: {', '.join(found)}" if found else "Balanced: no variances"
+
+
+def undated(reconciled: Reconciliation) -> str:
+    """Return a note about orders that no span of days can include, '' if there are none."""
+    number = reconciled.undated_order_count()
+    return f"Not included: {counted(number, 'order', 'orders')} without a known business day." if number else ""

@@ -1,0 +1,143 @@
+-- One row per fact that a reconciliation rests on: release, rules, verdicts, findings.
+with
+
+release as (
+    select
+        generate_subscripts($items, 1) as position,
+        'release' as section,
+        unnest($items) as item,
+        unnest($details) as detail,
+        cast(null as bigint) as order_count,
+        cast(null as decimal(38, 4)) as amount,
+),
+
+rules as (
+    select
+        100 as position,
+        'rules' as section,
+        rule_target || ', ' || scope as item,
+        concat_ws(
+            '; ',
+            sentence,
+            'deciding cases: ' || nullif(array_to_string(deciding_cases, ', '), '')
+        ) as detail,
+        order_count,
+        cast(null as decimal(38, 4)) as amount,
+    from audit.formula_populations
+),
+
+verdicts as (
+    select
+        102 as position,
+        'verdicts' as section,
+        verdict as item,
+        concat_ws(
+            '; ',
+            nullif(
+                concat_ws(
+                    ', ',
+                    'total: ' || total_likely_cause,
+                    'lines: ' || subtotal_likely_cause
+                ),
+                ''
+            ),
+            reason
+        ) as detail,
+        count(*) as order_count,
+        cast(null as decimal(38, 4)) as amount,
+    from mart.order_reconciliation
+    where
+        (cast($since as date) is null or business_date >= $since)
+        and (cast($until as date) is null or business_date <= $until)
+        and (cast($store_id as bigint) is null or store_id = $store_id)
+    group by position, section, item, detail
+),
+
+control_totals as (
+    select
+        103 as position,
+        'control total' as section,
+        strftime(business_date, '%Y-%m-%d') || ' store ' || store_id || ' ' || amount_field
+            as item,
+        concat_ws(
+            '; ',
+            tie_out_status,
+            unknown_reason,
+            'stated ' || control_order_count || ' orders',
+            'actual ' || actual_order_count || ' orders',
+            'stated ' || control_amount,
+            'actual ' || actual_amount,
+            'sale classes ' || sale_classes
+        ) as detail,
+        order_count_variance as order_count,
+        amount_variance as amount,
+    from audit.control_totals
+    where
+        (cast($since as date) is null or business_date >= $since)
+        and (cast($until as date) is null or business_date <= $until)
+        and (cast($store_id as bigint) is null or store_id = $store_id)
+),
+
+statuses as (
+    select
+        104 as position,
+        'statuses, all days' as section,
+        coalesce(status, 'no status') as item,
+        concat_ws(
+            '; ',
+            'sale class ' || sale_class,
+            'with a total of zero: ' || zero_total_count,
+            'followed by another status: ' || nullif(transitioned_count, 0)
+            || ' (' || array_to_string(next_statuses, ', ') || ')',
+            currency
+        ) as detail,
+        order_count,
+        total_price as amount,
+    from audit.status_evidence
+),
+
+duplicates as (
+    select
+        105 as position,
+        'possible duplicates' as section,
+        cast(order_id as varchar) as item,
+        'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later'
+            as detail,
+        cast(null as bigint) as order_count,
+        total_price as amount,
+    from audit.possible_duplicate_orders
+    where
+        (cast($since as date) is null or business_date >= $since)
+        and (cast($until as date) is null or business_date <= $until)
+        and (cast($store_id as bigint) is null or store_id = $store_id)
+),
+
+findings as (
+    select
+        106 as position,
+        'findings, all days' as section,
+        check_name as item,
+        'rows in audit.findings' as detail,
+        count(*) as order_count,
+        cast(null as decimal(38, 4)) as amount,
+    from audit.findings
+    group by check_name
+)
+
+select section, item, detail, order_count, amount,
+from (
+    from release
+    union all
+    from rules
+    union all
+    from verdicts
+    union all
+    from control_totals
+    union all
+    from statuses
+    union all
+    from duplicates
+    union all
+    from findings
+)
+order by position, item

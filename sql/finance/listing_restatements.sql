@@ -1,0 +1,54 @@
+-- One row per restatement of a reconciliation; line is null unless it is unposted.
+with
+
+restatements as (
+    select
+        *,
+        posted_period is null and is_close_active as is_unposted,
+    from mart.restatements
+    where
+        (cast($since as date) is null or closed_business_date >= $since)
+        and (cast($until as date) is null or closed_business_date <= $until)
+        and (cast($store_id as bigint) is null or store_id = $store_id)
+),
+
+lines as (
+    select
+        restatement_no,
+        dense_rank() over (order by currency nulls last, measure) as line,
+    from restatements
+    where is_unposted and restatement_amount <> 0
+),
+
+zones as (
+    select store_id, any_value(timezone) as timezone from mart.orders group by store_id
+)
+
+select
+    lines.line,
+    cast(restatements.restatement_no as varchar) as restatement_no,
+    cast(restatements.order_id as varchar) as order_id,
+    restatements.closed_business_date,
+    cast(restatements.store_id as varchar) as store_id,
+    stores.name as store_name,
+    restatements.currency,
+    restatements.sale_class,
+    restatements.measure,
+    restatements.closed_amount,
+    restatements.prior_restated_amount,
+    restatements.current_amount,
+    restatements.restatement_amount,
+    restatements.cause,
+    restatements.detected_at,
+    coalesce(zones.timezone, 'UTC') as timezone,
+    restatements.posted_period,
+    case
+        when not restatements.is_close_active then 'day reopened'
+        when restatements.is_unposted then 'unposted'
+        else 'posted'
+    end as state,
+from restatements
+left join lines on restatements.restatement_no = lines.restatement_no
+left join core.stores as stores on restatements.store_id = stores.store_id
+left join zones on restatements.store_id = zones.store_id
+order by restatements.restatement_no

@@ -1,0 +1,115 @@
+"""A field is declared once, in landing/shape.py: whatever else treats fields one by one is derived from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# `service_fee` gets a column as well, as CONTRIBUTING says; `gift_message` is in the shape alone.
+SHAPE = """        Field("service_fee", "money", adds_to="order_money"),
+        Field("gift_message", "text"),
+"""
+COLUMN = "    document.service_fee as service_fee,\n"
+CONTRACT = '    service_fee: Money = column("The service fee, as sent.", nullable=True)\n'
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import duckdb
+from pipelines.landing import open_load
+from pipelines.landing.shape import ORDER
+from pipelines.landing.validate import Validator
+from pipelines.settings import load_settings
+from pipelines.vault import new_key_file, open_vault
+from pipelines.warehouse import build, warehouse_file
+
+folder = Path(sys.argv[1])
+new_key_file(folder / "keys.json")
+(folder / "settings.toml").write_text('[data]\\ndir = "data"\\n[warehouse]\\nthreads = 1\\n')
+settings = load_settings(folder / "settings.toml", environ={"ORDERMART_VAULT__KEY_FILE": "keys.json"})
+order = {field.name: [] if field.name in ("items", "deliveries") else None for field in ORDER.fields}
+order |= {"id": 7, "created_at": "2026-11-20T10:00:00Z", "total_price": 5.00, "gift_message": "Hello", "tip": 0}
+
+def land(**fields):
+    body = json.dumps(order | fields).encode()
+    validator = Validator(settings, "orders")
+    quick, exact = validator._fast.validate(body, 7), validator.validate_by_walk(body, 7)
+    assert quick == exact, "the quick path and the walk differ"
+    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+        load.validate(body, 7)
+        load.commit()
+
+def rows(select):
+    with duckdb.connect(str(warehouse_file(settings.data_dir)), read_only=True) as con:
+        return con.execute(select).fetchall()
+
+CHANGES = "select version_no, field, old_value, new_value from core.order_changes order by all"
+land(service_fee=1.5)
+build(settings)
+land(service_fee=2.5, gift_message="Bye")
+increment = build(settings)
+changes = rows(CHANGES)
+full = build(settings, full=True)
+print(json.dumps({
+    "full": [increment.full, full.full],
+    "changes": changes,
+    "rebuilt": rows(CHANGES),
+    "profile": rows("select path, is_documented, present_count, max_value::varchar from audit.field_profile"),
+}))
+"""
+
+
+def insert(file: Path, before: str, lines: str) -> None:
+    """Insert lines before the only line of a file that starts with a text."""
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1, file
+    file.write_text(text.replace(before, lines + before), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run ingestion and builds of a copy of the project in which an order has two more documented fields."""
+    copy = tmp_path_factory.mktemp("copy")
+    for name in ("pipelines", "sql"):
+        shutil.copytree(project / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(project / "ordermart.toml", copy)
+    insert(copy / "pipelines" / "landing" / "shape.py", '        ArrayField("items", _ITEM, "lines"),\n', SHAPE)
+    insert(copy / "sql" / "core" / "orders.sql", "    document.total_price as total_price,\n", COLUMN)
+    insert(
+        copy / "pipelines" / "warehouse" / "contracts" / "orders.py",
+        '    total_price: Money = column("The final total, as sent; nothing recomputed.", nullable=True)\n',
+        CONTRACT,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(copy)],
+        cwd=copy,
+        env={"PYTHONPATH": str(copy), "PATH": "", "HOME": str(copy)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_new_field_is_compared_between_versions(outcome: dict[str, Any]) -> None:
+    """A field with a column has its old and new values, from an increment as from a full build."""
+    assert outcome["full"] == [False, True]
+    assert outcome["changes"] == [[2, "service_fee", "1.5000", "2.5000"]]
+    assert outcome["rebuilt"] == outcome["changes"]
+
+
+def test_a_new_field_is_profiled(outcome: dict[str, Any]) -> None:
+    """A field with a column is measured; one without is accepted, and is not an unknown field."""
+    profile = {path: rest for path, *rest in outcome["profile"]}
+    assert profile["/service_fee"] == [True, 1, "2.5000"]
+    assert "/gift_message" not in profile
+    assert all(is_documented for is_documented, *_ in profile.values())
