@@ -25,6 +25,7 @@ import pyarrow as pa
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.evidence.gathering import gather_target
 from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
+from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence.gathering import Gathered
@@ -232,8 +233,7 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
     con.execute("set timezone = 'UTC'")
     for schema in ("raw", *catalogue.SCHEMAS):
         con.execute(f"create schema {schema}")
-    for path in sorted((catalogue.SQL / "functions").glob("*.sql")):
-        con.execute(path.read_text(encoding="utf-8"))
+    create_functions(con)
     con.execute(
         "create table raw.settings as "
         "select ?::bigint as formula_min_distinguishing_orders, ?::double as formula_max_violation_rate",

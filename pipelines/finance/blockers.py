@@ -171,11 +171,12 @@ def _unmapped(released: Released) -> Iterator[str]:
 def _missing_rules(released: Released) -> Iterator[str]:
     for target in ("subtotal", "total"):
         row = released.con.execute(
-            f"select count(*), count({target}_basis) from orders_to_close inner join audit.order_rules using (order_id)"
+            f"select count(*), count({target}_basis) filter (where {target}_basis <> 'assumed') "
+            "from orders_to_close inner join audit.order_rules using (order_id)"
         ).fetchone()
         if row and row[0] and not row[1]:
             yield (
-                f"rule undecided: no order of these days has a {target} rule; "
+                f"no effective rule for the {target}: no order of these days has one; "
                 "see audit.formula_populations or set [[formula.rule]]"
             )
     refuted = released.con.execute(

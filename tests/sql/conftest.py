@@ -11,7 +11,7 @@ import pytest
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.inputs import zones
-from pipelines.warehouse.rows.session import create_functions
+from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:

@@ -57,12 +57,6 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def create_functions(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that sql/ calls; one may call those before it in the alphabet."""
-    for path in sorted((catalogue.SQL / "functions").glob("*.sql")):
-        con.execute(path.read_text(encoding="utf-8"))
-
-
 def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
     row = con.execute("select current_setting('memory_limit')").fetchone()
