@@ -22,6 +22,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
