@@ -10,6 +10,7 @@ from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
+from pipelines.assets.run_alarms import run_alarm_sensors
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.ingest.lock import JOB, run_lock
 from pipelines.settings import Settings, load_settings
@@ -38,7 +39,7 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
     return dg.Definitions(
         assets=[*assets, maintenance],
         jobs=[nightly, notified],
-        sensors=[notification_sensor(settings, notified)],
+        sensors=[notification_sensor(settings, notified), *run_alarm_sensors(settings, [nightly, notified])],
         schedules=[
             dg.ScheduleDefinition(
                 job=nightly,

@@ -17,12 +17,13 @@ from pipelines.ingest.lock import RUN, run_lock
 from pipelines.report.summary import Night, current_release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pipelines.settings import Settings
 
 # Errors of this project are sentences; a reader does not need their class.
+SERVICE_DOWN = "ServiceDown"  # the class of partner/errors.py
 _CLASS = re.compile(r"^pipelines\.[\w.]+: ")
 
 
@@ -85,7 +86,14 @@ def run_night(
         checks=len(evaluations),
         undone=tuple(_failed_tasks(result)),
         said=tuple(_reports(result)),
+        is_outage=is_outage(result.all_events),
     )
+
+
+def is_outage(events: Iterable[dg.DagsterEvent]) -> bool:
+    """Return whether a step failed because the service was down."""
+    failures = (event.step_failure_data.error for event in events if event.is_step_failure)
+    return any(SERVICE_DOWN in (error.cls_name, error.cause and error.cause.cls_name) for error in failures if error)
 
 
 def exit_code(night: Night, *, new_refusals: bool) -> Exit:

@@ -19,6 +19,7 @@ from pipelines.cli import (
     reconcile,
     runs,
     sandbox,
+    status,
     totals,
     vault,
     verify,
@@ -34,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app)
+app.add_typer(status.app)
 app.add_typer(questions.app)
 app.add_typer(land.app, name="land")
 app.add_typer(ledger.app, name="ledger")

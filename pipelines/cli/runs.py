@@ -41,6 +41,7 @@ def run(
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
+    from pipelines.report.night_alarms import after_run
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused, summary
 
@@ -65,6 +66,8 @@ def run(
             menu_ids=menu_ids,
         )
     typer.echo(summary(settings, night))
+    for failure in after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage):
+        typer.echo(f"An alarm could not be sent: {failure}", err=True)
     now = refused(settings)
     raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
 
@@ -138,7 +141,8 @@ def dev(
 ) -> None:
     """Serve Dagster's own pages on this instance and run the nightly schedule, until Ctrl-C or SIGTERM.
 
-    Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this folder.
+    Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this
+    folder.
     """
     from pipelines.assets.home import dagster_dev
 

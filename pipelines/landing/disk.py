@@ -44,7 +44,7 @@ def disk_full(text: str, data_dir: Path) -> str:
     wanted = f"a build and its release take about {needed // _MIB + 1:,} MiB" if needed else "more is needed"
     first = " ".join(text.split())
     return (
-        f"The disk of {data_dir} is full: {free // _MIB:,} MiB are free, {wanted}. What failed: {first[:200]}. Free some, "
-        f"such as {data_dir}/warehouse/*.damaged-*, or lower [warehouse] keep_releases, and run again: what was landed "
-        "stays, and so does the last release"
+        f"The disk of {data_dir} is full: {free // _MIB:,} MiB are free, {wanted}. What failed: {first[:200]}. Free "
+        f"some, such as {data_dir}/warehouse/*.damaged-*, or lower [warehouse] keep_releases, and run again: what was "
+        "landed stays, and so does the last release"
     )

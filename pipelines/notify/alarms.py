@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.notify.channels import NotifyError
+from pipelines.notify.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that needs somebody. `cause` is stable while it lasts, such as `outage`; `text` is one sentence of ours.
+    """Something that needs somebody. `cause` is stable while it lasts, such as `outage`; `text` is one sentence.
 
     The text holds counts, names of settings and commands; never a text of the partner's.
     """
@@ -115,14 +115,8 @@ def _read(file: Path) -> dict[str, Standing]:
 
 
 def _write(file: Path, alarms: Mapping[str, Standing]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = file.with_suffix(".tmp")
     entries = [
         {"cause": a.cause, "text": a.text, "since": a.since.isoformat(), "told": list(a.told), "is_over": a.is_over}
         for a in alarms.values()
     ]
-    with draft.open("w", encoding="utf-8") as out:
-        json.dump(entries, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
-    draft.replace(file)
+    write_json(file, entries)

@@ -48,6 +48,7 @@ class Night:
     errors: tuple[str, ...] = ()
     said: tuple[str, ...] = ()  # about the plan and its results
     undone: tuple[str, ...] = ()  # failed maintenance tasks, a sentence each
+    is_outage: bool = False  # whether it failed because the service gave no usable answer
 
 
 def current_release(settings: Settings) -> Path | None:

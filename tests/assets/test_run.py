@@ -202,7 +202,8 @@ def test_planted_warnings_are_found(published: Place) -> None:
     listed = {
         row[0]
         for row in published.all(
-            "select entity_id from audit.findings where check_name = 'mart.order_reconciliation__total_follows_the_rule'"
+            "select entity_id from audit.findings "
+            "where check_name = 'mart.order_reconciliation__total_follows_the_rule'"
         )
     }
     assert planted <= listed

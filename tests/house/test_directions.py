@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Upstream first. A package may import itself and those before it.
-ROOMS = "resources settings notify vault partner inbox landing ledger warehouse ingest finance report assets definitions".split()
+ROOMS = (
+    "resources settings notify vault partner inbox landing ledger warehouse ingest finance report assets definitions"
+).split()
 # The same within a package, for its modules and sub-packages.
 WITHIN = {"warehouse": "contracts storage catalogue inputs history rows increment build release verify".split()}
 # A program that nothing imports: it writes docs/DICTIONARY.md.

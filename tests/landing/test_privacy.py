@@ -1,4 +1,4 @@
-"""Only the vault holds personal data: after any load, nothing under data/ but the vault holds a byte of it, nor do words."""
+"""Only the vault holds personal data: after any load no other file under data/, and no message, has a byte of it."""
 
 from __future__ import annotations
 

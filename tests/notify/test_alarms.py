@@ -147,7 +147,7 @@ def test_each_cause_lives_by_itself(tmp_path: Path) -> None:
 def test_a_channel_that_fails_is_told_later(
     tmp_path: Path, web: tuple[type[Web], int], mail: tuple[type[Mail], int]
 ) -> None:
-    """The mail arrives though the webhook fails, whose error names no address; the webhook gets it with the next run."""
+    """The mail arrives though the webhook fails, whose error names no address; the webhook gets it next time."""
     settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
     web[0].status = 500
     (failure,) = update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW)

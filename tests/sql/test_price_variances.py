@@ -1,4 +1,4 @@
-"""mart.price_variances and its steps, and mart.daily_price_matches: prices sold beside the menus observed at the time."""
+"""mart.price_variances and its steps, and mart.daily_price_matches: prices beside the menus observed at the time."""
 
 from __future__ import annotations
 

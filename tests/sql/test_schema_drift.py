@@ -47,7 +47,7 @@ def test_values_after_the_first_loads_are_drift(run_table: Run) -> None:
 
 
 def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
-    """A null, an absence, a new field and a documented field of another type are reported once, at their first occurrence."""
+    """A null, an absence, a new field and a documented field of another type are reported once, when first met."""
     notes = [("a", "tip=null"), ("c", "tip=null"), ("c", "tip=absent"), ("c", "/items/*/x:number|string")]
     rows = run_table(
         "audit.schema_drift",

@@ -115,7 +115,7 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     """One row per restatement: a recorded change to an order's measure on a closed day. Append-only.
 
     Source: the ledger, to which a run appends restatements before it publishes its release.
-    Caveats: each row is a change to all rows before it: add restatement_amount, never current_amount. An order that moved
+    Caveats: each row is a change to all rows before it: add restatement_amount, not current_amount. An order that moved
     between closed days has rows on both, which net to zero (a measure that changed too: source_changed); one that
     moved to an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no
     longer count: filter by is_close_active.

@@ -54,7 +54,7 @@ class ControlTotals(
 
     Source: the ledger (`ordermart totals import`) and mart.orders. The latest import wins for each day, store, amount
     field and set of sale classes. Variances are actual less control.
-    Caveats: several rows may cover the same orders, by field or by sale classes: never add them. Variances are shown even
+    Caveats: several rows may cover the same orders, by field or by sale class: never add them. Variances are shown even
     if tie_out_status is unknown, but prove nothing then. A day without orders is compared as zero.
     """
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def create_functions(con: duckdb.DuckDBPyConnection) -> None:
-    """Create every function in the current database, for all SQL of the build; raise CatalogueError for a bad header."""
+    """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header."""
     for path in sorted((SQL / "functions").glob("*.sql")):
         expression = path.read_text(encoding="utf-8")
         head = re.match(rf"-- ({path.stem}\([\w, ]*\)): ", expression)

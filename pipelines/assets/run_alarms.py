@@ -1,0 +1,48 @@
+"""Tell people how a run of the schedule ended: two sensors, which see runs that were killed, too.
+
+Dagster reads the annotations, so they are not put off to strings here.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from pipelines.assets.night import is_outage
+from pipelines.report.night_alarms import after_run
+from pipelines.report.summary import current_release
+from pipelines.settings import Settings
+from pipelines.warehouse.release.manifest import read_manifest
+
+
+def run_alarm_sensors(settings: Settings, jobs: Sequence[Any]) -> list[dg.SensorDefinition]:
+    """Return the sensors that send alarms, or that they are over, after each run of these jobs."""
+    status = dg.DefaultSensorStatus.RUNNING if settings.schedule.is_on else dg.DefaultSensorStatus.STOPPED
+
+    @dg.run_failure_sensor(name="run_failed", monitored_jobs=list(jobs), default_status=status)
+    def run_failed(context: dg.RunFailureSensorContext) -> None:
+        """Send alarms about a run that failed or was killed."""
+        after_run(settings, succeeded=False, is_new=False, is_outage=is_outage(context.get_step_failure_events()))
+
+    @dg.run_status_sensor(
+        name="run_succeeded",
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=list(jobs),
+        default_status=status,
+    )
+    def run_succeeded(context: dg.RunStatusSensorContext) -> None:
+        """Send what is over and what else needs somebody, and call the heartbeat."""
+        after_run(settings, succeeded=True, is_new=_published_by(settings, context))
+
+    return [run_failed, run_succeeded]
+
+
+def _published_by(settings: Settings, context: dg.RunStatusSensorContext) -> bool:
+    """Return whether the current release was published after the run began."""
+    release = current_release(settings)
+    manifest = read_manifest(release) if release else None
+    record = context.instance.get_run_record_by_id(context.dagster_run.run_id)
+    if manifest is None or record is None or record.start_time is None or not manifest.as_of:
+        return False
+    return datetime.fromisoformat(manifest.as_of) >= datetime.fromtimestamp(record.start_time, UTC)

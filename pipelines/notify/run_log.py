@@ -1,0 +1,59 @@
+"""Remember the last run and the last good one, beside the alarms: `data/notify/last_run.json`, written by rename.
+
+A good run published a release, or had nothing to publish. Knows nothing of what a run does.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.notify.files import write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run: when it ended, whether it was good and what it said; and when the last good one ended."""
+
+    ended_at: dt.datetime
+    is_good: bool
+    sentence: str
+    good_at: dt.datetime | None
+
+    def is_stale(self, now: dt.datetime, max_age_hours: float) -> bool:
+        """Return whether the last good run ended longer ago than that, or there was none."""
+        return self.good_at is None or now - self.good_at > dt.timedelta(hours=max_age_hours)
+
+
+def last_run(data_dir: Path) -> LastRun | None:
+    """Return the last run, None before the first or when the file cannot be read."""
+    try:
+        entry = json.loads(_file(data_dir).read_text(encoding="utf-8"))
+        good_at = dt.datetime.fromisoformat(entry["good_at"]) if entry["good_at"] else None
+        return LastRun(dt.datetime.fromisoformat(entry["ended_at"]), entry["is_good"], entry["sentence"], good_at)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def record_run(data_dir: Path, sentence: str, *, is_good: bool, now: dt.datetime | None = None) -> LastRun:
+    """Record that a run ended."""
+    now = now or dt.datetime.now(dt.UTC)
+    before = last_run(data_dir)
+    good_at = now if is_good else before.good_at if before else None
+    entry = {
+        "ended_at": now.isoformat(),
+        "is_good": is_good,
+        "sentence": sentence,
+        "good_at": good_at.isoformat() if good_at else None,
+    }
+    write_json(_file(data_dir), entry)
+    return LastRun(now, is_good, sentence, good_at)
+
+
+def _file(data_dir: Path) -> Path:
+    return data_dir / "notify" / "last_run.json"

@@ -1,0 +1,117 @@
+"""Decide after a run which alarms there are; texts hold counts, settings and commands, never a text of the partner.
+
+| cause | raised when |
+|---|---|
+| run_failed | the run failed |
+| outage | it failed because the service gave no usable answer for too long |
+| new_failures | its release has quarantined or failed ids that the one before had not |
+| disk | less than [notify] min_free_gb is free below [data] dir |
+| silence | no document was observed for [notify] silence_hours |
+| verification | a sample that was rebuilt from raw differs from the warehouse or the release |
+| rule_changed | orders show another formula than in the release before |
+
+Knows nothing of channels or of Dagster.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, update_alarms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+_ALWAYS = ("run_failed", "outage", "disk")
+_AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
+_GB = 10**9
+_REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
+_RULES = "select rule_target, scope, rule from audit.formula_populations where rule is not null"
+
+
+def after_run(
+    settings: Settings, *, succeeded: bool, is_new: bool, is_outage: bool = False, now: dt.datetime | None = None
+) -> list[str]:
+    """Record a run, send what changed about alarms, call the heartbeat after a good run; return what could not be sent.
+
+    `is_new` says that the run published another release.
+    """
+    now = now or dt.datetime.now(dt.UTC)
+    alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
+    sentence = "; ".join(alarm.text for alarm in alarms) or "No alarms."
+    record_run(settings.data_dir, sentence, is_good=succeeded, now=now)
+    looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ())}
+    failures = list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
+    if succeeded:
+        try:
+            beat(settings)
+        except NotifyError as error:
+            failures.append(str(error))
+    return failures
+
+
+def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: bool, now: dt.datetime) -> Iterator[Alarm]:
+    if is_outage:
+        yield Alarm(
+            "outage", "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
+        )
+    elif not succeeded:
+        yield Alarm("run_failed", "The last run failed; the previous release stays current. See `ordermart status`.")
+    free = shutil.disk_usage(settings.data_dir).free / _GB
+    if free < settings.notify.min_free_gb:
+        yield Alarm(
+            "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
+        )
+    current, before = _releases(settings)
+    if current is None or not succeeded:
+        return
+    new = _rows(current, _REFUSED) - (_rows(before, _REFUSED) if before else set())
+    if is_new and new:
+        yield Alarm("new_failures", f"{len(new):,} ids were newly quarantined or failed: see audit.quarantine.")
+    yield from _of_release(settings, current, now)
+    if is_new and before and (changed := _rows(current, _RULES) ^ _rows(before, _RULES)):
+        yield Alarm(
+            "rule_changed",
+            f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
+        )
+
+
+def _of_release(settings: Settings, release: Path, now: dt.datetime) -> Iterator[Alarm]:
+    hours = settings.notify.silence_hours
+    times = {row[0] for row in _rows(release, "select max(last_observed_at) from audit.loads where not is_backfill")}
+    if hours and not any(isinstance(at, dt.datetime) and now - at <= dt.timedelta(hours=hours) for at in times):
+        yield Alarm(
+            "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
+        )
+    wrong = _rows(release, "select verification_no from audit.verifications where is_latest and not is_proven")
+    if wrong:
+        yield Alarm(
+            "verification",
+            f"{len(wrong):,} verified parts differ from a rebuild: see audit.verifications, `ordermart build --full`.",
+        )
+
+
+def _releases(settings: Settings) -> tuple[Path | None, Path | None]:
+    """Return the current release and the one before it, as far as there are any."""
+    link = settings.data_dir / "published" / "current"
+    if not link.exists():
+        return None, None
+    current = link.resolve()
+    older = [folder for folder in sorted(current.parent.iterdir()) if folder.name < current.name]
+    return current, older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
+
+
+def _rows(release: Path, query: str) -> set[tuple[object, ...]]:
+    try:
+        with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+            db.execute("set timezone = 'UTC'")
+            return set(db.execute(query).fetchall())
+    except duckdb.CatalogException:
+        return set()  # a release of an older version lacks the table
