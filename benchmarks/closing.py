@@ -41,7 +41,7 @@ TABLES = (
     "core.stores",
     "mart.orders",
     "mart.order_reconciliation",
-    "audit.formula_rules_in_force",
+    "audit.formula_populations",
     "audit.quarantine",
 )
 _ORDERS = """

@@ -164,7 +164,7 @@ class Reconciliation:
     def populations(self) -> list[tuple[str, str]]:
         """Return scope and sentence of each population, what all orders show of the rules: the largest first."""
         return self.db.execute(
-            "select scope, sentence from audit.formula_populations "
+            "select scope, sentence from audit.formula_populations where order_count > 0 "
             "order by rule_target desc, order_count desc, population_no"
         ).fetchall()
 

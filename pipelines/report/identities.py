@@ -73,7 +73,7 @@ def _components(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) 
 
 def _evidence(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> Iterator[str]:
     """Give what orders like this one show of both rules, a sentence each."""
-    if "audit.formula_populations" not in tables:
+    if not {"audit.formula_populations", "audit.order_rules"} <= tables:
         return
     for target, scope, sentence in db.execute(
         """

@@ -31,6 +31,14 @@ Counted, EUR: 2 orders
   2026-11-02       2           52.00           51.00        0.00      1        0
              residuals: total -3.00
 
+Rules, as all orders show them
+  all orders: total = subtotal + delivery + tip - discount - loyalty discount:
+    compatible, 6 of 9 fit; 11 more orders needed
+  orders of [[formula.rule]] no. 1: subtotal: a line is its price by its
+    quantity; modifiers count by their own quantity for each unit of the line,
+    whatever their action; before the discount: configured, compatible, 9 of 10
+    fit; 10 more orders needed
+
 Possible duplicate orders: 1, see audit.possible_duplicate_orders.
 Not balanced: 1 break.
 Largest breaks: 22. See `ordermart explain order 22`.
