@@ -171,10 +171,20 @@ def _unmapped(released: Released) -> Iterator[str]:
 def _missing_rules(released: Released) -> Iterator[str]:
     for target in ("subtotal", "total"):
         row = released.con.execute(
-            "select count(*) from audit.formula_rules_in_force where part = ? and rule is not null", [target]
+            f"select count(*), count({target}_basis) filter (where {target}_basis <> 'assumed') "
+            "from orders_to_close inner join audit.order_rules using (order_id)"
         ).fetchone()
-        if not row or not row[0]:
-            yield f"no effective rule for the {target}: see audit.formula_evidence or set [formula]"
+        if row and row[0] and not row[1]:
+            yield (
+                f"no effective rule for the {target}: no order of these days has one; "
+                "see audit.formula_populations or set [[formula.rule]]"
+            )
+    refuted = released.con.execute(
+        "select scope, sentence from audit.formula_populations "
+        "where rule_setting_no is not null and verdict = 'none' order by all"
+    ).fetchall()
+    for scope, sentence in refuted:
+        yield f"configured rule refuted: {scope}: {sentence}"
 
 
 def _ids(released: Released, select: str, *values: Any) -> list[int | None]:

@@ -161,6 +161,13 @@ class Reconciliation:
         """Return the number of orders that may repeat another one: a suspicion, not a variance."""
         return self._count("audit.possible_duplicate_orders", "true")
 
+    def populations(self) -> list[tuple[str, str]]:
+        """Return scope and sentence of each population, what all orders show of the rules: the largest first."""
+        return self.db.execute(
+            "select scope, sentence from audit.formula_populations "
+            "order by rule_target desc, order_count desc, population_no"
+        ).fetchall()
+
     def largest_breaks(self, most: int = 5) -> list[int]:
         """Return the ids of the orders with the largest breaks, largest first."""
         size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"

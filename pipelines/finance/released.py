@@ -78,7 +78,8 @@ def circumstances(
 ) -> dict[str, Any]:
     """Return what an entry keeps of the release it was made in (None: none), the settings, the rules and the code."""
     rules = con.execute(
-        "select part as rule_target, scope, scope_value, rule, source from audit.formula_rules_in_force order by all"
+        "select rule_target, scope, rule, verdict, rule_setting_no is not null as is_configured "
+        "from audit.formula_populations order by all"
     )
     names = [column[0] for column in rules.description or ()]
     return {

@@ -42,6 +42,12 @@ CLOSED_ORDERS = pa.schema(
         ("last_checked_at", _INSTANT),
         *((price, _MONEY) for price in PRICES),
         ("line_amount", _SUM),
+        # what it was valued by: until the day is reopened these rules hold for it
+        ("line_rule", pa.string()),
+        ("line_open_parts", pa.list_(pa.int64())),
+        ("subtotal_basis", pa.string()),
+        ("total_rule", pa.string()),
+        ("total_basis", pa.string()),
     ]
 )
 RESTATEMENTS = pa.schema(

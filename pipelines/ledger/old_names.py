@@ -91,7 +91,7 @@ def current_rows(act: str, rows: pa.Table) -> pa.Table:
 def select_rows(act: str, paths: Iterable[Path], names: Iterable[str]) -> str:
     """Return a DuckDB select of these columns, under current names, of entries' row files.
 
-    Column `entry_no` is the entry's number, which a file's name starts with.
+    Column `entry_no` is the entry's number, which a file's name starts with. A column that older entries lack is null.
     """
     by_columns: dict[tuple[str, ...], list[Path]] = {}
     for path in paths:
@@ -100,7 +100,12 @@ def select_rows(act: str, paths: Iterable[Path], names: Iterable[str]) -> str:
     names = list(names)
     return " union all ".join(
         "select cast(split_part(parse_filename(filename), '-', 1) as bigint) as entry_no, "
-        + ", ".join(_expression(name, name if name in stored else old[name]) for name in names)
+        + ", ".join(
+            _expression(name, name if name in stored else old[name])
+            if {name, old.get(name)} & {*stored}
+            else f"null as {name}"
+            for name in names
+        )
         + f" from read_parquet([{', '.join(_text(str(path)) for path in files)}], filename = true)"
         for stored, files in by_columns.items()
     )

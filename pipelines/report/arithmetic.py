@@ -1,12 +1,12 @@
-"""Write out the arithmetic of a formula rule: its terms as text, and their sum in exact decimals.
+"""Write out the arithmetic of a formula rule: its terms as text, and what they add up to, in exact decimals.
 
-Recomputes amounts from the parameters of the rule, independently of the SQL that makes the tables.
+Works the amounts out anew, from the rule's answers, apart from the SQL that made the tables. Knows no order's place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _EXACT = Context(prec=60)
 _MINUS = "\N{MINUS SIGN}"
-_ADDED, _IGNORED = 0, 1  # how a rule treats modifiers of actions other than add; 2 is subtracted
+_ADDED, _LEFT_OUT = 0, 1  # what a rule does with modifiers of another action than add; 2 is subtracted
 
 
 @dataclass(frozen=True)
 class LineRule:
-    """A subtotal rule of audit.formula_rules, by its parameters."""
+    """A subtotal rule of audit.formula_rules, by its answers."""
 
     rule: str
     sentence: str
@@ -33,18 +33,21 @@ class LineRule:
     is_per_unit: bool
     by_own_quantity: bool
     others: int | None
-    takes_discount_off: bool
+    discount_sign: int
+    """How often the subtotal counts the discount: -1 taken off, 1 added (sent as a negative), 0 not at all."""
     rounding: Rounding
 
     def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
-        """Return the terms of a line and its amount; the prices and quantities that the rule needs must be present."""
+        """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
         with localcontext(_EXACT):
+            if self.rounding.per == "unit":
+                return self._by_unit(line, modifiers)
             price: Decimal = line["price"]
             quantity: int = line["quantity"]
             written, amount = (
                 (f"{quantity} × {money(price)}", quantity * price) if self.is_unit_price else (money(price), price)
             )
-            terms = [self._modifier(row) for row in modifiers if self.counts_modifiers and row["price"]]
+            terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
             terms = [(sign, text, value) for sign, text, value in terms if sign]
             if terms:
                 inner = " ".join(f"{'+' if sign > 0 else _MINUS} {text}" for sign, text, _ in terms)
@@ -60,8 +63,16 @@ class LineRule:
                 amount = self.rounding.of(amount)
             return written, amount
 
+    def _by_unit(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
+        """Return the terms of a line whose units are rounded one by one: all that it adds is counted for each unit."""
+        terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
+        terms = [(1, money(line["price"]), line["price"]), *(term for term in terms if term[0])]
+        unit = self.rounding.of(sum((sign * value for sign, _, value in terms), Decimal(0)))
+        inner = signed([(sign, text) for sign, text, _ in terms])
+        return f"{line['quantity']} × {self.rounding.description} of ({inner})", line["quantity"] * unit
+
     def _modifier(self, modifier: Mapping[str, Any]) -> tuple[int, str, Decimal]:
-        others = {_ADDED: 1, _IGNORED: 0}.get(self.others or 0, -1)
+        others = {_ADDED: 1, _LEFT_OUT: 0}.get(self.others or 0, -1)
         sign = 1 if modifier["action"] == "add" else others
         if self.by_own_quantity:
             return (
@@ -74,7 +85,7 @@ class LineRule:
 
 @dataclass(frozen=True)
 class Rounding:
-    """What a rule rounds (each line or the order's sum), how, and to how many decimals; None if it does not round."""
+    """What a rule rounds (each unit, each line or the order's sum), how, and to how many decimals; None: nothing."""
 
     per: str | None
     mode: str
@@ -84,71 +95,78 @@ class Rounding:
         """Return the amount rounded."""
         if self.decimals is None:
             return amount
-        mode = ROUND_HALF_UP if self.mode == "half_up" else ROUND_HALF_EVEN
+        mode = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN, "down": ROUND_DOWN}[self.mode]
         return amount.quantize(Decimal(1).scaleb(-self.decimals), mode, _EXACT)
 
     @property
     def description(self) -> str:
-        """The rounding in words."""
+        """How it is done, in words."""
         return f"{self.mode.replace('_', ' ')} to {self.decimals} decimals"
 
 
 @dataclass(frozen=True)
 class TotalRule:
-    """A total rule of audit.formula_rules: a sign for each price field, 0 if it does not count."""
+    """A total rule of audit.formula_rules: a sign for each part, 0 where it does not count."""
 
     rule: str
     sentence: str
     signs: Mapping[str, int]
     rounding: Rounding
 
-    def total(self, order: Mapping[str, Any]) -> tuple[str, Decimal | None]:
-        """Return the terms of an order's total and its amount, None if a field that counts is not stated."""
+    def total(self, order: Mapping[str, Any], components: Sequence[Decimal | None] = ()) -> tuple[str, Decimal | None]:
+        """Return the terms of an order's total and its amount, None where a part that counts is not stated.
+
+        `components` are what the settings add to it.
+        """
         used = {part: sign for part, sign in self.signs.items() if sign}
-        written = signed([(sign, money(order[part])) for part, sign in used.items()])
-        if any(order[part] is None for part in used):
+        written = signed(
+            [(sign, money(order[part])) for part, sign in used.items()] + [(1, money(each)) for each in components]
+        )
+        if any(order[part] is None for part in used) or None in components:
             return written, None
         with localcontext(_EXACT):
-            amount = self.rounding.of(sum((sign * order[part] for part, sign in used.items()), Decimal(0)))
+            added = sum((each for each in components if each is not None), Decimal(0))
+            amount = self.rounding.of(sum((sign * order[part] for part, sign in used.items()), added))
         if self.rounding.decimals is not None:
             written = f"{self.rounding.description} of ({written})"
         return written, amount
 
 
 def signed(terms: Sequence[tuple[int, str]]) -> str:
-    """Join terms by their signs; the first has no plus."""
+    """Return terms with their signs between them, the first without a plus."""
     text = " ".join(f"{'+' if sign > 0 else _MINUS} {term}" for sign, term in terms)
     return text.removeprefix("+ ")
 
 
 def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | None:
-    """Return a subtotal rule of the release by its name, None if there is none."""
+    """Return a subtotal rule of the release's catalogue by its name, None without one."""
     found = _rule(db, "subtotal", rule)
     if found is None:
         return None
-    price, counted, per_line, once, others, discount = found["answers"]
+    price, counted, per_line, once, others, discount = found["rule_parameters"]
     return LineRule(
-        found["rule"], found["sentence"], price == 0, counted == 1, per_line == 0, once == 0, others, discount == 1,
+        found["rule"], found["rule_description"], price == 0, counted == 1, per_line == 0, once == 0, others,
+        {0: 0, 1: -1, 2: 1}[discount],
         _rounding(found),
     )  # fmt: skip
 
 
 def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> TotalRule | None:
-    """Return a total rule of the release by its name, None if there is none."""
+    """Return a total rule of the release's catalogue by its name, None without one."""
     found = _rule(db, "total", rule)
     if found is None:
         return None
     parts = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount")
     return TotalRule(
-        found["rule"], found["sentence"], dict(zip(parts, found["answers"], strict=True)), _rounding(found)
-    )
+        found["rule"], found["rule_description"], dict(zip(parts, found["rule_parameters"], strict=True)),
+        _rounding(found),
+    )  # fmt: skip
 
 
 def _rule(db: duckdb.DuckDBPyConnection, part: str, rule: str | None) -> dict[str, Any] | None:
-    found = records(db, "from audit.formula_rules where part = ? and rule = ?", [part, rule]) if rule else []
+    found = records(db, "from audit.formula_rules where rule_target = ? and rule = ?", [part, rule]) if rule else []
     return found[0] if found else None
 
 
 def _rounding(row: Mapping[str, Any]) -> Rounding:
-    mode = "half_even" if "/half_even" in row["rule"] else "half_up"
-    return Rounding(row["rounded_per"], mode, row["kept_decimals"])
+    return Rounding(row["rounded_per"], row["rounding_mode"] or "half_up", row["kept_decimals"])

@@ -44,7 +44,7 @@ TABLES = {
     "mart.daily_reconciliations": "price residuals and breaks by day",
     "mart.order_reconciliation": "prices and residuals of each order",
     "audit.formula_evidence": "how well each formula fits the orders",
-    "audit.formula_rules_in_force": "the effective formulas",
+    "audit.formula_populations": "which formula holds for which orders, and its support",
     "audit.status_evidence": "what is known of each status value",
     "audit.control_totals": "stated and actual totals",
     "audit.coverage": "ids announced, held and not found",

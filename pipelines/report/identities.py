@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 _OBSERVED = "observed/unrounded"
 _SOURCES = {
-    "setting": "set by [formula]",
-    "evidence": "supported by orders: see audit.formula_evidence",
-    "assumed": "assumed from the observed order; not supported by orders yet",
+    "configured": "configured in [formula]",
+    "supported": "supported by the orders: audit.formula_evidence",
+    "agreed": "all candidates that remain agree on this order: audit.formula_evidence",
+    "assumed": "that of the observed order; too few orders to judge it yet",
+    "closed": "that of its day when it was closed",
 }
 _NAMES = {
     "subtotal_price": "subtotal",
@@ -43,9 +45,11 @@ def identities(
     sources = _sources(db, tables, order["order_id"])
     yield ""
     yield "Identities"
-    yield from _total(order, checked, total_rule(db, checked.get("total_rule", _OBSERVED)), sources)
+    components = _components(db, tables, order["order_id"])
+    yield from _total(order, checked, total_rule(db, checked.get("total_rule", _OBSERVED)), sources, components)
     if "mart.order_lines" in tables:
         yield from _subtotal(db, order, checked, lines, sources)
+    yield from _evidence(db, tables, order["order_id"])
     reason = f"; {checked['reason']}" if checked.get("reason") else ""
     yield from wrapped(f"verdict: {checked['verdict']}{reason}")
 
@@ -54,17 +58,53 @@ def _sources(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> 
     if "audit.order_rules" not in tables:
         return {}
     row = records(db, "from audit.order_rules where order_id = ?", [order_id])[0]
-    return {part: _SOURCES.get(row[f"{part}_rule_source"] or "", "") for part in ("total", "subtotal")}
+    return {part: _SOURCES.get(row[f"{part}_basis"] or "", "") for part in ("total", "subtotal")}
+
+
+def _components(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> list[tuple[str, Decimal | None]]:
+    """Return name and amount of what settings add to an order's total."""
+    if "audit.order_components" not in tables:
+        return []
+    rows = db.execute(
+        "select name, amount from audit.order_components where order_id = ? order by component_no", [order_id]
+    )
+    return rows.fetchall()
+
+
+def _evidence(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> Iterator[str]:
+    """Give what orders like this one show of both rules, a sentence each."""
+    if "audit.formula_populations" not in tables:
+        return
+    for target, scope, sentence in db.execute(
+        """
+        select populations.rule_target, populations.scope, populations.sentence
+        from audit.order_rules as rules
+        inner join audit.formula_populations as populations
+            on populations.population_no = if(
+                populations.rule_target = 'total', rules.total_population_no, rules.subtotal_population_no
+            )
+        where rules.order_id = ?
+        order by populations.rule_target desc
+        """,
+        [order_id],
+    ).fetchall():
+        yield from wrapped(f"evidence for the {target}, {scope}: {sentence}", 2)
 
 
 def _total(
-    order: Mapping[str, Any], checked: Mapping[str, Any], rule: TotalRule | None, sources: Mapping[str, str]
+    order: Mapping[str, Any],
+    checked: Mapping[str, Any],
+    rule: TotalRule | None,
+    sources: Mapping[str, str],
+    components: list[tuple[str, Decimal | None]],
 ) -> Iterator[str]:
     if rule is None:
         yield "  total: no rule is in force for this order"
         return
-    names = signed([(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign])
-    written, amount = rule.total(order)
+    names = signed(
+        [(sign, _NAMES[part]) for part, sign in rule.signs.items() if sign] + [(1, name) for name, _ in components]
+    )
+    written, amount = rule.total(order, [amount for _, amount in components])
     yield from wrapped(f"total = {names}", 2, 6)
     yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount)}"), 8)
     yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_likely_cause"))
@@ -88,12 +128,13 @@ def _subtotal(
     terms = [(1, money(amount)) for amount in amounts]
     known = bool(amounts) and None not in amounts
     result = sum(amounts, Decimal(0)) if known else None
-    if rule.takes_discount_off:
-        terms.append((-1, money(order["discount"])))
-        result = None if result is None or order["discount"] is None else result - order["discount"]
+    if rule.discount_sign:
+        terms.append((rule.discount_sign, money(order["discount"])))
+        known = result is not None and order["discount"] is not None
+        result = result + rule.discount_sign * order["discount"] if result is not None and known else None
     if rule.rounding.per == "order" and result is not None:
         result = rule.rounding.of(result)
-    less = f" {chr(8722)} discount" if rule.takes_discount_off else ""
+    less = {-1: f" {chr(8722)} discount", 0: "", 1: " + discount"}[rule.discount_sign]
     yield from wrapped(f"subtotal = {counted(len(rows), 'line', 'lines') if rows else 'no lines'}{less}", 2, 9)
     written = signed(terms)
     if rule.rounding.per == "order":

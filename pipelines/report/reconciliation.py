@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipelines.finance.reconciliation import Reconciliation
 
 _DAYS = 31  # the workbook has all
+_RULES = 12  # populations with the most orders; audit.formula_populations has all
 _PRICE_FIELDS = {
     "subtotal": "subtotal_price",
     "delivery": "delivery_price",
@@ -40,6 +41,7 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
         yield ""
         yield from _line(line, days[line["currency"], line["sale_class"]])
     yield ""
+    yield from _rules(reconciled)
     yield from _verdict(reconciled)
 
 
@@ -78,6 +80,18 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
     ]
     if residuals:
         yield from wrapped(f"residuals: {', '.join(residuals)}", 13)
+
+
+def _rules(reconciled: Reconciliation) -> Iterator[str]:
+    """Yield what orders show of the rules, a sentence for each population."""
+    populations = reconciled.populations()
+    if populations:
+        yield "Rules, as all orders show them"
+    for scope, sentence in populations[:_RULES]:
+        yield from wrapped(f"{scope}: {sentence}")
+    if len(populations) > _RULES:
+        yield f"  … {len(populations) - _RULES:,} more in audit.formula_populations"
+    yield ""
 
 
 def _verdict(reconciled: Reconciliation) -> Iterator[str]:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
-_RULE = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)+")
+_RULE = re.compile(r"[a-z0-9_+]+(/[a-z0-9_]+)+")
+_AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 
 
@@ -79,6 +80,19 @@ def _formula(settings: Settings) -> Iterator[str]:
     for key, rule in (("total_rule", formula.total_rule), ("subtotal_rule", formula.subtotal_rule)):
         if rule and not _RULE.fullmatch(rule):
             yield f"[formula] {key}: {rule!r} is not a rule such as observed/unrounded; audit.formula_rules lists all"
+
+    for number, each in enumerate(formula.rule, 1):
+        if not _RULE.fullmatch(each.rule):
+            yield (
+                f"[[formula.rule]] no. {number}: {each.rule!r} is not a rule like observed/unrounded; "
+                "audit.formula_rules lists them"
+            )
+    for component in formula.component:
+        name, amounts = component.name, (component.constant, component.share)
+        if sum(bool(amount) for amount in amounts) != 1 or not all(_AMOUNT.fullmatch(each) for each in amounts if each):
+            yield f'[[formula.component]] {name}: give constant or share, as text like "0.99", with at most 4 decimals'
+        if bool(component.share) != bool(component.base):
+            yield f"[[formula.component]] {name}: a share needs a base, and a constant has none"
 
 
 def _address(settings: Settings) -> Iterator[str]:

@@ -5,6 +5,7 @@ Knows neither the file nor the environment, and nothing of what the settings are
 
 from __future__ import annotations
 
+import datetime as dt  # noqa: TC003 - msgspec reads the annotations
 from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
 from typing import Literal
 
@@ -145,6 +146,38 @@ class Menus(Table, frozen=True):
     product_id_scope: Literal["global", "per_menu"]
 
 
+class OrderScope(Table, frozen=True):
+    """Which orders a setting is about: what is left out limits nothing."""
+
+    platform: str | None = None
+    dispatch_method: str | None = None
+    store: int | None = None
+    status: str | None = None
+    first_day: dt.date | None = msgspec.field(default=None, name="from")
+    last_day: dt.date | None = msgspec.field(default=None, name="to")
+
+    @property
+    def scope(self) -> tuple[str | int | dt.date | None, ...]:
+        """Platform, dispatch method, store, status, first and last day."""
+        return self.platform, self.dispatch_method, self.store, self.status, self.first_day, self.last_day
+
+
+class FormulaRule(OrderScope, frozen=True, kw_only=True):
+    """A rule that is known: for these orders the evidence does not decide, but is measured all the same."""
+
+    rule_target: Literal["subtotal", "total"]
+    rule: str
+
+
+class FormulaComponent(OrderScope, frozen=True, kw_only=True):
+    """A part of the total that no field of the order states: a constant, or a share of a base."""
+
+    name: str
+    constant: str = ""
+    share: str = ""
+    base: Literal["", "subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty"] = ""
+
+
 class Formula(Table, frozen=True):
     """How lines make a subtotal and amounts a total: the interface states no formula, the evidence decides."""
 
@@ -152,6 +185,8 @@ class Formula(Table, frozen=True):
     subtotal_rule: str
     min_distinguishing_orders: int
     max_violation_rate: float
+    rule: tuple[FormulaRule, ...] = ()
+    component: tuple[FormulaComponent, ...] = ()
 
 
 class Finance(Table, frozen=True):

@@ -5,7 +5,7 @@ with
 ruled as (
     select order_id,
     from audit.order_rules
-    where subtotal_rule is not null
+    where line_rule is not null
 )
 
 select

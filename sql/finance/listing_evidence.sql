@@ -14,42 +14,16 @@ release as (
 rules as (
     select
         100 as position,
-        'effective rule' as section,
-        concat_ws(
-            ' ', effective.part, 'in', nullif(effective.scope, 'all'), effective.scope_value
-        ) as item,
-        if(
-            effective.rule is null,
-            'no rule: the orders refute the wider one and support no other',
-            concat_ws(': ', effective.rule, rules.sentence)
-            || if(
-                effective.source = 'setting', ' (set by [formula])', ' (supported by the orders)'
-            )
-        ) as detail,
-        cast(null as bigint) as order_count,
-        cast(null as decimal(38, 4)) as amount,
-    from audit.formula_rules_in_force as effective
-    left join audit.formula_rules as rules
-        on effective.part = rules.part
-        and effective.rule = rules.rule
-),
-
-rule_evidence as (
-    select
-        101 as position,
-        'rule evidence' as section,
-        part as item,
+        'rules' as section,
+        rule_target || ', ' || scope as item,
         concat_ws(
             '; ',
-            rule || ': ' || coalesce(reason, verdict || ', fits ' || fits || ' of ' || orders),
-            'deciding cases: ' || nullif(array_to_string(would_decide, ', '), '')
+            sentence,
+            'deciding cases: ' || nullif(array_to_string(deciding_cases, ', '), '')
         ) as detail,
-        orders as order_count,
-        residual_sum as amount,
-    from audit.formula_evidence
-    where
-        scope = 'all'
-        and (reason is not null or is_fixed or verdict = 'supported')
+        order_count,
+        cast(null as decimal(38, 4)) as amount,
+    from audit.formula_populations
 ),
 
 verdicts as (
@@ -155,8 +129,6 @@ from (
     from release
     union all
     from rules
-    union all
-    from rule_evidence
     union all
     from verdicts
     union all

@@ -46,7 +46,13 @@ select
     orders.loyalty_discount,
     orders.total_price,
     sums.line_amount,
+    rules.line_rule,
+    rules.line_open_parts,
+    rules.subtotal_basis,
+    rules.total_rule,
+    rules.total_basis,
 from orders
 inner join core.orders as known on orders.order_id = known.order_id
 inner join mart.order_reconciliation as sums on orders.order_id = sums.order_id
+inner join audit.order_rules as rules on orders.order_id = rules.order_id
 order by orders.business_date, orders.order_id

@@ -1,18 +1,19 @@
--- One row per order line, with its amount under the subtotal rule in force.
+-- One row per order line, with its amount by the subtotal rule in force for its order.
 with
 
 rules as (
     select
         rule,
-        answers[1] = 1 as is_price_alone,
-        answers[2] = 0 as is_without,
-        answers[3] = 0 as is_per_unit,
-        answers[4] = 0 as is_own,
-        case answers[5] when 1 then 0 when 2 then -1 else 1 end as sign,
-        if(rounded_per = 'line', kept_decimals, null) as decimals,
-        rule like '%/half_even_%' as is_half_even,
+        rule_parameters[1] = 1 as is_price_alone,
+        rule_parameters[2] = 0 as is_without,
+        rule_parameters[3] = 0 as is_per_unit,
+        rule_parameters[4] = 0 as is_own,
+        case rule_parameters[5] when 1 then 0 when 2 then -1 else 1 end as sign,
+        if(rounded_per in ('line', 'unit'), rounding_mode, null) as mode,
+        rounded_per = 'unit' as is_rounded_per_unit,
+        cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 4)) as unit,
     from audit.formula_rules
-    where part = 'subtotal'
+    where rule_target = 'subtotal'
 ),
 
 orders as (
@@ -23,12 +24,12 @@ orders as (
         orders.sale_class,
         orders.store_name,
         orders.currency,
-        in_force.subtotal_rule,
-        in_force.is_action_open,
+        in_force.line_rule,
+        in_force.line_open_parts,
         rules.* exclude (rule),
     from mart.orders as orders
     inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
-    left join rules on in_force.subtotal_rule = rules.rule
+    left join rules on in_force.line_rule = rules.rule
 ),
 
 lines as (
@@ -41,9 +42,19 @@ lines as (
         sums.is_whole,
         sums.has_other,
         case
-            when orders.subtotal_rule is null or not sums.is_whole then null
-            when orders.is_action_open and sums.has_other then null
-            -- most quantities are 1, which saves the multiplication
+            when orders.line_rule is null or not sums.is_whole then null
+            -- what candidates that remain treat differently
+            when len(line_open_parts) > 0 and list_has_any(
+                line_open_parts,
+                [
+                    if(sums.quantity <> 1 and sums.price <> 0, 1, null),
+                    if(sums.has_modifiers, 2, null),
+                    if(sums.has_modifiers and sums.quantity <> 1, 3, null),
+                    if(sums.has_own, 4, null),
+                    if(sums.has_other, 5, null),
+                ]
+            ) then null
+            -- most are sold once: nothing to multiply
             else if(
                 is_price_alone or sums.quantity = 1,
                 sums.price,
@@ -58,14 +69,30 @@ lines as (
                 )
             end
         end as exact,
+        if(
+            is_rounded_per_unit,
+            cast(sums.price as decimal(38, 4)) + if(
+                is_without,
+                0,
+                if(is_own, sums.add_own, sums.add_once)
+                + sign * if(is_own, sums.other_own, sums.other_once)
+            ),
+            null
+        ) as per_unit,
     from audit.order_line_sums as sums
     inner join orders on sums.order_id = orders.order_id
 ),
 
-rounded as (
+valued as (
     select
         *,
-        round_amount(exact, decimals, is_half_even) as line_amount,
+        cast(
+            case
+                when mode is null or exact is null then exact
+                when is_rounded_per_unit then rounded(per_unit, mode, unit) * quantity
+                else rounded(exact, mode, unit)
+            end as decimal(38, 4)
+        ) as line_amount,
     from lines
 )
 
@@ -87,8 +114,8 @@ select
     line_amount,
     case
         when line_amount is not null then null
-        when subtotal_rule is null then 'no_rule'
+        when line_rule is null then 'no_rule'
         when not is_whole then 'missing_input'
-        else 'action_unknown'
+        else 'undecided'
     end as missing_amount_reason,
-from rounded
+from valued

@@ -1,23 +1,31 @@
--- One row per order: total against price fields, subtotal against lines.
+-- One row per order: its total beside its parts, its subtotal beside its lines.
 --
--- Both under the rules in force. Likely causes are computed only for residuals.
+-- Both by the rules in force for the order; what may explain a residual is looked for
+-- only where there is one.
 with
 
 rules as (
     select
-        part,
+        rule_target,
         rule,
-        -- the signs of subtotal, delivery, tip, discount and loyalty discount
-        if(part = 'total', answers, null) as signs,
+        -- how often the total counts the subtotal, the delivery charge, the tip, the
+        -- discount, the loyalty discount
+        if(rule_target = 'total', rule_parameters, null) as signs,
         signs[1] as subtotal_sign,
         signs[2] as delivery_sign,
         signs[3] as tip_sign,
         signs[4] as discount_sign,
         signs[5] as loyalty_sign,
-        part = 'subtotal' and answers[6] = 1 as is_after_discount,
-        if(rounded_per = 'order', kept_decimals, null) as decimals,
-        rule like '%/half_even_%' as is_half_even,
+        -- how often the subtotal counts the discount
+        if(rule_target = 'subtotal', [0, -1, 1][rule_parameters[6] + 1], null)
+            as subtotal_discount_sign,
+        if(rounded_per = 'order', rounding_mode, null) as mode,
+        cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as unit,
     from audit.formula_rules
+),
+
+components as (
+    select order_id, sum(amount) as amount from audit.order_components group by order_id
 ),
 
 contents as (
@@ -29,8 +37,8 @@ contents as (
     group by order_id
 ),
 
--- Sums are wider than one field: those of 14-digit amounts must not overflow. Fields
--- that the rule does not count may be missing.
+-- Sums start wider than a part: those of 14-digit amounts must not overflow. A part that
+-- the rule does not count may be missing.
 parts as (
     select
         orders.order_id,
@@ -54,7 +62,7 @@ parts as (
                 when 1 then subtotal_price
                 when 0 then 0
                 when -1 then -subtotal_price
-            end as decimal(38, 4)
+            end as decimal(38, 8)
         )
             + case totals.delivery_sign
                 when 1 then delivery_price
@@ -62,29 +70,33 @@ parts as (
                 when -1 then -delivery_price
             end
             + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
-            + case totals.discount_sign
-                when 1 then discount
-                when 0 then 0
-                when -1 then -discount
-            end
+            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
             + case totals.loyalty_sign
                 when 1 then loyalty_discount
                 when 0 then 0
                 when -1 then -loyalty_discount
-            end as exact_total,
-        line_sum - if(subtotals.is_after_discount, discount, 0) as exact_subtotal,
-        totals.decimals as total_decimals,
-        totals.is_half_even as is_total_half_even,
-        subtotals.decimals as subtotal_decimals,
-        subtotals.is_half_even as is_subtotal_half_even,
+            end
+            + coalesce(components.amount, 0) as exact_total, -- no row: no component
+        cast(
+            line_sum + case subtotals.subtotal_discount_sign
+                when 1 then discount
+                when 0 then 0
+                when -1 then -discount
+            end as decimal(38, 8)
+        ) as exact_subtotal,
+        totals.mode as total_mode,
+        totals.unit as total_unit,
+        subtotals.mode as subtotal_mode,
+        subtotals.unit as subtotal_unit,
     from mart.orders as orders
     inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
     left join contents on orders.order_id = contents.order_id
+    left join components on orders.order_id = components.order_id
     left join rules as totals
-        on totals.part = 'total'
+        on totals.rule_target = 'total'
         and in_force.total_rule = totals.rule
     left join rules as subtotals
-        on subtotals.part = 'subtotal'
+        on subtotals.rule_target = 'subtotal'
         and in_force.subtotal_rule = subtotals.rule
 ),
 
@@ -106,9 +118,17 @@ compared as (
         has_lines,
         line_amount,
         line_sum is not null as has_line_sum,
-        round_amount(exact_total, total_decimals, is_total_half_even) as formula_total,
-        round_amount(exact_subtotal, subtotal_decimals, is_subtotal_half_even)
-            as formula_subtotal,
+        cast(
+            if(total_mode is null, exact_total, rounded(exact_total, total_mode, total_unit))
+            as decimal(38, 4)
+        ) as formula_total,
+        cast(
+            if(
+                subtotal_mode is null,
+                exact_subtotal,
+                rounded(exact_subtotal, subtotal_mode, subtotal_unit)
+            ) as decimal(38, 4)
+        ) as formula_subtotal,
         total_price - formula_total as total_residual,
         subtotal_price - formula_subtotal as subtotal_residual,
     from parts
@@ -156,6 +176,7 @@ broken_lines as (
     group by breaks.order_id, breaks.part
 ),
 
+-- wider than a part: any line's amounts
 broken_modifiers as (
     select
         breaks.order_id,
@@ -182,14 +203,10 @@ explained as (
                 if(abs(residual) = abs(delivery), 'delivery', null),
                 if(abs(residual) = abs(discount), 'discount', null),
                 if(abs(residual) = abs(loyalty), 'loyalty_discount', null),
-                if(
-                    list_contains(broken_modifiers.sums, abs(residual)),
-                    'modifiers',
-                    null
-                ),
+                if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
                 if(is_a_line, 'line', null),
                 if(
-                    -- rounded to a whole unit in either direction, or one cent
+                    -- rounded to whole units, up or down; or one cent off
                     abs(residual) = 0.01
                     or (stated % 1 = 0 and abs(residual) < 1)
                     or (stated % 0.1 = 0 and abs(residual) < 0.1)
@@ -226,7 +243,7 @@ explained as (
     left join broken_lines
         on breaks.order_id = broken_lines.order_id
         and breaks.part = broken_lines.part
-    inner join rules on breaks.part = rules.part and breaks.rule = rules.rule
+    inner join rules on breaks.part = rules.rule_target and breaks.rule = rules.rule
 ),
 
 causes as (
@@ -253,21 +270,21 @@ select
     compared.discount,
     compared.loyalty_discount,
     compared.total_price,
-    -- lines
+    -- the lines
     compared.line_amount,
-    -- coalesce: a missing subtotal, or lines without amounts, count as zero here
+    -- a subtotal that is not stated, and lines without an amount, add nothing here
     coalesce(compared.subtotal_price, 0) - coalesce(compared.line_amount, 0)
         as unallocated_amount,
     compared.subtotal_rule,
     compared.formula_subtotal,
     compared.subtotal_residual,
     causes.subtotal_likely_cause,
-    -- total
+    -- the total
     compared.total_rule,
     compared.formula_total,
     compared.total_residual,
     causes.total_likely_cause,
-    -- outcome
+    -- the answer
     if(
         compared.subtotal_price is null
         or compared.delivery_price is null
@@ -284,7 +301,7 @@ select
                 if(compared.loyalty_discount is null, 'loyalty_discount', null),
                 if(compared.total_price is null, 'total_price', null),
             ],
-            lambda field: field is not null
+            lambda part: part is not null
         ),
         []
     ) as missing_parts,
@@ -303,17 +320,17 @@ select
             case
                 when total_residual is not null then null
                 when compared.total_rule is null
-                    then 'total: no rule is in force'
-                else 'total: a price field is missing'
+                    then 'total: no rule holds for such orders'
+                else 'total: a price is not stated'
             end,
             case
                 when subtotal_residual is not null then null
                 when compared.subtotal_rule is null
-                    then 'subtotal: no rule is in force'
-                when compared.subtotal_price is null then 'subtotal: not stated'
-                when not compared.has_lines then 'subtotal: no lines'
-                when not compared.has_line_sum then 'subtotal: a line has no amount'
-                else 'subtotal: discount not stated'
+                    then 'lines: no subtotal rule is in force'
+                when compared.subtotal_price is null then 'lines: no subtotal is stated'
+                when not compared.has_lines then 'lines: there are none'
+                when not compared.has_line_sum then 'lines: one has no amount'
+                else 'lines: no discount is stated'
             end
         )
     ) as reason,

@@ -82,7 +82,7 @@ def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: P
     period = period_of(books.settings, "2026-10")
     make_pack(books.settings, period, tmp_path / "again", sample=3, seed=7)
     assert {p.name for p in (pack / "receipts").iterdir()} == {p.name for p in (tmp_path / "again/receipts").iterdir()}
-    with pytest.raises(FinanceError, match="is there already"):
+    with pytest.raises(FinanceError, match="already exists"):
         make_pack(books.settings, period, tmp_path / "again")
 
 

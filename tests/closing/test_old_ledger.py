@@ -86,7 +86,11 @@ def circumstances(books: Any) -> dict[str, Any]:
     """Return the release, settings, rules and code of an entry, under old names."""
     manifest = json.loads((books.world.data / "published/current/manifest.json").read_text())
     day, sales = books.settings.business_day, books.settings.sales
-    rules = books.all("select part, scope, scope_value, rule, source from audit.formula_rules_in_force order by all")
+    formula = books.settings.formula
+    rules = [
+        ("subtotal", "all", "all", formula.subtotal_rule, "setting"),
+        ("total", "all", "all", formula.total_rule, "setting"),
+    ]
     return {
         "release": manifest["id"],
         "settings": {

@@ -112,18 +112,20 @@ def test_a_closed_month_cannot_be_closed_again(october: Any) -> None:
             october.close(what, store)
 
 
-def test_another_rule_restates_lines_alone(october: Any) -> None:
-    """A new effective rule gives closed orders line amounts, and changes no stated price."""
-    october.set(formula={"subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded"})
+def test_another_rule_reaches_closed_days_after_reopening_alone(october: Any) -> None:
+    """A rule of the settings that changed restates nothing; once the day is reopened its lines have amounts by it."""
+    rule = "line_price/no_modifiers/all_add/before_discount/unrounded"
+    october.set(formula={"subtotal_rule": rule})
     october.publish()
-    found = october.all("select distinct measure, cause from mart.restatements")
-    assert found == [("line_amount", "rule_changed")]
+    assert october.all("select * from mart.restatements") == []
     assert october.off() == []
-    sums = october.all(
-        "select current_amount, (select sum(line_amount) from mart.order_reconciliation) from mart.closed_days "
-        "where measure = 'line_amount'"
-    )
-    assert sum(amount for amount, _ in sums) == sums[0][1] > 0
+    rules = "select distinct line_rule, current_subtotal_rule from audit.order_rules join mart.orders using (order_id) "
+    closed = "where business_date = date '2026-10-31'"
+    assert october.all(rules + closed) != [(rule, rule)]
+    assert {row[1] for row in october.all(rules + closed)} == {rule}
+    october.reopen("2026-10-31")
+    october.publish()
+    assert october.all(rules + closed) == [(rule, rule)]
 
 
 def test_a_build_rejects_a_changed_row_file(october: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import random
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,33 +13,34 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from pipelines.warehouse import catalogue
+from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.evidence import gather_evidence
+from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 SETTINGS = {
-    "formula_total_rule": "",
-    "formula_subtotal_rule": "",
     "formula_min_distinguishing_orders": 20,
     "formula_max_violation_rate": 0.05,
 }
 CHAIN = (
+    "audit.formula_forms",
     "audit.formula_rules",
+    "audit.formula_parts",
     "audit.order_line_sums",
-    "audit.subtotal_fits",
-    "audit.rounded_subtotal_fits",
-    "audit.total_fits",
-    "audit.formula_patterns",
-    "audit.monthly_formula_patterns",
-    "audit.formula_residuals",
-    "audit.monthly_formula_residuals",
-    "audit.formula_scopes",
-    "audit.formula_comparisons",
+    "audit.order_components",
+    "audit.order_rule_settings",
+    "audit.closed_order_rules",
+    "audit.subtotal_patterns",
+    "audit.total_patterns",
+    "audit.formula_populations",
+    "audit.formula_divisions",
     "audit.formula_evidence",
-    "audit.formula_rules_in_force",
+    "audit.order_populations",
+    "audit.order_rules",
 )
 
 
@@ -78,47 +79,56 @@ class Order:
     store_id: int | None = 1
     business_date: dt.date | None = dt.date(2026, 10, 31)
     currency: str | None = None
+    status: str | None = "delivered"
+    sale_class: str = "counted"
+
+
+MODES = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN, "down": ROUND_DOWN}
+PARTS = ("subtotal", "delivery", "tip", "discount", "loyalty")
+OBSERVED_SIGNS = {"subtotal": 1, "delivery": 1, "tip": 1, "discount": -1, "loyalty": -1}
 
 
 def rounded(amount: Decimal, rounding: str) -> Decimal:
-    """Round as the last part of a rule's name says."""
+    """Round as the last part of a rule's name says: half_up_2_per_order."""
     if rounding == "unrounded":
         return amount
-    mode = ROUND_HALF_UP if rounding.startswith("half_up") else ROUND_HALF_EVEN
-    return amount.quantize(Decimal(1).scaleb(-int(rounding.split("_")[2])), mode)
+    mode, digits = rounding.split("_per_", maxsplit=1)[0].rsplit("_", 1)
+    return amount.quantize(Decimal(1).scaleb(-int(digits)), MODES[mode])
 
 
 def subtotal_by(rule: str, order: Order) -> Decimal:
     """Return the subtotal that a rule gives, read from the rule's name."""
     price, modifiers, actions, discount, rounding = rule.split("/")
-    each = rounding if rounding.endswith("line") else "unrounded"
-    whole = rounding if rounding.endswith("order") else "unrounded"
     amounts = []
     for line in order.lines:
-        amount = line.price * line.quantity if price == "unit_price" else line.price
+        unit, once = (line.price, Decimal(0)) if price == "unit_price" else (Decimal(0), line.price)
         for modifier in line.modifiers:
             sign = 1 if modifier.action == "add" else {"all_add": 1, "only_add": 0, "others_subtract": -1}[actions]
-            times = line.quantity if "per_unit" in modifiers else 1
             own = modifier.quantity if modifiers.endswith("by_own") else 1
-            amount += 0 if modifiers == "no_modifiers" else sign * times * own * modifier.price
-        amounts.append(rounded(amount, each))
-    taken_off = order.discount if discount == "after_discount" else Decimal(0)
-    return rounded(sum(amounts, Decimal(0)) - taken_off, whole)
+            added = 0 if modifiers == "no_modifiers" else sign * own * modifier.price
+            if "per_unit" in modifiers:
+                unit += added
+            else:
+                once += added
+        if rounding.endswith("unit"):
+            unit = rounded(unit, rounding)
+        amount = line.quantity * unit + once
+        amounts.append(rounded(amount, rounding) if rounding.endswith("line") else amount)
+    discounted = {"before_discount": 0, "after_discount": -1, "discount_added": 1}[discount] * order.discount
+    whole = rounding if rounding.endswith("order") else "unrounded"
+    return rounded(sum(amounts, Decimal(0)) + discounted, whole)
 
 
 def total_by(rule: str, order: Order) -> Decimal:
     """Return the total that a rule gives, read from the rule's name."""
     form, rounding = rule.split("/")
-    signs = {"subtotal": 1, "delivery": 1, "tip": 1, "discount": -1, "loyalty": -1}
-    if form.startswith("without_"):
-        parts = {
-            "without_discounts": ("discount", "loyalty"),
-            "without_delivery_and_tip": ("delivery", "tip"),
-        }.get(form, (form.removeprefix("without_"),))
-        signs |= dict.fromkeys(parts, 0)
-    elif form != "observed":
-        part, _, turned = form.rpartition("_")
-        signs[part] = {"added": 1, "subtracted": -1}[turned]
+    signs = dict(OBSERVED_SIGNS)
+    for difference in form.split("+") if form != "observed" else ():
+        if difference.startswith("without_"):
+            signs[difference.removeprefix("without_")] = 0
+        else:
+            part, _, turned = difference.rpartition("_")
+            signs[part] = {"added": 1, "subtracted": -1}[turned]
     return rounded(sum((sign * getattr(order, part) for part, sign in signs.items()), Decimal(0)), rounding)
 
 
@@ -195,30 +205,66 @@ def state() -> Callable[..., None]:
 
 
 @pytest.fixture
+def regather() -> Callable[[duckdb.DuckDBPyConnection], None]:
+    """Give `regather(con)`: make the tables of the evidence from what the database holds now."""
+    return gather_after
+
+
+@pytest.fixture
 def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
     """Give `gather(orders, **settings)`: a database with all tables of the evidence, held to their contracts."""
     opened = []
 
-    def run(orders: Iterable[Order], **settings: Any) -> duckdb.DuckDBPyConnection:
+    def run(
+        orders: Iterable[Order],
+        rules: Iterable[dict[str, Any]] = (),
+        components: Iterable[dict[str, Any]] = (),
+        **settings: Any,
+    ) -> duckdb.DuckDBPyConnection:
         con = duckdb.connect(config={"threads": 1})
         opened.append(con)
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
+        create_functions(con)
         chosen = SETTINGS | settings
         con.execute(
-            "create table raw.settings as select ? as formula_total_rule, ? as formula_subtotal_rule, "
+            "create table raw.settings as select "
             "?::bigint as formula_min_distinguishing_orders, ?::double as formula_max_violation_rate",
             list(chosen.values()),
         )
+        for name, rows in (("raw.formula_settings", rules), ("raw.formula_components", components)):
+            _create_raw(con, name)
+            for number, row in enumerate(rows, 1):
+                key = {"setting_no" if name.endswith("settings") else "component_no": number}
+                _insert_row(con, name, key | row)
+        for name in ("raw.day_closes", "raw.closed_orders", "raw.closed_rules"):
+            _create_raw(con, name)
         _load(con, list(orders))
-        for name in CHAIN:
-            _make(con, name)
+        gather_after(con)
         return con
 
     yield run
     for con in opened:
         con.close()
+
+
+def gather_after(con: duckdb.DuckDBPyConnection) -> None:
+    """Make all tables of the evidence from the core tables that there are."""
+    for name in CHAIN:
+        if name == "audit.formula_populations":
+            gather_evidence(con)
+        con.execute(f"drop table if exists {name}")
+        _make(con, name)
+
+
+def _create_raw(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    columns = ", ".join(f"{column} {kind}" for column, kind in inputs.RAW[name].items())
+    con.execute(f"create table {name} ({columns})")
+
+
+def _insert_row(con: duckdb.DuckDBPyConnection, name: str, row: dict[str, Any]) -> None:
+    con.execute(f"insert into {name} ({', '.join(row)}) values ({', '.join('?' for _ in row)})", list(row.values()))
 
 
 def _make(con: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -238,6 +284,8 @@ def _load(con: duckdb.DuckDBPyConnection, orders: list[Order]) -> None:
         "dispatch_method": ("dispatch_method", pa.string()),
         "business_date": ("business_date", pa.date32()),
         "currency": ("currency", pa.string()),
+        "status": ("status", pa.string()),
+        "sale_class": ("sale_class", pa.string()),
         "subtotal_price": ("subtotal", money),
         "delivery_price": ("delivery", money),
         "tip": ("tip", money),

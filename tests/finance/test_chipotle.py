@@ -45,15 +45,15 @@ def orders_of(documents: list[dict[str, Any]], world: Any, *, per_line: bool) ->
     ]
 
 
-def verdicts(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
-    """Return the verdicts of the unrounded subtotal rules by how they take a line's price."""
+def refuted(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
+    """Return by how they take a line's price whether all forms that are shown are refuted."""
     rows = con.sql(
         """
-        select string_split(rule, '/')[1], list(distinct verdict order by verdict) from audit.formula_evidence
-        where scope = 'all' and part = 'subtotal' and rule like '%/unrounded' group by 1
+        select string_split(form, '/')[1], bool_and(is_refuted) from audit.formula_evidence
+        where rule_target = 'subtotal' and part_no is null group by 1
         """
     ).fetchall()
-    return {price: set(found) for price, found in rows}
+    return dict(rows)
 
 
 @pytest.mark.parametrize(
@@ -64,30 +64,32 @@ def test_how_a_price_counts_is_found(
 ) -> None:
     """The 267 lines of more than one unit refute every rule that takes the price the other way."""
     con = gather(orders_of(documents, world, per_line=per_line))
-    found = verdicts(con)
-    assert found[false] == {"refuted"}
-    assert "refuted" not in found[true]
+    found = refuted(con)
+    assert not found[true]
+    assert found.get(false, True)
     (row,) = con.sql(
         """
-        select rule, verdict, fits, orders, residual_sum, would_decide from audit.formula_evidence
-        where scope = 'all' and part = 'subtotal' and reason is not null
+        select scope, rule, verdict, fit_count, order_count, candidate_count, deciding_cases
+        from audit.formula_populations where rule_target = 'subtotal'
         """
     ).fetchall()
-    # No modifier has a price and no order a discount: what these do stays open, and is said.
+    # No modifier has a price and no order a discount: what these do stays open, and all candidates agree.
     assert row == (
+        "all orders",
         f"{true}/no_modifiers/all_add/before_discount/unrounded",
-        "undecided",
+        "agreed",
         1834,
         1834,
-        Decimal(0),
+        39,
         ["an order with a priced modifier", "an order with a discount"],
     )
+    assert con.sql("select distinct subtotal_basis from audit.order_rules").fetchall() == [("agreed",)]
 
 
 def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gather: Any) -> None:
     """The right rule adds up to the published sum; a line's total taken for a unit's price overstates as published."""
     expected = json.loads((CHIPOTLE / "expected.json").read_text(encoding="utf-8"))
-    query = "select sum(price_by_quantity) from audit.subtotal_fits"
+    query = "select sum(price * quantity) from audit.order_line_sums"
     (right,) = gather(orders_of(documents, world, per_line=False)).sql(query).fetchone()
     (wrong,) = gather(orders_of(documents, world, per_line=True)).sql(query).fetchone()
     assert (str(right), str(wrong)) == (
@@ -99,7 +101,7 @@ def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gat
 def test_a_rule_fixed_by_hand_settles_what_the_orders_cannot(documents: Any, world: Any, gather: Any) -> None:
     """With [formula] subtotal_rule the user answers for modifiers and discounts; it fits every order."""
     rule = "unit_price/no_modifiers/all_add/before_discount/unrounded"
-    con = gather(orders_of(documents, world, per_line=False), formula_subtotal_rule=rule)
-    assert con.sql("select rule, source from audit.formula_rules_in_force where part = 'subtotal'").fetchall() == [
-        (rule, "setting")
+    con = gather(orders_of(documents, world, per_line=False), rules=[{"rule_target": "subtotal", "rule": rule}])
+    assert con.sql("select distinct subtotal_rule, subtotal_basis from audit.order_rules").fetchall() == [
+        (rule, "configured")
     ]

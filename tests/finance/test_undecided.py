@@ -17,13 +17,10 @@ USUAL = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 OBSERVED = "observed/unrounded"
 
 
-def leader(con: duckdb.DuckDBPyConnection, part: str) -> tuple[str, str, str, list[str]]:
-    """Return rule, verdict, reason and would_decide of the leader of all orders."""
-    query = """
-        select rule, verdict, reason, would_decide from audit.formula_evidence
-        where scope = 'all' and part = ? and reason is not null
-    """
-    (row,) = con.execute(query, [part]).fetchall()
+def found(con: duckdb.DuckDBPyConnection, target: str) -> tuple[str | None, str, str, list[str]]:
+    """Return rule, verdict, sentence and deciding cases of the one population of all orders."""
+    query = "select rule, verdict, sentence, deciding_cases from audit.formula_populations where rule_target = ?"
+    (row,) = con.execute(query, [target]).fetchall()
     return row
 
 
@@ -64,7 +61,7 @@ def no_discount(order: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "would_decide"),
+    ("spoil", "cases"),
     [
         (
             all_quantities_one,
@@ -80,54 +77,50 @@ def no_discount(order: Any) -> None:
     ],
 )
 def test_orders_that_cannot_tell(
-    spoil: Callable[[Any], None], would_decide: list[str], make_orders: Any, state: Any, gather: Any
+    spoil: Callable[[Any], None], cases: list[str], make_orders: Any, state: Any, gather: Any
 ) -> None:
     """Where no order holds what rules disagree about, none is named, and the lacking kind of order is."""
     orders = make_orders(11, 1500)
     for order in orders:
         spoil(order)
     state(orders, USUAL, OBSERVED)
-    con = gather(orders)
-    _, verdict, reason, lacking = leader(con, "subtotal")
-    assert (verdict, lacking) == ("undecided", would_decide)
-    assert reason.startswith("too few orders tell it from")
-    assert con.execute("select count(*) from audit.formula_rules_in_force where part = 'subtotal'").fetchone() == (0,)
-    query = "select count(*) from audit.formula_evidence where part = 'subtotal' and verdict = 'supported'"
-    assert con.execute(query).fetchone() == (0,)
-
-
-IN_FORCE = "select scope, scope_value, rule from audit.formula_rules_in_force where part = 'total'"
+    _, verdict, sentence, lacking = found(gather(orders), "subtotal")
+    assert (verdict, lacking) == ("agreed", cases)
+    assert "candidates remain and all agree but for: " in sentence
 
 
 def test_a_refuted_formula_is_not_assumed(make_orders: Any, state: Any, gather: Any) -> None:
-    """Where orders refute the observed total, and cannot decide which other it is, there is a row without a rule."""
-    orders = make_orders(13, 600)
+    """Where orders refute the observed total, and cannot decide all of another, what they decide is in force."""
+    orders = make_orders(13, 900)
     for order in orders:
         order.delivery = Decimal(0)
-    state(orders, USUAL, "without_tip/unrounded", noise=0.03)
+    state(orders, USUAL, "without_tip/unrounded", noise=0.02)
     con = gather(orders)
-    rule, verdict, _, lacking = leader(con, "total")
-    assert (rule, verdict, lacking) == ("without_tip/unrounded", "undecided", ["an order with a delivery charge"])
-    assert con.execute(IN_FORCE).fetchall() == [("all", "all", None)]
-    assert gather(orders, formula_total_rule=OBSERVED).execute(IN_FORCE).fetchall() == [("all", "all", OBSERVED)]
+    rule, verdict, _, cases = found(con, "total")
+    assert (rule, verdict, cases) == ("without_tip/unrounded", "agreed", ["an order with a delivery charge"])
+    assert con.sql("select distinct total_rule, total_basis from audit.order_rules").fetchall() == [
+        ("without_tip/unrounded", "agreed")
+    ]
+    con = gather(orders, rules=[{"rule_target": "total", "rule": OBSERVED}])
+    assert con.sql("select distinct total_rule, total_basis from audit.order_rules").fetchall() == [
+        (OBSERVED, "configured")
+    ]
 
 
-def test_few_telling_orders_are_not_enough(make_orders: Any, state: Any, gather: Any) -> None:
-    """19 orders that tell leave it undecided, one more decides it."""
+def test_few_distinguishing_orders_are_not_enough(make_orders: Any, state: Any, gather: Any) -> None:
+    """19 orders that distinguish leave it open, one more decides it."""
     orders = make_orders(12, 1500)
     telling = [order for order in orders if order.discount]
     for order in telling[19:]:
         order.discount = Decimal(0)
     state(orders, USUAL, OBSERVED)
-    assert leader(gather(orders), "subtotal")[1:] == (
-        "undecided",
-        "too few orders tell it from its closest rival: 19 where 20 are asked for",
-        ["an order with a discount"],
-    )
+    rule, verdict, _, cases = found(gather(orders), "subtotal")
+    assert (rule, verdict) == (USUAL, "agreed")
+    assert cases == ["an order with a discount (19 of 19 fit, 1 more would decide)"]
     telling[19].discount = Decimal(1)
     state(orders, USUAL, OBSERVED)
-    assert leader(gather(orders), "subtotal")[:2] == (USUAL, "supported")
-    assert leader(gather(orders, formula_min_distinguishing_orders=21), "subtotal")[1] == "undecided"
+    assert found(gather(orders), "subtotal")[:2] == (USUAL, "supported")
+    assert found(gather(orders, formula_min_distinguishing_orders=21), "subtotal")[1] == "agreed"
 
 
 @pytest.mark.parametrize(
@@ -146,26 +139,22 @@ def test_a_part_that_is_always_zero(
     for order in orders:
         setattr(order, lacking, Decimal(0))
     state(orders, USUAL, OBSERVED)
-    rule, verdict, _, would_decide = leader(gather(orders), "total")
-    assert (rule, verdict, would_decide) == (OBSERVED, "undecided", [said])
+    rule, verdict, _, cases = found(gather(orders), "total")
+    assert (rule, verdict, cases) == (OBSERVED, "agreed", [said])
 
 
 def test_only_add_asks_no_question(make_orders: Any, state: Any, gather: Any) -> None:
-    """Where every action is add, other actions are no open question: the rule is supported, its variants untold."""
+    """Where every action is add, other actions are no open question: the rule is supported."""
     orders = make_orders(14, 1500)
     for order in orders:
         for modifier in modifiers(order):
             modifier.action = "add"
     state(orders, USUAL, OBSERVED)
-    con = gather(orders)
-    assert leader(con, "subtotal")[:2] == (USUAL, "supported")
-    variants = [USUAL.replace("all_add", each) for each in ("only_add", "others_subtract")]
-    query = "select verdict, telling_orders from audit.formula_evidence where scope = 'all' and rule in (?, ?)"
-    assert con.execute(query, variants).fetchall() == [("untold", 0)] * 2
+    assert found(gather(orders), "subtotal")[:2] == (USUAL, "supported")
 
 
 def test_a_few_other_actions_open_a_question(make_orders: Any, state: Any, gather: Any) -> None:
-    """Five orders with another action leave the rule in force, and say that these orders' lines are in question."""
+    """Five orders with another action leave the rule supported; these orders' other lines alone have amounts."""
     orders = make_orders(15, 1500)
     other = [order for order in orders if any(m.action != "add" and m.price for m in modifiers(order))]
     for order in other[5:]:
@@ -173,29 +162,32 @@ def test_a_few_other_actions_open_a_question(make_orders: Any, state: Any, gathe
             modifier.action = "add"
     state(orders, USUAL, OBSERVED)
     con = gather(orders)
-    assert leader(con, "subtotal")[1::2] == (
-        "supported",
-        ["an order with a priced modifier of another action than add"],
+    _, verdict, _, cases = found(con, "subtotal")
+    assert verdict == "supported"
+    assert cases == ["an order with a priced modifier of another action than add (5 of 5 fit, 15 more would decide)"]
+    query = (
+        "select order_id, line_rule, line_open_parts from audit.order_rules where subtotal_rule is null order by all"
     )
-    query = "select is_action_open from audit.formula_rules_in_force where part = 'subtotal'"
-    assert con.execute(query).fetchall() == [(True,)]
+    assert con.sql(query).fetchall() == [(order.order_id, USUAL, [5]) for order in other[:5]]
 
 
 def test_prices_by_no_rule(make_orders: Any, state: Any, gather: Any) -> None:
     """Where prices follow no candidate none is named, whatever fits best."""
     orders = make_orders(16, 800)
     state(orders, USUAL, OBSERVED, noise=0.15)
-    rule, verdict, reason, _ = leader(gather(orders), "subtotal")
-    assert (rule, verdict) == (USUAL, "undecided")
-    assert reason.startswith("no candidate holds in this scope: the best one fits ")
-    assert leader(gather(orders, formula_max_violation_rate=0.2), "subtotal")[1] == "supported"
+    rule, verdict, sentence, _ = found(gather(orders), "subtotal")
+    assert (rule, verdict) == (None, "none")
+    assert sentence.endswith("no candidate holds")
+    assert found(gather(orders, formula_max_violation_rate=0.2), "subtotal")[1] == "supported"
 
 
 def test_few_orders(make_orders: Any, state: Any, gather: Any) -> None:
-    """Ten orders name no rule, however well one fits them."""
+    """Ten orders support no rule, however well one fits them."""
     orders = make_orders(17, 10)
     state(orders, USUAL, OBSERVED)
-    assert leader(gather(orders), "total")[1:3] == ("undecided", "10 orders state what it takes, 20 are asked for")
+    _, verdict, sentence, _ = found(gather(orders), "total")
+    assert verdict == "compatible"
+    assert "compatible, 10 of 10 fit; 10 more orders needed" in sentence
 
 
 def test_orders_that_lack_a_price_are_not_tested(make_orders: Any, state: Any, gather: Any) -> None:
@@ -212,22 +204,24 @@ def test_orders_that_lack_a_price_are_not_tested(make_orders: Any, state: Any, g
     orders[7].lines[0].price = Decimal(10**10)
     orders[8].subtotal = orders[8].total = Decimal(10**14 - 1)
     con = gather(orders)
-    assert con.sql("select order_id from audit.subtotal_fits").fetchall() == [(10,)]
-    assert con.sql("select order_id from audit.total_fits where order_id in (3, 4, 9)").fetchall() == []
-    assert con.sql("select count(*) from audit.total_fits").fetchone() == (7,)
+    assert con.sql("select order_id from audit.subtotal_patterns").fetchall() == [(10,)]
+    assert con.sql("select order_id from audit.total_patterns where order_id in (3, 4, 9)").fetchall() == []
+    assert con.sql("select count(*) from audit.total_patterns").fetchone() == (7,)
 
 
-def test_a_rule_fixed_by_hand_is_measured_all_the_same(make_orders: Any, state: Any, gather: Any) -> None:
-    """A rule that [formula] fixes is in force everywhere, and the evidence says that it fails."""
+def test_a_configured_rule_is_measured_all_the_same(make_orders: Any, state: Any, gather: Any) -> None:
+    """A rule of the settings is in force everywhere, and the evidence says that it fails."""
     orders = make_orders(19, 800)
     state(orders, USUAL, OBSERVED)
-    fixed = "line_price/no_modifiers/all_add/before_discount/half_even_1_per_line"
-    con = gather(orders, formula_subtotal_rule=fixed)
-    assert con.sql(
-        "select scope, rule, source from audit.formula_rules_in_force where part = 'subtotal'"
-    ).fetchall() == [("all", fixed, "setting")]
-    query = "select scope, verdict from audit.formula_evidence where is_fixed and scope in ('all', 'platform')"
-    assert set(con.sql(query).fetchall()) == {("all", "refuted"), ("platform", "refuted")}
+    configured = "line_price/no_modifiers/all_add/before_discount/half_even_1_per_line"
+    con = gather(orders, rules=[{"rule_target": "subtotal", "rule": configured}])
+    assert con.sql("select distinct subtotal_rule, subtotal_basis from audit.order_rules").fetchall() == [
+        (configured, "configured")
+    ]
+    query = "select verdict, sentence from audit.formula_populations where rule_setting_no = 1"
+    ((verdict, sentence),) = con.sql(query).fetchall()
+    assert verdict == "none"
+    assert "configured, refuted" in sentence
 
 
 def test_no_supported_rule_in_worlds_without_one(make_orders: Any, gather: Any) -> None:
@@ -239,4 +233,9 @@ def test_no_supported_rule_in_worlds_without_one(make_orders: Any, gather: Any) 
         order.subtotal = Decimal(chance.randrange(500, 4000)) / 100
         order.total = Decimal(chance.randrange(500, 4000)) / 100
     con = gather(orders)
-    assert con.sql("select * from audit.formula_evidence where verdict = 'supported'").fetchall() == []
+    assert (
+        con.sql(
+            "select * from audit.formula_populations where verdict in ('supported', 'agreed', 'compatible')"
+        ).fetchall()
+        == []
+    )

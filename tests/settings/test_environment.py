@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from pipelines.settings import PREFIX, Secret, Settings, load_settings
+from pipelines.settings.tables import FormulaComponent, FormulaRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,14 @@ OTHERS: dict[str, tuple[str, object]] = {
     "formula.max_violation_rate": ("0.1", 0.1),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),
     "formula.subtotal_rule": ("unit_price/no_modifiers/all_add/before_discount/unrounded",) * 2,
+    "formula.rule": (
+        '[{rule_target = "total", rule = "without_tip/unrounded", from = 2026-11-01}]',
+        (FormulaRule(rule_target="total", rule="without_tip/unrounded", first_day=dt.date(2026, 11, 1)),),
+    ),
+    "formula.component": (
+        '[{name = "bag", constant = "0.99", store = 7}]',
+        (FormulaComponent(name="bag", constant="0.99", store=7),),
+    ),
     "finance.currency": ("EUR", "EUR"),
     "finance.duplicate_minutes": ("5", 5),
     "warehouse.memory_limit": ("512MB", "512MB"),

@@ -44,9 +44,9 @@ def test_mart_lines_tie_to_core_lines(run_check: Run) -> None:
 
 @pytest.mark.duckdb2
 def test_no_amount_without_a_rule(run_check: Run) -> None:
-    """An amount without a rule in force is found, and a missing amount without a reason."""
+    """An amount without a rule is found, and a missing amount without a reason."""
     claim = "mart.order_lines__have_amounts_only_under_a_rule"
-    rules = [{"order_id": 1, "subtotal_rule": "a/rule"}, {"order_id": 2}]
+    rules = [{"order_id": 1, "line_rule": "a/rule"}, {"order_id": 2}]
     assert run_check(claim, {"mart.order_lines": LINES, "audit.order_rules": rules}) == []
     for change in ({"line_amount": "1", "missing_amount_reason": None}, {"missing_amount_reason": None}):
         planted = [LINES[0], LINES[1] | change]

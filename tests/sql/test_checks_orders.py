@@ -195,15 +195,28 @@ def test_a_lost_order_is_found(run_check: Run) -> None:
     assert (found["entity_id"], found["location"]) == (1, "order")
 
 
-def test_a_rule_fixed_by_hand_is_of_the_catalogue(run_check: Run) -> None:
-    """A rule of [formula] that the catalogue lacks is found; a known rule, and one by evidence, are not."""
-    claim = "audit.formula_rules_in_force__are_in_the_catalogue"
-    clean = [
-        {"part": "total", "rule": "T01", "source": "setting", "form_no": 1},
-        {"part": "subtotal", "rule": None, "source": "evidence", "form_no": None},
+def test_formula_rules_hold_what_settings_name(run_check: Run) -> None:
+    """A rule of the settings that the catalogue lacks is found; one that it has is not."""
+    claim = "audit.formula_rules__hold_what_settings_name"
+    rules = [{"rule_target": "total", "rule": "observed/unrounded"}]
+    clean = [{"setting_no": 1, "rule_target": "total", "rule": "observed/unrounded"}]
+    assert run_check(claim, {"audit.formula_rules": rules, "raw.formula_settings": clean}) == []
+    planted = {"setting_no": 2, "rule_target": "subtotal", "rule": "a guess"}
+    assert run_check(claim, {"audit.formula_rules": rules, "raw.formula_settings": [*clean, planted]}) == [
+        {"entity_id": None, "location": "the subtotal rule of [formula] no. 2", "residual": None, "detail": "a guess"}
     ]
-    assert run_check(claim, {"audit.formula_rules_in_force": clean}) == []
-    planted = {"part": "subtotal", "rule": "a guess", "source": "setting", "form_no": None}
-    assert run_check(claim, {"audit.formula_rules_in_force": [*clean, planted]}) == [
-        {"entity_id": None, "location": "the subtotal rule of [formula]", "residual": None, "detail": "a guess"}
-    ]
+
+
+def test_formula_populations_bear_out_settings(run_check: Run) -> None:
+    """A configured rule that its orders refute is found; one that they support is not."""
+    claim = "audit.formula_populations__bear_out_settings"
+    clean = {
+        "rule_target": "total",
+        "population_no": -1,
+        "rule_setting_no": 1,
+        "verdict": "supported",
+        "sentence": "so",
+    }
+    assert run_check(claim, {"audit.formula_populations": [clean]}) == []
+    (found,) = run_check(claim, {"audit.formula_populations": [clean | {"verdict": "none"}]})
+    assert (found["location"], found["detail"]) == ("total, [[formula.rule]] no. 1", "so")

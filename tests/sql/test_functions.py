@@ -1,8 +1,8 @@
-"""round_amount: exact decimal rounding, half up and half even."""
+"""Functions of sql/functions: exact rounding, and the units that amounts are stated in."""
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,25 +13,35 @@ if TYPE_CHECKING:
     import duckdb
 
 EXACT = Context(prec=60)
-# Halfway cases are rare among random amounts: half of them are odd multiples of half a unit of 0 to 3 decimals.
-HALVES = st.builds(
-    lambda number, decimals: Decimal(2 * number + 1) / 2 / 10**decimals, st.integers(-50, 50), st.integers(0, 3)
-)
-AMOUNTS = st.decimals(-(10**20), 10**20, places=4) | HALVES
+MODES = {"down": ROUND_DOWN, "half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
+# Halfway cases are rare among random amounts: half of them are multiples of half a unit.
+AMOUNTS = st.decimals(-(10**20), 10**20, places=4) | st.integers(-(10**6), 10**6).map(lambda n: Decimal(n) * 5 / 10_000)
 
 
 @pytest.mark.duckdb2
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(AMOUNTS, min_size=1, max_size=20))
-def test_round_amount_equals_decimal(con: duckdb.DuckDBPyConnection, amounts: list[Decimal]) -> None:
-    """Every amount is rounded as Python's decimal rounds it, and stays unchanged without decimals."""
-    for decimals in (None, 0, 1, 2, 3):
-        for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN):
+def test_rounded_equals_decimal(con: duckdb.DuckDBPyConnection, amounts: list[Decimal]) -> None:
+    """Every amount is rounded as Python's decimal rounds it."""
+    for decimals in (0, 1, 2, 3):
+        unit = Decimal(1).scaleb(-decimals)
+        for mode, rounding in MODES.items():
             found = con.execute(
-                "select round_amount(cast(amount as decimal(38, 4)), ?, ?) from unnest(?) as given (amount)",
-                [decimals, mode == ROUND_HALF_EVEN, [str(amount) for amount in amounts]],
+                "select rounded(cast(amount as decimal(38, 4)), ?, cast(? as decimal(38, 4))) "
+                "from unnest(?) as given (amount)",
+                [mode, str(unit), [str(amount) for amount in amounts]],
             ).fetchall()
-            assert [amount for (amount,) in found] == [
-                amount if decimals is None else amount.quantize(Decimal(1).scaleb(-decimals), mode, EXACT)
-                for amount in amounts
-            ]
+            assert [amount for (amount,) in found] == [amount.quantize(unit, rounding, EXACT) for amount in amounts]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("currency", "amount", "unit"),
+    [("EUR", "12.5", "0.01"), ("JPY", "12.5", "1"), ("KWD", "12", "0.001"), (None, "12.50", "0.1"), (None, "12", "1")],
+)
+def test_smallest_unit_is_the_currencys_or_the_amounts(
+    con: duckdb.DuckDBPyConnection, currency: str | None, amount: str, unit: str
+) -> None:
+    """ISO 4217 says how many decimals a currency has; of an unknown one the amount does."""
+    row = con.execute("select smallest_unit(?::varchar, ?::decimal(18, 4))", [currency, amount]).fetchone()
+    assert row == (Decimal(unit),)

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 LINE = "line_price/modifiers_per_line/others_subtract/after_discount/half_even_1_per_line"
 RULES = [
-    {"part": "subtotal", "rule": UNIT, "answers": [0, 1, 0, 0, 0, 0]},
+    {"rule_target": "subtotal", "rule": UNIT, "rule_parameters": [0, 1, 0, 0, 0, 0]},
     {
-        "part": "subtotal",
+        "rule_target": "subtotal",
         "rule": LINE,
-        "answers": [1, 1, 1, 1, 2, 1],
+        "rule_parameters": [1, 1, 1, 1, 2, 1],
         "kept_decimals": 1,
+        "rounding_mode": "half_even",
         "rounded_per": "line",
     },
 ]
@@ -55,7 +56,7 @@ def lines(run_table: Run, rule: str | None, *, is_open: bool = False, **sums: An
         "mart.order_lines",
         {
             "mart.orders": [ORDER],
-            "audit.order_rules": [{"order_id": 1, "subtotal_rule": rule, "is_action_open": is_open}],
+            "audit.order_rules": [{"order_id": 1, "line_rule": rule, "line_open_parts": [5] if is_open else []}],
             "audit.formula_rules": RULES,
             "audit.order_line_sums": [{"order_id": 1, "line_no": 1} | SUMS | sums],
         },
@@ -80,7 +81,7 @@ def test_an_amount_by_the_rule(run_table: Run) -> None:
     [
         (None, False, {}, "no_rule"),
         (UNIT, False, {"is_whole": False}, "missing_input"),
-        (UNIT, True, {}, "action_unknown"),
+        (UNIT, True, {}, "undecided"),
     ],
 )
 def test_no_amount_without_a_rule(

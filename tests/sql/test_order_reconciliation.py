@@ -17,20 +17,22 @@ OBSERVED = "observed/unrounded"
 USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
 AFTER = "unit_price/no_modifiers/all_add/after_discount/half_even_1_per_order"
 RULES = [
-    {"part": "total", "rule": OBSERVED, "answers": [1, 1, 1, -1, -1]},
-    {"part": "total", "rule": "without_tip/unrounded", "answers": [1, 1, 0, -1, -1]},
+    {"rule_target": "total", "rule": OBSERVED, "rule_parameters": [1, 1, 1, -1, -1]},
+    {"rule_target": "total", "rule": "without_tip/unrounded", "rule_parameters": [1, 1, 0, -1, -1]},
     {
-        "part": "total",
+        "rule_target": "total",
         "rule": "observed/half_even_0_per_order",
-        "answers": [1, 1, 1, -1, -1],
+        "rounding_mode": "half_even",
+        "rule_parameters": [1, 1, 1, -1, -1],
         "kept_decimals": 0,
         "rounded_per": "order",
     },
-    {"part": "subtotal", "rule": USUAL, "answers": [0, 0, None, None, None, 0]},
+    {"rule_target": "subtotal", "rule": USUAL, "rule_parameters": [0, 0, None, None, None, 0]},
     {
-        "part": "subtotal",
+        "rule_target": "subtotal",
         "rule": AFTER,
-        "answers": [0, 0, None, None, None, 1],
+        "rounding_mode": "half_even",
+        "rule_parameters": [0, 0, None, None, None, 1],
         "kept_decimals": 1,
         "rounded_per": "order",
     },

@@ -1,4 +1,4 @@
-"""audit.order_rules: which rule holds for an order, from the narrowest scope in which anything is decided."""
+"""audit.order_rules and what leads to it: an order's population, and which rule it has there."""
 
 from __future__ import annotations
 
@@ -16,56 +16,150 @@ ORDER = {
     "platform": "web",
     "dispatch_method": "pick_up",
     "store_id": 7,
+    "status": "ready",
     "business_date": "2026-10-31",
 }
-SCOPES = {"platform": "web", "dispatch_method": "pick_up", "store": "7", "month": "2026-10", "all": "all"}
+USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
+WITHOUT_TIP = "without_tip/unrounded"
 
 
-def decided(scope: str, value: str | None, rule: str | None = None, part: str = "subtotal") -> dict[str, Any]:
-    """Return a row of audit.formula_rules_in_force; the rule is named after the scope."""
+def population(target: str, rule: str | None, **columns: Any) -> dict[str, Any]:
+    """Return a row of audit.formula_populations of a supported rule."""
     return {
-        "part": part,
-        "scope": scope,
-        "scope_value": value,
+        "rule_target": target,
+        "population_no": 0,
+        "verdict": "supported" if rule else "none",
         "rule": rule,
-        "source": "evidence",
-        "is_action_open": scope == "store",
-    }
+        "is_assumable": False,
+        "open_parts": [],
+        "candidate_forms": [1],
+    } | columns
+
+
+def rules(run_table: Run, *populations: dict[str, Any], **given: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row of one order that holds its first part, and is fitted by form 1 alone."""
+    tested = {"order_id": 1, "holds": "1000000", "fits": "1" + "0" * 82}
+    (row,) = run_table(
+        "audit.order_rules",
+        {
+            "audit.order_populations": [{"order_id": 1, "subtotal_population_no": 0, "total_population_no": 0}],
+            "audit.formula_populations": list(populations),
+            "audit.subtotal_patterns": [tested],
+            "audit.total_patterns": [tested],
+            "audit.closed_order_rules": [{"order_id": 1, "is_closed": False}],
+        }
+        | {f"{schema}.{name}": rows for key, rows in given.items() for schema, name in [key.split("__")]},
+    )
+    return row
 
 
 @pytest.mark.duckdb2
-def test_the_narrowest_scope_holds(run_table: Run) -> None:
-    """Of platform, dispatch method, store, month and all the first in which a rule is decided holds."""
-    rows = [decided(scope, value, scope) for scope, value in SCOPES.items()]
-    others = [decided(scope, "another", "wrong") for scope in list(SCOPES)[:-1]]
-    for first, scope in enumerate(SCOPES):
-        given = {"mart.orders": [ORDER], "audit.formula_rules_in_force": [*others, *rows[first:]]}
-        (row,) = run_table("audit.order_rules", given)
-        assert (row["subtotal_rule"], row["subtotal_rule_source"]) == (scope, "evidence")
-        assert row["is_action_open"] == (scope == "store")
+def test_an_order_has_the_rule_of_its_population(run_table: Run) -> None:
+    """A supported rule holds for all, whatever they hold."""
+    row = rules(run_table, population("subtotal", USUAL), population("total", WITHOUT_TIP))
+    assert (row["subtotal_rule"], row["subtotal_basis"]) == (USUAL, "supported")
+    assert (row["total_rule"], row["total_basis"]) == (WITHOUT_TIP, "supported")
 
 
-def test_a_refuted_rule_is_an_answer(run_table: Run) -> None:
-    """Where a platform refutes the rule of all and supports none, there is none; a missing platform is one too."""
-    given = {
-        "mart.orders": [ORDER, ORDER | {"order_id": 2, "platform": None}, ORDER | {"order_id": 3, "platform": "ios"}],
-        "audit.formula_rules_in_force": [
-            decided("all", "all", "wide", "total"),
-            decided("platform", "web", None, "total"),
-            decided("platform", None, "own", "total"),
-        ],
-    }
-    rows = run_table("audit.order_rules", given)
-    assert [(row["total_rule"], row["total_rule_source"]) for row in rows] == [
-        (None, "evidence"),
-        ("own", "evidence"),
-        ("wide", "evidence"),
+def test_an_order_that_holds_what_is_open_has_no_rule(run_table: Run) -> None:
+    """Candidates that differ on what it holds leave it without; on something else, all agree on it."""
+    row = rules(
+        run_table,
+        population("subtotal", USUAL, verdict="agreed", open_parts=[1]),
+        population("total", WITHOUT_TIP, verdict="agreed", open_parts=[2]),
+    )
+    assert (row["subtotal_rule"], row["subtotal_basis"]) == (None, None)
+    assert (row["line_rule"], row["line_open_parts"]) == (USUAL, [1])
+    assert (row["total_rule"], row["total_basis"]) == (WITHOUT_TIP, "agreed")
+
+
+def test_a_total_that_all_candidates_give_is_agreed(run_table: Run) -> None:
+    """Candidates differ on what it holds, and give the same total all the same; where one does not, there is none."""
+    found = population("total", WITHOUT_TIP, verdict="undecided", open_parts=[1])
+    row = rules(run_table, population("subtotal", USUAL), found)
+    assert (row["total_rule"], row["total_basis"]) == (WITHOUT_TIP, "agreed")
+    row = rules(run_table, population("subtotal", USUAL), found | {"candidate_forms": [1, 2]})
+    assert (row["total_rule"], row["total_basis"]) == (None, None)
+
+
+def test_a_refuted_total_is_not_assumed_but_few_orders_are(run_table: Run) -> None:
+    """No rule where all are refuted; the observed total where orders are too few to judge."""
+    row = rules(run_table, population("subtotal", None), population("total", None))
+    assert (row["subtotal_rule"], row["total_rule"], row["total_basis"]) == (None, None, None)
+    few = population("total", "observed/unrounded", verdict="compatible", open_parts=[1], candidate_forms=[1, 2])
+    row = rules(run_table, population("subtotal", None), few | {"is_assumable": True})
+    assert (row["total_rule"], row["total_basis"]) == ("observed/unrounded", "assumed")
+
+
+def test_a_configured_rule_holds_whatever_the_orders_show(run_table: Run) -> None:
+    """The rule of the settings is in force where the orders refute it too."""
+    found = population("total", None, rule_setting_no=3)
+    settings = [{"setting_no": 3, "rule_target": "total", "rule": WITHOUT_TIP}]
+    row = rules(run_table, population("subtotal", USUAL), found, raw__formula_settings=settings)
+    assert (row["total_rule"], row["total_basis"]) == (WITHOUT_TIP, "configured")
+
+
+def test_a_closed_day_keeps_its_rules(run_table: Run) -> None:
+    """An order of a closed day has what it was closed with, none included; what it would have now is beside it."""
+    closed = {"order_id": 1, "is_closed": True, "total_rule": "observed/unrounded", "total_basis": "supported"}
+    row = rules(
+        run_table,
+        population("subtotal", USUAL),
+        population("total", WITHOUT_TIP),
+        audit__closed_order_rules=[closed | {"line_open_parts": []}],
+    )
+    assert (row["total_rule"], row["current_total_rule"]) == ("observed/unrounded", WITHOUT_TIP)
+    assert (row["subtotal_rule"], row["line_rule"], row["current_subtotal_rule"]) == (None, None, USUAL)
+
+
+def test_an_order_goes_down_the_divisions(run_table: Run) -> None:
+    """By platform, then by what it holds; a value without a row goes with the rest, a missing one may have a row."""
+
+    def division(node: int, dimension: str, value: str | None, child: int, *, rest: bool = False) -> dict[str, Any]:
+        part = 3 if dimension == "discount" else None
+        return {
+            "rule_target": "total",
+            "node_no": node,
+            "is_rest": rest,
+            "value": value,
+            "dimension": dimension,
+            "part_no": part,
+            "child_no": child,
+        }
+
+    rows = run_table(
+        "audit.order_populations",
+        {
+            "mart.orders": [
+                ORDER,
+                ORDER | {"order_id": 2, "platform": "ios"},
+                ORDER | {"order_id": 3, "platform": None},
+                ORDER | {"order_id": 4, "platform": "ios"},
+            ],
+            "audit.order_rule_settings": [{"order_id": number} for number in (1, 2, 3, 4)],
+            "audit.total_patterns": [{"order_id": 2, "holds": "0010000", "fits": ""}],
+            "audit.formula_divisions": [
+                division(0, "platform", None, 1, rest=True),
+                division(0, "platform", "ios", 2),
+                division(0, "platform", None, 3),
+                division(2, "discount", None, 4, rest=True),
+                division(2, "discount", "1", 5),
+            ],
+        },
+    )
+    assert [row["total_population_no"] for row in rows] == [1, 5, 3, 4]
+    assert {row["subtotal_population_no"] for row in rows} == {0}
+
+
+def test_the_most_specific_setting_holds(run_table: Run) -> None:
+    """Of settings about an order the one with most conditions, of equals the last; others are not about it."""
+    settings = [
+        {"setting_no": 1, "rule_target": "total"},
+        {"setting_no": 2, "rule_target": "total", "platform": "web", "first_day": "2026-10-01"},
+        {"setting_no": 3, "rule_target": "total", "platform": "web", "last_day": "2026-10-31"},
+        {"setting_no": 4, "rule_target": "total", "platform": "web", "store_id": 7, "status": "cancelled"},
+        {"setting_no": 5, "rule_target": "total", "platform": "ios"},
+        {"setting_no": 6, "rule_target": "subtotal", "store_id": 8},
     ]
-
-
-def test_what_is_assumed_without_evidence(run_table: Run) -> None:
-    """Where nothing is decided the total is taken as in the observed order, and says so; lines have no rule."""
-    nowhere = {"order_id": 1}
-    (row,) = run_table("audit.order_rules", {"mart.orders": [nowhere]})
-    assert (row["total_rule"], row["total_rule_source"]) == ("observed/unrounded", "assumed")
-    assert (row["subtotal_rule"], row["subtotal_rule_source"], row["is_action_open"]) == (None, None, False)
+    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
+    assert (row["subtotal_setting_no"], row["total_setting_no"]) == (None, 3)

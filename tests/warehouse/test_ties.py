@@ -13,7 +13,7 @@ from pipelines.warehouse.rows.ties import tie_out
 
 # A fault in rows that no later build touches, and the tie that finds it.
 FAULTS = {
-    "mart.orders__tie_to_core_orders": "update mart.orders set tip = tip + 1 where order_id = 3",
+    "mart.orders__add_up_to_core_orders": "update mart.orders set tip = tip + 1 where order_id = 3",
     "mart.daily_store_sales__tie_to_all_orders": "update mart.daily_store_sales set store_id = 7 where store_id = 2",
     "mart.daily_reconciliations__tie_to_all_orders": "delete from mart.order_reconciliation where order_id = 3",
     "mart.daily_reconciliations__tie_to_daily_sales": "update mart.daily_reconciliations set tip = 99",

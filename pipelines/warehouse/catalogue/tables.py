@@ -241,8 +241,13 @@ def _table(name: str, model: type[Contract]) -> Table:
 
 
 def _reads(sql: str, path: Path) -> Reads:
+    """Return what a file's select reads, and what its head says that its rows are gathered from."""
+    gathered = [
+        name for line in re.findall(r"^-- gathered from: (.+)$", sql, re.MULTILINE) for name in line.split(", ")
+    ]
     try:
-        return reads(sql)
+        found = reads(sql)
+        return Reads(tuple(sorted({*found.tables, *gathered})), found.names, found.stars) if gathered else found
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
 

@@ -38,6 +38,8 @@ Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
 SmallMoney = Annotated[pd.ArrowDtype, pa.decimal128(14, 4)]
 # Sums and differences are wider than what they are made of: one hostile amount must not stop a night.
 Amount = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
+# A share of an amount: four decimals more than either.
+Product = Annotated[pd.ArrowDtype, pa.decimal128(38, 8)]
 Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
 Instant = Annotated[pd.ArrowDtype, pa.timestamp("us", tz="UTC")]
 LocalTime = Annotated[pd.ArrowDtype, pa.timestamp("us")]
@@ -55,6 +57,7 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.decimal128(14, 4): "DECIMAL(14,4)",
     pa.decimal128(18, 4): "DECIMAL(18,4)",
     pa.decimal128(38, 4): "DECIMAL(38,4)",
+    pa.decimal128(38, 8): "DECIMAL(38,8)",
     pa.decimal128(38, 0): "DECIMAL(38,0)",
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
     pa.timestamp("us"): "TIMESTAMP",

@@ -1,39 +1,20 @@
-"""Contracts of the steps of the formula evidence: sums of lines, which rules give a price, what they leave over."""
+"""Contracts of what orders hold and which forms fit them: the steps of the formula evidence that are kept by order."""
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
-    Amounts,
     Contract,
     Count,
-    Day,
     Flag,
     Id,
     Ids,
     Money,
-    Moneys,
-    SmallMoney,
+    Product,
     Text,
     column,
 )
-from pipelines.warehouse.contracts.formula import FIRST, PART, PARTS
+from pipelines.warehouse.contracts.formula import FITS, HOLDS, SETTING
 
 _ORDER = "The order, as the service numbers it."
-_DAY = "The business day of the orders; null for orders without that time."
-_MONTH = "The first day of the month; null for orders without a business day."
-_TOLD = "What the orders hold: tells of audit.subtotal_fits or audit.total_fits."
-_FITS = (
-    "A mask for each rounding_no of audit.formula_rules, in order: bit form_no - 1 stands where that form, so rounded, "
-    "gives exactly the price stated. With one element alone, rounding to as many decimals as there are fits like the "
-    "first element, and to fewer fits nothing."
-)
-_OTHER = "Whether the orders hold priced modifiers of another action than add; false for the total."
-_ONE_CURRENCY = "What the amounts are in; one of several, null where nothing says."
-_CURRENCIES = "Whether the orders are in several currencies, or some of them in none."
-_RESIDUALS = (
-    "Stated price less the form's, summed; one for each form_no. Without has_other, 20 of 52 for the subtotal: of "
-    "every 13 the first five, each of which then stands for all that differ by other actions alone."
-)
-_LARGEST = "The largest of those differences, without its sign; as many, in the same order."
 
 
 class OrderLineSums(
@@ -65,177 +46,75 @@ class OrderLineSums(
     decimals: Count = column("The most decimals that any of its prices needs, 0 to 4.", nullable=True, ge=0, le=4)
 
 
-class SubtotalFits(Contract, table="audit.subtotal_fits", scope="order", key=("order_id",), is_released=False):
-    """One row per order that a subtotal rule can be tested on: its sums, and the rules that give its subtotal.
+class OrderComponents(Contract, table="audit.order_components", scope="order", key=("order_id", "component_no")):
+    """One row per order and component of the settings that is in its total.
 
-    A step: read audit.formula_evidence instead.
-    Source: audit.order_line_sums and core.orders. Orders without lines, without a subtotal or without a discount (0 is
-    one) are not here, nor those with an amount or a sum of ten billion and more or a quantity of ten thousand and more.
-    Caveats: masks, one bit a rule. In the sums add and other are modifiers with action add and with any other one;
-    per_unit times the line's quantity, own times the modifier's own. None of them alone is what the customer paid.
+    Source: mart.orders and [[formula.component]].
+    Caveats: null where the base is not stated. Not rounded: the total is.
     """
 
     order_id: Id = column(_ORDER)
-    tells: Count = column(
-        "What it holds that rules disagree about, added up: 1 a priced line of quantity other than 1, 2 a priced "
-        "modifier, 4 both in one line, 8 a priced modifier of quantity other than 1, 16 one of another action than "
-        "add, 32 a discount; 64 for each decimal that its prices and its discount need.",
-        ge=0,
-    )
-    fits: Id = column("A mask: bit form_no - 1 stands where that form, unrounded, gives exactly the subtotal stated.")
-    lines: Count = column("How many lines.", ge=1)
-    price_once: SmallMoney = column("Sum of the lines' prices.")
-    price_by_quantity: SmallMoney = column("Sum of the lines' prices by their quantities.")
-    add_once: SmallMoney = column("Sum of the prices of modifiers that are added.")
-    add_own: SmallMoney = column("The same by the modifiers' own quantities.")
-    add_per_unit: SmallMoney = column("add_once by the lines' quantities.")
-    add_own_per_unit: SmallMoney = column("add_own by the lines' quantities.")
-    other_once: SmallMoney = column("Sum of the prices of modifiers with another action.")
-    other_own: SmallMoney = column("The same by the modifiers' own quantities.")
-    other_per_unit: SmallMoney = column("other_once by the lines' quantities.")
-    other_own_per_unit: SmallMoney = column("other_own by the lines' quantities.")
-    subtotal: SmallMoney = column("The subtotal as sent.")
-    discount: SmallMoney = column("The discount as sent.")
+    component_no: Count = column("The component's place in the settings, from 1.", ge=1)
+    name: Text = column("The component's name in the settings.")
+    amount: Product = column("What it adds to the total.", nullable=True)
 
 
-class RoundedSubtotalFits(
-    Contract, table="audit.rounded_subtotal_fits", scope="order", key=("order_id",), is_released=False
+class OrderRuleSettings(
+    Contract, table="audit.order_rule_settings", scope="order", key=("order_id",), is_released=False
 ):
-    """One row per order whose subtotal is given by a rule that keeps fewer decimals than its prices have.
+    """One row per order: the rules that settings name for it, if any.
 
-    A step: read audit.formula_evidence instead.
-    Source: audit.subtotal_fits and audit.order_line_sums.
-    Caveats: masks, worked out apart from audit.subtotal_fits, since few orders have any.
+    A step: read audit.order_rules instead.
+    Source: mart.orders, [[formula.rule]], [formula] total_rule and subtotal_rule. Of several the one with most
+    conditions holds, of equals the last.
     """
 
     order_id: Id = column(_ORDER)
-    fits: Ids = column(_FITS)
+    subtotal_setting_no: Id = column(SETTING, nullable=True)
+    total_setting_no: Id = column(SETTING, nullable=True)
 
 
-class TotalFits(Contract, table="audit.total_fits", scope="order", key=("order_id",), is_released=False):
-    """One row per order that states all six prices: the total rules that give its total.
+class SubtotalPatterns(Contract, table="audit.subtotal_patterns", scope="order", key=("order_id",), is_released=False):
+    """One row per order whose lines and subtotal can be compared: what it holds, and which forms fit it.
 
-    A step: read audit.formula_evidence instead.
-    Source: core.orders. Orders with a price of ten billion and more are not here.
-    Caveats: masks, one bit a rule.
+    A step: read audit.order_rules instead.
+    Source: audit.order_line_sums and mart.orders. Orders without lines, without a subtotal or a discount, with a price
+    or quantity not stated, an amount of ten billion and more or ten thousand of one product are left out.
     """
 
     order_id: Id = column(_ORDER)
-    tells: Count = column(
-        "Which parts are not zero, added up: 1 the subtotal, 2 the delivery charge, 4 the tip, 8 the discount, 16 the "
-        "loyalty discount; 64 for each decimal that the parts need.",
-        ge=0,
+    holds: Text = column(HOLDS)
+    fits: Text = column(FITS)
+    is_rounded: Flag = column("Whether its prices have more decimals than its subtotal can have.")
+
+
+class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=("order_id",), is_released=False):
+    """One row per order that states all six prices: what it holds, and which total forms fit it.
+
+    A step: read audit.order_rules instead.
+    Source: mart.orders and audit.order_components. Orders with an amount of ten billion and more are left out.
+    """
+
+    order_id: Id = column(_ORDER)
+    holds: Text = column(HOLDS)
+    fits: Text = column(FITS)
+    is_rounded: Flag = column("Whether its parts have more decimals than its total can have.")
+
+
+class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order", key=("order_id",), is_released=False):
+    """One row per order: the rules that it keeps while its day is closed, if it is.
+
+    A step: read audit.order_rules instead.
+    Source: mart.orders and the ledger's closes. An order that came after the close has the one rule of its store's
+    day, else of the whole day, else none.
+    """
+
+    order_id: Id = column(_ORDER)
+    is_closed: Flag = column("Whether its store's day is closed.")
+    line_rule: Text = column("The rule of its lines.", nullable=True)
+    line_open_parts: Ids = column("part_no of what it held that was undecided then.", nullable=True)
+    subtotal_basis: Text = column(
+        "On what that rule was based; null where it did not hold for the subtotal.", nullable=True
     )
-    fits: Ids = column(_FITS)
-
-
-class FormulaPatterns(
-    Contract,
-    table="audit.formula_patterns",
-    scope="day",
-    key=("business_date", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
-    is_released=False,
-):
-    """One row per business day, store, platform, dispatch method, part of the price, what orders tell and what fits.
-
-    A step: read audit.formula_evidence instead.
-    Source: audit.subtotal_fits, audit.rounded_subtotal_fits, audit.total_fits and mart.orders. Kept by day: a night
-    counts touched days only.
-    Caveats: masks; the same orders stand here once for each part of the price.
-    """
-
-    business_date: Day = column(_DAY, nullable=True)
-    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
-    platform: Text = column("Their platform; null where not stated.", nullable=True)
-    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
-    part: Text = column(PART, isin=PARTS)
-    tells: Count = column(_TOLD, ge=0)
-    fits: Ids = column(_FITS)
-    orders: Count = column("How many orders.", ge=1)
-    first_order_ids: Ids = column(FIRST)
-
-
-class MonthlyFormulaPatterns(
-    Contract,
-    table="audit.monthly_formula_patterns",
-    scope="month",
-    key=("business_month", "store_id", "platform", "dispatch_method", "part", "tells", "fits"),
-    is_released=False,
-):
-    """One row per month of business days, store, platform, dispatch method, part, what orders tell and what fits.
-
-    A step: read audit.formula_evidence instead. Kept so that a night adds up the
-    days of the months it touched, not all days there are.
-    Source: audit.formula_patterns, with its trap.
-    """
-
-    business_month: Day = column(_MONTH, nullable=True)
-    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
-    platform: Text = column("Their platform; null where not stated.", nullable=True)
-    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
-    part: Text = column(PART, isin=PARTS)
-    tells: Count = column(_TOLD, ge=0)
-    fits: Ids = column(_FITS)
-    orders: Count = column("How many orders.", ge=1)
-    first_order_ids: Ids = column(FIRST)
-
-
-class FormulaResiduals(
-    Contract,
-    table="audit.formula_residuals",
-    scope="day",
-    key=("business_date", "store_id", "platform", "dispatch_method", "part", "has_other"),
-    is_released=False,
-):
-    """One row per business day, store, platform, dispatch method, part and kind of modifiers: what forms leave over.
-
-    A step: read audit.formula_evidence instead.
-    Source: audit.subtotal_fits and mart.orders.
-    Caveats: exact amounts before any rounding. Where has_currencies is true, residuals add nothing that means anything.
-    """
-
-    business_date: Day = column(_DAY, nullable=True)
-    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
-    platform: Text = column("Their platform; null where not stated.", nullable=True)
-    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
-    part: Text = column(PART, isin=PARTS)
-    has_other: Flag = column(_OTHER)
-    orders: Count = column("How many orders.", ge=1)
-    currency: Text = column(_ONE_CURRENCY, nullable=True)
-    has_currencies: Flag = column(_CURRENCIES)
-    sums: Amounts = column(
-        "What residuals are made of, summed. Of the subtotal: the stated one less price x quantity, less prices alone, "
-        "each once more before the discount; then the modifiers as forms 2 to 5 count them, with has_other as forms 2 "
-        "to 13 do. Of the total: the stated one less that of form 1; subtotal, delivery charge, tip, both discounts."
-    )
-    largest: Moneys = column(
-        "The largest difference of each form from the stated price, without its sign; one for each form_no, as in "
-        "audit.monthly_formula_residuals."
-    )
-
-
-class MonthlyFormulaResiduals(
-    Contract,
-    table="audit.monthly_formula_residuals",
-    scope="month",
-    key=("business_month", "store_id", "platform", "dispatch_method", "part", "has_other"),
-    is_released=False,
-):
-    """One row per month of business days, store, platform, dispatch method, part and kind of modifiers: what is left.
-
-    A step: read audit.formula_evidence instead. Kept so that a night adds up the
-    days of the months it touched, not all days there are.
-    Source: audit.formula_residuals, with its traps.
-    """
-
-    business_month: Day = column(_MONTH, nullable=True)
-    store_id: Id = column("The store of the orders; null where not stated.", nullable=True)
-    platform: Text = column("Their platform; null where not stated.", nullable=True)
-    dispatch_method: Text = column("Their dispatch method; null where not stated.", nullable=True)
-    part: Text = column(PART, isin=PARTS)
-    has_other: Flag = column(_OTHER)
-    orders: Count = column("How many orders.", ge=1)
-    currency: Text = column(_ONE_CURRENCY, nullable=True)
-    has_currencies: Flag = column(_CURRENCIES)
-    residuals: Amounts = column(_RESIDUALS)
-    largest: Amounts = column(_LARGEST)
+    total_rule: Text = column("The rule of its total.", nullable=True)
+    total_basis: Text = column("On what that rule was based.", nullable=True)

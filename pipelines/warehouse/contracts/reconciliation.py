@@ -5,13 +5,14 @@ from pipelines.warehouse.contracts.contract import (
     Contract,
     Count,
     Day,
-    Flag,
     Id,
+    Ids,
     Money,
     Text,
     Texts,
     column,
 )
+from pipelines.warehouse.contracts.formula import FITS, HOLDS
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 VERDICTS = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
@@ -31,6 +32,12 @@ CAUSES = (
     "sign_of_loyalty_discount",
 )
 
+BASES = ("configured", "supported", "agreed", "assumed", "closed")
+_BASIS = (
+    "configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the "
+    "same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. "
+    "Null without a rule."
+)
 _ORDER = "The order's id."
 _STORE = "The store's id; null for orders that name none."
 _DAY = "The business day, as in mart.orders; null for orders without that time."
@@ -45,34 +52,44 @@ _CAUSE = (
 )
 
 
-class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order_id",)):
-    """One row per order: the rules in force for its subtotal and its total.
+class OrderPopulations(Contract, table="audit.order_populations", scope="order", key=("order_id",), is_released=False):
+    """One row per order: the populations it belongs to.
 
-    Source: audit.formula_rules_in_force and mart.orders. The first decided scope applies, in the order platform,
-    dispatch method, store, month, all orders.
-    Caveats: without evidence there is no subtotal rule; the total rule is then that of the observed order, marked as
-    assumed, and null once orders refute it.
+    A step: read audit.order_rules instead.
+    Source: mart.orders, audit.formula_divisions and what the order holds.
     """
 
     order_id: Id = column(_ORDER)
-    subtotal_rule: Text = column("The subtotal rule, of audit.formula_rules; null if none is in force.", nullable=True)
-    subtotal_rule_source: Text = column(
-        "setting: set by [formula]. evidence: supported by orders or, without a rule, refuted by them. Null if orders "
-        "have not decided.",
-        nullable=True,
-        isin=("setting", "evidence"),
+    subtotal_population_no: Id = column("Its population: audit.formula_populations.")
+    total_population_no: Id = column("Its population: audit.formula_populations.")
+
+
+class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order_id",)):
+    """One row per order: the rules by which its lines make its subtotal, and its parts its total.
+
+    Source: audit.formula_populations, audit.subtotal_patterns, audit.total_patterns, and the ledger for closed days,
+    which keep the rules they were closed with until they are reopened.
+    Caveats: no rule where every candidate is refuted, or where candidates remain that treat what the order holds
+    differently. With too few orders to judge any, the total of the observed order is assumed.
+    """
+
+    order_id: Id = column(_ORDER)
+    subtotal_rule: Text = column("The rule of its subtotal: audit.formula_rules; null without one.", nullable=True)
+    subtotal_basis: Text = column(_BASIS, nullable=True, isin=BASES)
+    line_rule: Text = column(
+        "The rule of its lines, those that hold an open part excepted; null without one.", nullable=True
     )
-    is_action_open: Flag = column(
-        "Whether the effect of priced modifiers with actions other than add is still unknown."
-    )
-    total_rule: Text = column(
-        "The total rule, of audit.formula_rules; null if orders refute the default and support no other.",
-        nullable=True,
-    )
-    total_rule_source: Text = column(
-        "setting or evidence, as above; assumed: the formula of the observed order, not supported by orders yet.",
-        isin=("setting", "evidence", "assumed"),
-    )
+    line_open_parts: Ids = column("part_no of what the order holds and no rule is known for: audit.formula_parts.")
+    total_rule: Text = column("The rule of its total: audit.formula_rules; null without one.", nullable=True)
+    total_basis: Text = column(_BASIS, nullable=True, isin=BASES)
+    current_subtotal_rule: Text = column("The rule that it would have if its day were not closed.", nullable=True)
+    current_total_rule: Text = column("The same of its total.", nullable=True)
+    subtotal_population_no: Id = column("Its population: audit.formula_populations.")
+    subtotal_holds: Text = column(HOLDS + " Null where it cannot be compared.", nullable=True)
+    subtotal_fits: Text = column(FITS + " Null where it cannot be compared.", nullable=True)
+    total_population_no: Id = column("Its population: audit.formula_populations.")
+    total_holds: Text = column(HOLDS + " Null where it cannot be compared.", nullable=True)
+    total_fits: Text = column(FITS + " Null where it cannot be compared.", nullable=True)
 
 
 class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("order_id", "line_no")):
@@ -100,11 +117,11 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
         nullable=True,
     )
     missing_amount_reason: Text = column(
-        "Why there is no amount. no_rule: no subtotal rule is in force. missing_input: a price or quantity of the line "
-        "or a modifier is missing, or a quantity exceeds a million. action_unknown: a priced modifier has an action "
-        "other than add, whose effect is unknown. Null if there is an amount.",
+        "Why there is no amount. no_rule: every candidate is refuted. missing_input: the line or a modifier lacks a "
+        "price or a quantity, or has one beyond a million. undecided: candidates remain that value what the line holds "
+        "differently. Null where there is one.",
         nullable=True,
-        isin=("no_rule", "missing_input", "action_unknown"),
+        isin=("no_rule", "missing_input", "undecided"),
     )
 
 

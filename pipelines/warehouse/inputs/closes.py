@@ -28,6 +28,7 @@ _TYPES: dict[pa.DataType, str] = {
     pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
     pa.decimal128(18, 4): "DECIMAL(18,4)",
     pa.decimal128(38, 4): "DECIMAL(38,4)",
+    pa.list_(pa.int64()): "BIGINT[]",
 }
 COLUMNS: dict[str, dict[str, str]] = {
     "raw.day_closes": {
@@ -38,6 +39,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "closed_at": "TIMESTAMP WITH TIME ZONE",
     },
     "raw.closed_orders": {"close_entry_no": "BIGINT", **{field.name: _TYPES[field.type] for field in CLOSED_ORDERS}},
+    "raw.closed_rules": {
+        "close_entry_no": "BIGINT",
+        "rule_target": "VARCHAR",
+        "scope": "VARCHAR",
+        "scope_value": "VARCHAR",
+        "rule": "VARCHAR",
+        "basis": "VARCHAR",
+    },
     "raw.restated": {
         "entry_no": "BIGINT",
         **{field.name: _TYPES[field.type] for field in RESTATEMENTS},
@@ -88,10 +97,24 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
     """Make raw.closed_orders a view of the row files: millions of rows are not copied for every build."""
     if files := _files(data_dir, CLOSED):
         con.execute(f"drop table {name}")
+        columns = ", ".join(f"cast({field.name} as {_TYPES[field.type]}) as {field.name}" for field in CLOSED_ORDERS)
         con.execute(
-            f"create or replace view {name} as select entry_no as close_entry_no, * exclude (entry_no) "
+            f"create or replace view {name} as select entry_no as close_entry_no, {columns} "
             f"from ({select_rows(CLOSED, files, CLOSED_ORDERS.names)})"
         )
+
+
+def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.closed_rules from closes that recorded rules by scope, not by order."""
+    basis = {"setting": "configured", "evidence": "supported"}
+    rows = [
+        (entry.no, rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis.get(rule["source"]))
+        for entry in ledger_of(data_dir).entries(CLOSED)
+        for rule in entry.body["rules"]
+        if "source" in rule
+    ]
+    if rows:
+        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?)", rows)
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:

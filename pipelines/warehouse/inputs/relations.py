@@ -11,6 +11,8 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.settings | one row: what the settings file answers |
+| raw.formula_settings, formula_components | the rules and components that settings name, one row each |
+| raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
@@ -34,7 +36,7 @@ from __future__ import annotations
 from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
 from pipelines.settings.kinds import KINDS, Kind
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
-from pipelines.warehouse.inputs.source_columns import SOURCES
+from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE, FORMULA_SETTINGS, SOURCES
 
 __all__ = [
     "CONTENT",
@@ -181,6 +183,8 @@ RAW: dict[str, dict[str, str]] = {
         "partner_question": "VARCHAR",
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
+    **FORMULA_SETTINGS,
+    **FORMULA_EVIDENCE,
     **SOURCES,
     "raw.findings": {
         "check_name": "VARCHAR",

@@ -55,3 +55,76 @@ SOURCES: dict[str, dict[str, str]] = {
     },
     **CLOSING,
 }
+
+_SCOPE = {
+    "platform": "VARCHAR",
+    "dispatch_method": "VARCHAR",
+    "store_id": "BIGINT",
+    "status": "VARCHAR",
+    "first_day": "DATE",
+    "last_day": "DATE",
+}
+# What settings say of formulas, one row each.
+FORMULA_SETTINGS: dict[str, dict[str, str]] = {
+    "raw.formula_settings": {
+        "setting_no": "BIGINT",
+        "rule_target": "VARCHAR",
+        "rule": "VARCHAR",
+        **_SCOPE,
+    },
+    "raw.formula_components": {
+        "component_no": "BIGINT",
+        "name": "VARCHAR",
+        "amount": "DECIMAL(18,4)",
+        "share": "DECIMAL(9,4)",
+        "base": "VARCHAR",
+        **_SCOPE,
+    },
+}
+
+# What evidence/ gathers, for the tables of the same names in audit.
+FORMULA_EVIDENCE: dict[str, dict[str, str]] = {
+    "raw.formula_populations": {
+        "rule_target": "VARCHAR",
+        "population_no": "BIGINT",
+        "scope": "VARCHAR",
+        "verdict": "VARCHAR",
+        "form_no": "BIGINT",
+        "rounding_no": "BIGINT",
+        "rule_setting_no": "BIGINT",
+        "is_assumable": "BOOLEAN",
+        "open_parts": "BIGINT[]",
+        "candidate_forms": "BIGINT[]",
+        "order_count": "BIGINT",
+        "fit_count": "BIGINT",
+        "min_fit_rate": "DOUBLE",
+        "candidate_count": "BIGINT",
+        "needed_order_count": "BIGINT",
+        "rival_form_no": "BIGINT",
+        "distinguishing_order_count": "BIGINT",
+        "distinguishing_fit_count": "BIGINT",
+        "deciding_cases": "VARCHAR[]",
+        "residual_pattern": "VARCHAR",
+        "sentence": "VARCHAR",
+    },
+    "raw.formula_divisions": {
+        "rule_target": "VARCHAR",
+        "node_no": "BIGINT",
+        "dimension": "VARCHAR",
+        "part_no": "BIGINT",
+        "value": "VARCHAR",
+        "is_rest": "BOOLEAN",
+        "child_no": "BIGINT",
+    },
+    "raw.formula_evidence": {
+        "rule_target": "VARCHAR",
+        "population_no": "BIGINT",
+        "form_no": "BIGINT",
+        "part_no": "BIGINT",
+        "order_count": "BIGINT",
+        "fit_count": "BIGINT",
+        "min_fit_count": "BIGINT",
+        "is_leader": "BOOLEAN",
+        "is_refuted": "BOOLEAN",
+    },
+}

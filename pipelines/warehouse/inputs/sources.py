@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 ASSUMED = "raw.assumptions"
-_ACTS = ("raw.control_totals", "raw.day_closes", "raw.closed_orders", "raw.restated")  # their state: the last act
+_ACTS = (
+    "raw.control_totals",
+    "raw.day_closes",
+    "raw.closed_orders",
+    "raw.closed_rules",
+    "raw.restated",
+)  # their state: the last act
 
 
 @dataclass(frozen=True)
@@ -217,5 +223,6 @@ SOURCES: dict[str, Source] = {
     "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
     "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
     "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
+    "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
 }

@@ -2,7 +2,7 @@
 
 A file starts with the function's signature and meaning, in comment lines:
 
-    -- round_amount(amount, decimals, is_half_even): an amount rounded …
+    -- rounded(amount, mode, unit): the amount in whole units …
 
 Knows nothing of tables.
 """

@@ -11,6 +11,7 @@ import duckdb
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.evidence import gather_evidence
 from pipelines.warehouse.rows.results import CheckResult, Tally
 from pipelines.warehouse.rows.verdicts import (
     columns_as_declared,
@@ -48,6 +49,8 @@ class Making:
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
         show(self.staged, table, keys)
+        if "raw.formula_populations" in table.depends_on:
+            gather_evidence(self.con)
         relation = f'fresh."{table.name}"'
         try:
             if self.staged.full:

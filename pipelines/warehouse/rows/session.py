@@ -53,6 +53,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
             con.execute(f"create schema {schema}")
         create_functions(con)
         _create_settings(con, settings)
+        _create_formula_settings(con, settings)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
 
@@ -200,6 +201,23 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             settings.finance.duplicate_minutes,
         ],
     )
+
+
+def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    """Fill the relations of the rules and components that settings name; plain rules come first."""
+    for name in ("raw.formula_settings", "raw.formula_components"):
+        con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in inputs.RAW[name].items())})")
+    formula = settings.formula
+    plain = (("subtotal", formula.subtotal_rule), ("total", formula.total_rule))
+    rules: list[tuple[Any, ...]] = [(target, rule, *[None] * 6) for target, rule in plain if rule]
+    rules += [(each.rule_target, each.rule, *each.scope) for each in formula.rule]
+    for number, row in enumerate(rules, 1):
+        con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
+    for number, each in enumerate(formula.component, 1):
+        con.execute(
+            "insert into raw.formula_components values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [number, each.name, each.constant or None, each.share or None, each.base or None, *each.scope],
+        )
 
 
 def _hash_files(paths: list[Path]) -> str:

@@ -1,0 +1,218 @@
+"""Gather the evidence of both rule targets into relations of schema raw, which the tables of sql/audit/ show.
+
+Knows nothing of how a build runs; it reads the pattern tables, mart.orders and raw.settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.warehouse.evidence import wording
+from pipelines.warehouse.evidence.amounts import create_leaves
+from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound, orders_needed
+from pipelines.warehouse.evidence.forms import Forms, Patterns, read_forms, read_patterns
+from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, find_populations
+from pipelines.warehouse.evidence.residuals import Residual, find_residuals, likely_total
+from pipelines.warehouse.evidence.roundings import UNROUNDED, Rounding, find_roundings
+from pipelines.warehouse.evidence.verdicts import COMPATIBLE, NONE, Asked
+from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+    from pipelines.warehouse.evidence.verdicts import Judgement
+
+TARGETS = ("subtotal", "total")
+_SHOWN = 10  # forms of a population that are shown besides those that remain: those that fit most
+
+
+@dataclass
+class Gathered:
+    """What was found for a rule target, and the values that places of each dimension stand for."""
+
+    forms: Forms
+    patterns: Patterns
+    nodes: list[Population]
+    values: dict[str, list[Any]]
+    roundings: dict[int, Rounding] = field(default_factory=dict)
+    residuals: dict[int, Residual] = field(default_factory=dict)
+
+
+def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
+    """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
+    row = con.execute(
+        "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
+    ).fetchone()
+    asked = Asked(*(row or (20, 0.05)))
+    found = [gather_target(con, target, asked) for target in TARGETS]
+    rows = {
+        "raw.formula_populations": [row for each in found for row in _populations(each, asked)],
+        "raw.formula_divisions": [row for each in found for row in _divisions(each)],
+        "raw.formula_evidence": [row for each in found for row in _evidence(each, asked)],
+    }
+    for name, columns in FORMULA_EVIDENCE.items():
+        con.execute(f"create or replace table {name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
+        if rows[name]:
+            schema = con.execute(f"from {name} limit 0").to_arrow_table().schema
+            listed = [dict(zip(columns, row, strict=True)) for row in rows[name]]
+            con.from_arrow(pa.Table.from_pylist(listed, schema)).insert_into(name)
+    for name in ("facts", "texts", "leaves", "leaf_forms", "wanted", "off_orders", "moves"):
+        con.execute(f"drop table if exists temp.{name}")
+    for dimension in DIMENSIONS:
+        con.execute(f"drop table if exists temp.places_{dimension}")
+
+
+def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> Gathered:
+    """Judge one rule target; leave the temporary table facts with the node of each order."""
+    con.execute(
+        f"""
+        create or replace temp table texts as
+        select cast(row_number() over (order by holds, fits) - 1 as integer) as pattern_no, holds, fits
+        from (select distinct holds, fits from audit.{target}_patterns)
+        """
+    )
+    texts = con.execute("select holds, fits from texts order by pattern_no").fetchall()
+    forms = read_forms(con, target)
+    patterns = read_patterns(forms, texts)
+    values = {dimension: _places(con, dimension) for dimension in DIMENSIONS}
+    joins = "\n".join(f'left join places_{d} on orders."{d}" is not distinct from places_{d}.value' for d in DIMENSIONS)
+    places = ", ".join(f"places_{d}.place as {d}" for d in DIMENSIONS)
+    con.execute(
+        f"""
+        create or replace temp table facts as
+        select
+            patterns.order_id, cast(-coalesce(settings.{target}_setting_no, 0) as integer) as node,
+            texts.pattern_no, {places}
+        from audit.{target}_patterns as patterns
+        inner join texts on patterns.holds = texts.holds and patterns.fits = texts.fits
+        inner join mart.orders as orders on patterns.order_id = orders.order_id
+        left join audit.order_rule_settings as settings
+            on patterns.order_id = settings.order_id
+        {joins}
+        """
+    )
+    settings = _settings(con, target)
+    nodes = find_populations(
+        con, forms, patterns, asked, {setting_no: form for setting_no, (form, _) in settings.items()}
+    )
+    found = Gathered(forms, patterns, nodes, values)
+    for node in nodes:
+        judged = node.judgement
+        if target == "total" and judged and not node.dimension and judged.verdict == NONE and node.setting_no is None:
+            form = likely_total(con, forms, node.no)
+            judged.leader = judged.leader if form is None else form
+            judged.fits = round(float(judged.all_fits[judged.leader]))
+    leaves = {node.no: node.judgement.leader for node in nodes if node.judgement and not node.dimension}
+    create_leaves(con, target, leaves)
+    found.roundings = find_roundings(con, target, asked)
+    for node in nodes:
+        if node.setting_no is not None:
+            held = found.roundings.get(node.no, Rounding(UNROUNDED, 0, 0, 0))
+            found.roundings[node.no] = Rounding(settings[node.setting_no][1], held.orders, held.fits, 0)
+    found.residuals = find_residuals(con, target, asked.orders)
+    return found
+
+
+def _settings(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, tuple[int, int]]:
+    """Return setting_no → place of the form and rounding_no, of the rules that settings name."""
+    rows = con.execute(
+        "select settings.setting_no, rules.form_no - 1, rules.rounding_no from raw.formula_settings as settings "
+        "inner join audit.formula_rules as rules on settings.rule_target = rules.rule_target "
+        "and settings.rule = rules.rule where settings.rule_target = ? order by all",
+        [target],
+    ).fetchall()
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _places(con: duckdb.DuckDBPyConnection, dimension: str) -> list[Any]:
+    """Return the values of a dimension, in their order, null last; make a temporary table of their places."""
+    con.execute(
+        f"""
+        create or replace temp table places_{dimension} as
+        select value, cast(row_number() over (order by value nulls last) - 1 as integer) as place
+        from (select distinct "{dimension}" as value from mart.orders)
+        """
+    )
+    rows = con.execute(f"select value from places_{dimension} order by place").fetchall()
+    return [row[0] for row in rows]
+
+
+def _leaves(found: Gathered) -> Iterator[tuple[Population, Judgement]]:
+    for node in found.nodes:
+        if node.judgement is not None and not node.dimension:
+            yield node, node.judgement
+
+
+def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
+    forms = found.forms
+    for node, judged in _leaves(found):
+        rival = wording.rival_of(forms, judged)
+        told = wording.distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
+        rounding = found.roundings.get(node.no)
+        pattern = wording.residual(found.residuals[node.no]) if node.no in found.residuals else None
+        is_configured = node.setting_no is not None
+        needed = orders_needed(judged.fits, judged.orders, 1 - asked.noise) if judged.verdict == COMPATIBLE else None
+        yield (
+            forms.target,
+            node.no,
+            wording.scope(node, found.values),
+            judged.verdict,
+            judged.leader + 1,
+            rounding.rounding_no if rounding else UNROUNDED,
+            node.setting_no,
+            forms.target == "total" and judged.orders < asked.orders,
+            [part + 1 for part in judged.open_parts],
+            [form + 1 for form in judged.candidates],
+            judged.orders,
+            judged.fits,
+            lower_bound(judged.fits, judged.orders),
+            len(judged.candidates),
+            max(asked.orders - judged.orders, 0) or needed,
+            None if rival is None else rival + 1,
+            *told,
+            wording.deciding(forms, judged, asked),
+            pattern,
+            wording.sentence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
+        )
+
+
+def _divisions(found: Gathered) -> Iterator[tuple[Any, ...]]:
+    target = found.forms.target
+    for node in found.nodes:
+        part = None if node.dimension in ("", *DIMENSIONS) else found.forms.parts.index(node.dimension) + 1
+        for child in node.children:
+            if child.is_rest:
+                yield target, node.no, node.dimension, part, None, True, child.no
+                continue
+            for place in child.values:
+                value = place if part else found.values[node.dimension][place]
+                yield target, node.no, node.dimension, part, None if value is None else str(value), False, child.no
+
+
+def _evidence(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
+    forms = found.forms
+    for node, judged in _leaves(found):
+        most = np.argsort(-judged.all_fits, kind="stable")[:_SHOWN]
+        for form in sorted({0, judged.leader, *judged.candidates, *map(int, most)}):
+            parts = [part for part in range(len(forms.parts)) if forms.is_tested[part] and judged.held[part]]
+            for part in (None, *parts):
+                orders = judged.orders if part is None else int(judged.held[part])
+                fits = round(float(judged.all_fits[form] if part is None else judged.held_fits[part, form]))
+                least = fewest_fits(orders, asked.noise) if orders >= asked.orders else None
+                yield (
+                    forms.target,
+                    node.no,
+                    form + 1,
+                    None if part is None else part + 1,
+                    orders,
+                    fits,
+                    least,
+                    form == judged.leader and judged.verdict != NONE,
+                    form not in judged.candidates,
+                )

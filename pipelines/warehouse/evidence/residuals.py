@@ -1,0 +1,167 @@
+"""Find what the orders that a population's form does not fit have in common: a constant, a share, a step, zero.
+
+Knows nothing of how populations are found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.warehouse.evidence.amounts import LINES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import duckdb
+
+    from pipelines.warehouse.evidence.forms import Forms
+
+SAMPLE = 2_000  # orders in which a pattern is looked for
+COMMON = 0.9  # the share of them that a pattern has to explain
+_UNIT = 10_000  # amounts are compared in ten-thousandths
+_STEPS = (10_000, 5_000, 1_000, 500)
+BASES = ("subtotal", "subtotal_less_discount", "delivery", "tip", "discount", "loyalty")
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A pattern: kind (zero, constant, share, step), its value in ten-thousandths, the base of a share, how many."""
+
+    kind: str
+    value: int
+    base: str
+    fits: int
+    orders: int
+
+
+def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> dict[int, Residual]:
+    """Return node → pattern of the leaves that have at least so many orders which their form does not fit."""
+    con.execute(
+        """
+        create or replace temp table wanted as
+        select facts.order_id, facts.node
+        from facts
+        inner join leaves on facts.node = leaves.node
+        inner join texts on facts.pattern_no = texts.pattern_no
+        where texts.fits[leaves.form_no] = '0'
+        """
+    )
+    nodes = con.execute(f"select node from wanted group by node having count(*) >= {least} order by node").fetchall()
+    if not nodes:
+        return {}
+    listed = ", ".join(str(node) for (node,) in nodes)
+    con.execute(f"delete from wanted where node not in ({listed})")
+    con.execute(
+        f"""
+        create or replace temp table off_orders as
+        with lines as ({LINES[target]})
+
+        select
+            lines.order_id, lines.node,
+            cast(any_value(stated) * {_UNIT} as bigint) as stated,
+            cast(round((any_value(stated) - sum(quantity * per_unit + per_line) - any_value(rest)) * {_UNIT}) as bigint)
+                as residual,
+            cast(any_value(unit) * {_UNIT} as bigint) as unit,
+            cast(any_value(orders.subtotal_price) * {_UNIT} as bigint) as subtotal,
+            cast(any_value(orders.subtotal_price - orders.discount) * {_UNIT} as bigint) as subtotal_less_discount,
+            cast(any_value(orders.delivery_price) * {_UNIT} as bigint) as delivery,
+            cast(any_value(orders.tip) * {_UNIT} as bigint) as tip,
+            cast(any_value(orders.discount) * {_UNIT} as bigint) as discount,
+            cast(any_value(orders.loyalty_discount) * {_UNIT} as bigint) as loyalty
+        from lines
+        inner join mart.orders as orders on lines.order_id = orders.order_id
+        group by lines.order_id, lines.node
+        """
+    )
+    found = {}
+    for (node,) in nodes:
+        sample = con.execute(
+            f"from off_orders where node = {node} order by hash(order_id), order_id limit {SAMPLE}"
+        ).fetchnumpy()
+        if pattern := _pattern(sample):
+            row = con.execute(
+                f"select count(*) filter (where {_condition(*pattern)}), count(*) from off_orders where node = {node}"
+            ).fetchone()
+            fits, orders = row or (0, 0)
+            if fits >= COMMON * orders:
+                found[node] = Residual(*pattern, fits, orders)
+    return found
+
+
+def likely_total(con: duckdb.DuckDBPyConnection, forms: Forms, node: int) -> int | None:
+    """Return the simplest total form from which the orders of a leaf differ by one constant or share, None without."""
+    sample = con.execute(
+        f"""
+        select
+            cast((orders.total_price - coalesce(components.amount, 0)) * {_UNIT} as bigint) as stated,
+            cast(smallest_unit(orders.currency, orders.total_price) * {_UNIT} as bigint) as unit,
+            cast(orders.subtotal_price * {_UNIT} as bigint) as subtotal,
+            cast((orders.subtotal_price - orders.discount) * {_UNIT} as bigint) as subtotal_less_discount,
+            cast(orders.delivery_price * {_UNIT} as bigint) as delivery,
+            cast(orders.tip * {_UNIT} as bigint) as tip,
+            cast(orders.discount * {_UNIT} as bigint) as discount,
+            cast(orders.loyalty_discount * {_UNIT} as bigint) as loyalty
+        from facts
+        inner join mart.orders as orders on facts.order_id = orders.order_id
+        left join (
+            select order_id, sum(amount) as amount from audit.order_components group by order_id
+        ) as components on facts.order_id = components.order_id
+        where facts.node = {node}
+        order by hash(facts.order_id), facts.order_id
+        limit {SAMPLE}
+        """
+    ).fetchnumpy()
+    parts = np.stack([sample[name] for name in ("subtotal", "delivery", "tip", "discount", "loyalty")])
+    for form in sorted(range(len(forms.parameters)), key=lambda place: (forms.complexity[place], place)):
+        residual = sample["stated"] - np.array(forms.parameters[form]) @ parts
+        if (found := _pattern(sample | {"residual": residual})) and found[0] in ("constant", "share"):
+            return form
+    return None
+
+
+def _pattern(sample: dict[str, Any]) -> tuple[str, int, str] | None:
+    """Return the first pattern that explains nearly all of a sample."""
+    residual, orders = sample["residual"], len(sample["residual"])
+    for kind, value, base in _candidates(sample):
+        if _explained(sample, kind, value, base).sum() >= COMMON * orders and residual.any():
+            return kind, value, base
+    return None
+
+
+def _candidates(sample: dict[str, Any]) -> Iterable[tuple[str, int, str]]:
+    yield "zero", 0, ""
+    constant, _ = Counter(sample["residual"].tolist()).most_common(1)[0]
+    yield "constant", int(constant), ""
+    for base in BASES:
+        amounts = sample[base]
+        if (amounts != 0).mean() >= COMMON:
+            share = np.median(sample["residual"][amounts != 0] / amounts[amounts != 0])
+            for digits in (2, 3, 4):
+                value = round(float(np.round(share, digits)) * _UNIT)
+                if value:
+                    yield "share", value, base
+    yield from (("step", step, "") for step in _STEPS)
+
+
+def _explained(sample: dict[str, Any], kind: str, value: int, base: str) -> Any:
+    residual, stated = sample["residual"], sample["stated"]
+    if kind == "zero":
+        return stated == 0
+    if kind == "constant":
+        return residual == value
+    if kind == "share":
+        return abs(residual * _UNIT - value * sample[base]) <= sample["unit"] * _UNIT
+    return (stated % value == 0) & (abs(residual) < value)
+
+
+def _condition(kind: str, value: int, base: str) -> str:
+    return {
+        "zero": "stated = 0",
+        "constant": f"residual = {value}",
+        "share": f"abs(residual * {_UNIT}::hugeint - {value} * {base or 'subtotal'}::hugeint) <= unit * {_UNIT}",
+        "step": f"stated % {max(value, 1)} = 0 and abs(residual) < {value}",
+    }[kind]

@@ -1,0 +1,176 @@
+"""Say in one sentence what the orders of a population show.
+
+Knows nothing of how it was found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound, orders_needed
+from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS
+from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, UNDECIDED
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.evidence.forms import Forms, Patterns
+    from pipelines.warehouse.evidence.populations import Population
+    from pipelines.warehouse.evidence.residuals import Residual
+    from pipelines.warehouse.evidence.roundings import Rounding
+    from pipelines.warehouse.evidence.verdicts import Asked, Judgement
+
+_LISTED = 4  # values that are listed before the rest is counted
+_BASES = {"subtotal_less_discount": "(subtotal - discount)", "loyalty": "loyalty discount"}
+
+
+def scope(node: Population, values: dict[str, list[Any]]) -> str:
+    """Say which orders a population is: 'platform kiosk; from 2026-11-01'."""
+    if node.setting_no is not None:
+        return f"orders of [[formula.rule]] no. {node.setting_no}"
+    found: list[str] = []
+    while node.parent is not None:
+        found.insert(0, _condition(node, node.parent, values))
+        node = node.parent
+    return "; ".join(found) or "all orders"
+
+
+def _condition(node: Population, parent: Population, values: dict[str, list[Any]]) -> str:
+    dimension = parent.dimension
+    if dimension not in DIMENSIONS:
+        return f"{'with' if node.values == (1,) else 'without'} {dimension}"
+    if dimension == DAYS:
+        return _days(node.values, values[DAYS])
+    others = [value for child in parent.children if child is not node for value in child.values]
+    name = dimension.replace("_id", "").replace("_", " ")
+    if node.is_rest and len(others) < len(node.values):
+        return f"{name} other than {_listed([values[dimension][value] for value in sorted(others)])}"
+    return f"{name} {_listed([values[dimension][value] for value in node.values])}"
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join("not stated" if value is None else str(value) for value in values[:_LISTED])
+    return shown + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
+
+
+def _days(places: tuple[int, ...], days: list[Any]) -> str:
+    dated = [place for place in sorted(places) if days[place] is not None]
+    last = len(days) - 1 - (days[-1] is None)
+    spans: list[list[int]] = []
+    for place in dated:
+        if spans and place == spans[-1][1] + 1:
+            spans[-1][1] = place
+        else:
+            spans.append([place, place])
+    texts = []
+    for first, end in spans:
+        if first == 0:
+            texts.append(f"until {days[end]}")
+        elif end == last:
+            texts.append(f"from {days[first]}")
+        else:
+            texts.append(f"{days[first]} to {days[end]}")
+    return " and ".join(texts) or "without a date"
+
+
+def rival_of(forms: Forms, found: Judgement) -> int | None:
+    """Return the nearest rival of the leader: a candidate that remains, else the form that fits most of the others."""
+    differing = forms.differs[found.leader].any(axis=1)
+    among = [form for form in found.candidates if differing[form]] or [int(form) for form in np.flatnonzero(differing)]
+    return min(among, key=lambda form: (-found.all_fits[form], forms.complexity[form], form), default=None)
+
+
+def distinguishing(forms: Forms, patterns: Patterns, weights: Any, leader: int, rival: int | None) -> tuple[int, int]:
+    """Return how many orders hold what two forms treat differently, and how many of those the leader fits."""
+    if rival is None:
+        return 0, 0
+    told = patterns.holds[:, forms.differs[leader, rival]].any(axis=1)
+    return int(weights[told].sum()), round(float((weights[told] * patterns.fits[told, leader]).sum()))
+
+
+def deciding(forms: Forms, found: Judgement, asked: Asked) -> list[str]:
+    """Say which orders would decide what is open, and how many more of them."""
+    texts = []
+    for part in found.open_parts:
+        held = int(found.held[part])
+        more = max(asked.orders - held, 0)
+        fits = round(float(found.held_fits[part, found.leader]))
+        about = f" ({fits} of {held} fit, {more} more would decide)" if held and more else ""
+        texts.append(forms.deciding_cases[part] + about)
+    return texts
+
+
+def sentence(
+    forms: Forms,
+    found: Judgement,
+    asked: Asked,
+    told: tuple[int, int],
+    rounding: Rounding | None,
+    residual_text: str | None,
+    *,
+    is_configured: bool,
+) -> str:
+    """Say what a population shows: which rule, how many fit, what could tell it from its rival, what would decide."""
+    rule = f"{forms.target}{' =' if forms.target == 'total' else ':'} {forms.descriptions[found.leader]}"
+    texts = [f"{rule}: {'configured, ' if is_configured else ''}{_verdict(forms, found, asked)}"]
+    if found.verdict != NONE and told[0]:
+        texts.append(f"{told[0]:,} orders distinguish it from its nearest rival, {told[1]:,} of them fit")
+    if rounding is not None and rounding.rounding_no > 1:
+        rivals = f", {rounding.rivals} other roundings remain" if rounding.rivals else ""
+        texts.append(f"its rounding fits {rounding.fits:,} of {rounding.orders:,} rounded orders{rivals}")
+    if residual_text:
+        texts.append(residual_text)
+    return "; ".join(texts)
+
+
+def _verdict(forms: Forms, found: Judgement, asked: Asked) -> str:
+    fits = f"{found.fits:,} of {found.orders:,} fit"
+    if found.verdict == NONE:
+        return f"refuted, {_refutation(forms, found, asked)}; no candidate holds"
+    open_parts = ", ".join(forms.parts[part] for part in found.open_parts)
+    if found.verdict == AGREED:
+        return f"{fits}; {len(found.candidates)} candidates remain and all agree but for: {open_parts}"
+    if found.verdict == UNDECIDED:
+        return f"undecided, {fits}; {len(found.candidates)} candidates remain, which differ on: {open_parts}"
+    if found.verdict == COMPATIBLE:
+        allowed = f"settings allow {asked.noise:.3g} to differ"
+        if found.orders < asked.orders:
+            return f"compatible, {fits}; {asked.orders - found.orders} more orders needed"
+        needed = orders_needed(found.fits, found.orders, 1 - asked.noise)
+        more = (
+            "no number of orders at this rate would support it" if needed is None else f"{needed:,} more orders needed"
+        )
+        share = found.fits / found.orders
+        return (
+            f"compatible, {fits} ({share:.1%}, at least {lower_bound(found.fits, found.orders):.1%}); {allowed}: {more}"
+        )
+    return f"supported, {fits}"
+
+
+def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
+    """Say on which orders the leader fails most clearly."""
+    if found.fits < fewest_fits(found.orders, asked.noise):
+        return f"{found.fits:,} of {found.orders:,} fit"
+    worst = min(
+        (part for part in np.flatnonzero(forms.is_tested & (found.held >= asked.orders))),
+        key=lambda part: found.held_fits[part, found.leader] / found.held[part],
+    )
+    fits, held = round(float(found.held_fits[worst, found.leader])), int(found.held[worst])
+    return f"{fits:,} of {held:,} orders with {forms.parts[worst]} fit"
+
+
+def residual(found: Residual) -> str:
+    """Say what the orders that are off have in common: '1,500 of 1,500 are off by 0.99'."""
+    counted = f"{found.fits:,} of {found.orders:,} that differ"
+    if found.kind == "zero":
+        return f"{counted} state 0"
+    if found.kind == "constant":
+        return f"{counted} are off by {_plain(found.value)}"
+    if found.kind == "share":
+        return f"{counted} are off by {_plain(found.value * 100)}% of {_BASES.get(found.base, found.base)}"
+    return f"{counted} are rounded to multiples of {_plain(found.value)}"
+
+
+def _plain(ten_thousandths: int) -> str:
+    sign, whole = "-" if ten_thousandths < 0 else "", abs(ten_thousandths)
+    return f"{sign}{whole // 10_000}.{whole % 10_000:04d}".rstrip("0").rstrip(".")

@@ -1,0 +1,122 @@
+-- One row per order: the rules that it keeps while its day is closed, if it is.
+--
+-- What the close recorded for the order; of a close that recorded rules by scope alone, the
+-- narrowest scope's. An order that came later takes the one rule of its store's day, else
+-- of the whole day, else none.
+with
+
+every_store as (
+    select business_date, close_entry_no from raw.day_closes where is_every_store
+),
+
+own as (
+    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
+),
+
+orders as (
+    select
+        orders.order_id,
+        orders.business_date,
+        orders.store_id,
+        orders.platform,
+        orders.dispatch_method,
+        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+            as close_entry_no,
+    from mart.orders as orders
+    left join own
+        on orders.business_date = own.business_date
+        and orders.store_id = own.store_id
+    left join every_store on orders.business_date = every_store.business_date
+),
+
+recorded as (
+    select
+        order_id,
+        close_entry_no,
+        business_date,
+        store_id,
+        struct_pack(
+            line_rule := line_rule,
+            line_open_parts := line_open_parts,
+            subtotal_basis := subtotal_basis,
+            total_rule := total_rule,
+            total_basis := total_basis
+        ) as rules,
+    from raw.closed_orders
+    where close_entry_no in (select distinct close_entry_no from raw.day_closes)
+),
+
+-- of a close that did not record them by order
+by_scope as (
+    select
+        orders.order_id,
+        struct_pack(
+            line_rule := arg_min(rules.rule, place) filter (where rule_target = 'subtotal'),
+            line_open_parts := cast([] as bigint[]),
+            subtotal_basis := arg_min(rules.basis, place)
+                filter (where rule_target = 'subtotal'),
+            total_rule := arg_min(rules.rule, place) filter (where rule_target = 'total'),
+            total_basis := arg_min(rules.basis, place) filter (where rule_target = 'total')
+        ) as rules,
+    from orders
+    inner join (
+        select
+            *,
+            list_position(
+                ['platform', 'dispatch_method', 'store', 'month', 'all'],
+                scope
+            ) as place,
+        from raw.closed_rules
+    ) as rules
+        on orders.close_entry_no = rules.close_entry_no
+        and rules.scope_value is not distinct from case rules.scope
+            when 'platform' then orders.platform
+            when 'dispatch_method' then orders.dispatch_method
+            when 'store' then cast(orders.store_id as varchar)
+            when 'month' then strftime(orders.business_date, '%Y-%m')
+            else 'all'
+        end
+    group by orders.order_id
+),
+
+-- where all orders of a day, or of a store's day, were closed with one and the same
+shared as (
+    select
+        business_date,
+        store_id,
+        grouping(store_id) = 0 as is_of_store,
+        if(count(distinct rules) = 1, any_value(rules), null) as rules,
+    from recorded
+    group by grouping sets ((business_date, store_id), (business_date))
+),
+
+found as (
+    select
+        orders.order_id,
+        orders.close_entry_no is not null as is_closed,
+        coalesce(by_scope.rules, recorded.rules, store_days.rules, days.rules) as rules,
+    from orders
+    left join recorded
+        on orders.order_id = recorded.order_id
+        and orders.close_entry_no = recorded.close_entry_no
+    left join by_scope on orders.order_id = by_scope.order_id
+    left join shared as store_days
+        on store_days.is_of_store
+        and orders.business_date = store_days.business_date
+        and orders.store_id = store_days.store_id
+    left join shared as days
+        on not days.is_of_store
+        and orders.business_date = days.business_date
+)
+
+select
+    -- keys
+    order_id,
+    -- the rules
+    is_closed,
+    if(is_closed, rules.line_rule, null) as line_rule,
+    if(is_closed, coalesce(rules.line_open_parts, []), null) as line_open_parts,
+    if(is_closed, rules.subtotal_basis, null) as subtotal_basis,
+    if(is_closed, rules.total_rule, null) as total_rule,
+    if(is_closed, rules.total_basis, null) as total_basis,
+from found

@@ -1,0 +1,82 @@
+-- One row per order: the populations it belongs to, found by going down the divisions.
+with recursive
+
+patterns as (
+    select 'subtotal' as rule_target, order_id, holds from audit.subtotal_patterns
+    union all
+    select 'total' as rule_target, order_id, holds from audit.total_patterns
+),
+
+tested as materialized (
+    select
+        orders.order_id,
+        targets.rule_target,
+        orders.platform,
+        orders.dispatch_method,
+        orders.store_id,
+        orders.status,
+        orders.sale_class,
+        orders.business_date,
+        patterns.holds,
+        -- a rule that settings name has a node of its own
+        coalesce(
+            -if(targets.rule_target = 'total', total_setting_no, subtotal_setting_no),
+            0
+        ) as node_no,
+    from mart.orders as orders
+    cross join (values ('subtotal'), ('total')) as targets (rule_target)
+    left join patterns
+        on orders.order_id = patterns.order_id
+        and targets.rule_target = patterns.rule_target
+    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
+),
+
+placed as (
+    select order_id, rule_target, node_no from tested
+
+    union all
+
+    select
+        tested.order_id,
+        tested.rule_target,
+        coalesce(divisions.child_no, rests.child_no) as node_no,
+    from placed
+    inner join audit.formula_divisions as rests
+        on placed.rule_target = rests.rule_target
+        and placed.node_no = rests.node_no
+        and rests.is_rest
+    inner join tested
+        on placed.order_id = tested.order_id
+        and placed.rule_target = tested.rule_target
+    left join audit.formula_divisions as divisions
+        on rests.rule_target = divisions.rule_target
+        and rests.node_no = divisions.node_no
+        and not divisions.is_rest
+        and divisions.value is not distinct from case rests.dimension
+            when 'platform' then tested.platform
+            when 'dispatch_method' then tested.dispatch_method
+            when 'store_id' then cast(tested.store_id as varchar)
+            when 'status' then tested.status
+            when 'sale_class' then cast(tested.sale_class as varchar)
+            when 'business_date' then cast(tested.business_date as varchar)
+            else tested.holds[rests.part_no]
+        end
+),
+
+-- children have higher numbers than what they are divided from
+leaves as (
+    select
+        order_id,
+        max(node_no) filter (where rule_target = 'subtotal') as subtotal_population_no,
+        max(node_no) filter (where rule_target = 'total') as total_population_no,
+    from placed
+    group by order_id
+)
+
+select
+    -- keys
+    order_id,
+    -- its populations
+    subtotal_population_no,
+    total_population_no,
+from leaves

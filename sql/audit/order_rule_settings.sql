@@ -1,0 +1,37 @@
+-- One row per order: the rules that settings name for it, if any.
+--
+-- Of several that are about an order, the one with most conditions; of equals the last.
+with
+
+ranked as (
+    select
+        *,
+        setting_no + 100000 * (
+            if(platform is null, 0, 1)
+            + if(dispatch_method is null, 0, 1)
+            + if(store_id is null, 0, 1)
+            + if(status is null, 0, 1)
+            + if(first_day is null and last_day is null, 0, 1)
+        ) as rank,
+    from raw.formula_settings
+),
+
+named as (
+    select
+        orders.order_id,
+        arg_max(setting_no, rank) filter (where rule_target = 'subtotal')
+            as subtotal_setting_no,
+        arg_max(setting_no, rank) filter (where rule_target = 'total') as total_setting_no,
+    from mart.orders as orders
+    inner join ranked on is_in_scope(ranked, orders)
+    group by orders.order_id
+)
+
+select
+    -- keys
+    orders.order_id,
+    -- the settings
+    named.subtotal_setting_no,
+    named.total_setting_no,
+from mart.orders as orders
+left join named on orders.order_id = named.order_id

@@ -1,0 +1,112 @@
+-- One row per order that states all six prices: what it holds, and which total forms fit.
+--
+-- An order whose parts have more decimals than its total can have may differ by one unit.
+-- Amounts below ten billion only: all that is done to them stays within 18 digits.
+with
+
+narrow as materialized (
+    select
+        orders.order_id,
+        smallest_unit(orders.currency, orders.total_price) as unit,
+        try_cast(orders.subtotal_price as decimal(14, 4)) as subtotal,
+        try_cast(orders.delivery_price as decimal(14, 4)) as delivery,
+        try_cast(orders.tip as decimal(14, 4)) as tip,
+        try_cast(orders.discount as decimal(14, 4)) as discount,
+        try_cast(orders.loyalty_discount as decimal(14, 4)) as loyalty,
+        try_cast(orders.total_price as decimal(14, 4)) as total,
+        -- no row: no component applies, and nothing is added
+        try_cast(coalesce(components.amount, 0) as decimal(14, 4)) as component,
+        components.order_id is not null as has_component,
+    from mart.orders as orders
+    left join (
+        select order_id, sum(amount) as amount from audit.order_components group by order_id
+    ) as components on orders.order_id = components.order_id
+),
+
+rests as (
+    select
+        *,
+        subtotal % unit <> 0
+        or delivery % unit <> 0
+        or tip % unit <> 0
+        or discount % unit <> 0
+        or loyalty % unit <> 0
+        or component % unit <> 0 as is_rounded,
+        if(is_rounded, unit, 0) as allowance,
+        total - component as stated,
+    from narrow
+    where
+        subtotal is not null
+        and delivery is not null
+        and tip is not null
+        and discount is not null
+        and loyalty is not null
+        and total is not null
+        and component is not null
+),
+
+-- the signs of delivery and tip in turn: as observed, not in it, the other way round
+turned as materialized (
+    select
+        *,
+        cast(stated - subtotal - delivery - tip as decimal(15, 4)) as rest_1,
+        cast(stated - subtotal - delivery as decimal(15, 4)) as rest_2,
+        cast(stated - subtotal - delivery + tip as decimal(15, 4)) as rest_3,
+        cast(stated - subtotal - tip as decimal(15, 4)) as rest_4,
+        cast(stated - subtotal as decimal(15, 4)) as rest_5,
+        cast(stated - subtotal + tip as decimal(15, 4)) as rest_6,
+        cast(stated - subtotal + delivery - tip as decimal(15, 4)) as rest_7,
+        cast(stated - subtotal + delivery as decimal(15, 4)) as rest_8,
+        cast(stated - subtotal + delivery + tip as decimal(15, 4)) as rest_9,
+        cast(stated - delivery - tip + discount + loyalty as decimal(15, 4)) as rest_10,
+    from rests
+),
+
+fitted as materialized (
+    select
+        order_id,
+        is_rounded,
+        concat(
+            if(delivery <> 0, 1, 0),
+            if(tip <> 0, 1, 0),
+            if(discount <> 0, 1, 0),
+            if(loyalty <> 0, 1, 0),
+            if(subtotal <> 0, 1, 0),
+            if(has_component, 1, 0),
+            if(total = 0 and subtotal <> 0, 1, 0)
+        ) as holds,
+        signs_that_fit(rest_1, allowance, discount, loyalty)
+            | (signs_that_fit(rest_2, allowance, discount, loyalty) << 9)
+            | (signs_that_fit(rest_3, allowance, discount, loyalty) << 18)
+            | (signs_that_fit(rest_4, allowance, discount, loyalty) << 27)
+            | (signs_that_fit(rest_5, allowance, discount, loyalty) << 36)
+            | (signs_that_fit(rest_6, allowance, discount, loyalty) << 45) as low,
+        signs_that_fit(rest_7, allowance, discount, loyalty)
+            | (signs_that_fit(rest_8, allowance, discount, loyalty) << 9)
+            | (signs_that_fit(rest_9, allowance, discount, loyalty) << 18)
+            -- a total of zero is no sum of the other parts
+            | if(total <> 0 and abs(rest_10) <= allowance, 1 << 27, 0)
+            | if(total <> 0 and abs(rest_10 + subtotal) <= allowance, 1 << 28, 0) as high,
+    from turned
+),
+
+-- written out once for all orders that answer alike: character form_no is 1 where it fits
+written as (
+    select
+        low,
+        high,
+        reverse(lpad(bin(low), 54, '0')) || reverse(lpad(bin(high), 29, '0')) as fits,
+    from (select distinct low, high from fitted)
+)
+
+select
+    -- keys
+    fitted.order_id,
+    -- what it can test, and which forms give its total
+    fitted.holds,
+    written.fits,
+    fitted.is_rounded,
+from fitted
+inner join written
+    on fitted.low = written.low
+    and fitted.high = written.high

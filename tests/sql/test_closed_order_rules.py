@@ -1,0 +1,78 @@
+"""audit.closed_order_rules: what an order of a closed day keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+DAY = "2026-10-31"
+CLOSE = {"business_date": DAY, "is_every_store": True, "close_entry_no": 4}
+
+
+def order(order_id: int, store_id: int = 7, **columns: Any) -> dict[str, Any]:
+    """Return an order of the day."""
+    return {"order_id": order_id, "store_id": store_id, "business_date": DAY, "platform": "web"} | columns
+
+
+def closed(order_id: int, store_id: int, total_rule: str | None) -> dict[str, Any]:
+    """Return what the close recorded of an order."""
+    return {
+        "close_entry_no": 4,
+        "order_id": order_id,
+        "store_id": store_id,
+        "business_date": DAY,
+        "line_open_parts": [],
+        "total_rule": total_rule,
+        "total_basis": total_rule and "supported",
+    }
+
+
+def test_an_order_keeps_what_its_close_recorded(run_table: Run) -> None:
+    """Each its own; an order of another day keeps nothing."""
+    rows = run_table(
+        "audit.closed_order_rules",
+        {
+            "mart.orders": [order(1), order(2), order(3, business_date="2026-11-01")],
+            "raw.day_closes": [CLOSE],
+            "raw.closed_orders": [closed(1, 7, "a"), closed(2, 7, "b")],
+        },
+    )
+    assert [(row["is_closed"], row["total_rule"], row["total_basis"]) for row in rows] == [
+        (True, "a", "supported"),
+        (True, "b", "supported"),
+        (False, None, None),
+    ]
+
+
+def test_a_later_order_takes_the_rule_of_its_day(run_table: Run) -> None:
+    """The one of its store's day, where that has one; else the one of the whole day, which has two here: none."""
+    rows = run_table(
+        "audit.closed_order_rules",
+        {
+            "mart.orders": [order(1), order(2, 8), order(3), order(4, 9)],
+            "raw.day_closes": [CLOSE],
+            "raw.closed_orders": [closed(1, 7, "a"), closed(2, 8, "b")],
+        },
+    )
+    assert [(row["order_id"], row["total_rule"]) for row in rows] == [(1, "a"), (2, "b"), (3, "a"), (4, None)]
+
+
+def test_an_older_close_keeps_its_rules_by_scope(run_table: Run) -> None:
+    """Of rules recorded by scope the narrowest holds."""
+    rule = {"close_entry_no": 4, "rule_target": "total", "basis": "supported"}
+    rows = run_table(
+        "audit.closed_order_rules",
+        {
+            "mart.orders": [order(1), order(2, platform="ios")],
+            "raw.day_closes": [CLOSE],
+            "raw.closed_rules": [
+                rule | {"scope": "all", "scope_value": "all", "rule": "wide"},
+                rule | {"scope": "platform", "scope_value": "ios", "rule": "own"},
+            ],
+        },
+    )
+    assert [row["total_rule"] for row in rows] == ["wide", "own"]
