@@ -49,7 +49,7 @@ def test_sound_warehouse_is_proven_in_full(published: Any) -> None:
     found = verify_all(published.settings)
     assert (found.differences, found.left_out, found.orders) == ([], set(), 8)
     assert found.has_release
-    assert "audit.formula_rules_in_force" in found.tables
+    assert "audit.coverage" in found.tables
 
 
 def test_rotation_covers_every_order_and_day(published: Any) -> None:
