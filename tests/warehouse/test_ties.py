@@ -27,7 +27,7 @@ FAULTS = {
 AMOUNTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 # The measures of a table, each of which breaks a tie by itself when it is one more in one row.
 MEASURES = {
-    "core.orders": ("mart.orders__tie_to_core_orders", AMOUNTS),
+    "core.orders": ("mart.orders__add_up_to_core_orders", AMOUNTS),
     "mart.orders": ("mart.daily_store_sales__tie_to_all_orders", (*AMOUNTS, "line_count", "unit_count")),
     "mart.daily_store_sales": ("mart.daily_reconciliations__tie_to_daily_sales", ("order_count", *AMOUNTS)),
     "mart.order_reconciliation": (
