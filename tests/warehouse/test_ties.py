@@ -24,6 +24,29 @@ FAULTS = {
     "audit.daily_field_values__tie_to_core": "delete from core.order_deliveries where order_id = 3",
 }
 
+AMOUNTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
+# The measures of a table, each of which breaks a tie by itself when it is one more in one row.
+MEASURES = {
+    "core.orders": ("mart.orders__add_up_to_core_orders", AMOUNTS),
+    "mart.orders": ("mart.daily_store_sales__tie_to_all_orders", (*AMOUNTS, "line_count", "unit_count")),
+    "mart.daily_store_sales": ("mart.daily_reconciliations__tie_to_daily_sales", ("order_count", *AMOUNTS)),
+    "mart.order_reconciliation": (
+        "mart.daily_reconciliations__tie_to_all_orders",
+        (*AMOUNTS, "line_amount", "unallocated_amount", "formula_subtotal", "subtotal_residual", "formula_total"),
+    ),
+    "mart.daily_reconciliations": (
+        "mart.daily_reconciliations__tie_to_all_orders",
+        ("order_count", "break_count", "total_residual", *AMOUNTS),
+    ),
+    "mart.product_mix": (
+        "mart.product_mix__tie_to_all_lines",
+        ("line_count", "unvalued_line_count", "unit_count", "line_amount"),
+    ),
+    "mart.order_lines": ("mart.order_lines__tie_to_core_lines", ("order_id", "product_id", "quantity")),
+    "core.order_lines": ("core.order_lines__tie_to_all_orders", ("order_id", "quantity")),
+    "mart.price_variances": ("mart.price_variances__tie_to_lines_and_modifiers", ("order_id", "modifier_no", "price")),
+}
+
 
 def _started(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     world.land("stores", [{"id": each, "document": make_store(each)} for each in (1, 2)])
@@ -48,6 +71,15 @@ def test_each_fault_is_found_by_its_tie(world: Any, make_order: Any, make_menu: 
             con.execute(f"use warehouse; {fault}; use memory")
             assert name in {each.name for each in tie_out(con) if each.violations}, fault
             con.execute("rollback")
+        for table, (name, measures) in MEASURES.items():
+            for measure in measures:
+                con.execute("begin")
+                row = f"(select min(rowid) from warehouse.{table} where order_id = 3)"
+                if not table.startswith(("core.", "mart.order", "mart.price")):
+                    row = "0"
+                con.execute(f"update warehouse.{table} set {measure} = coalesce({measure}, 0) + 1 where rowid = {row}")
+                assert name in {each.name for each in tie_out(con) if each.violations}, f"{table}.{measure}"
+                con.execute("rollback")
 
 
 def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
