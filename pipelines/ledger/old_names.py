@@ -21,7 +21,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "number": "restatement_no",
         "seal_no": "close_entry_no",
         "part": "measure",
-        "sealed": "closed_amount",
+        "sealed": "closed_amount",  # stored name
         "restated_before": "prior_restated_amount",
         "now": "current_amount",
         "difference": "restatement_amount",
@@ -59,7 +59,7 @@ _SETTINGS: dict[str, dict[str, str]] = {
     "menus": {"product_ids": "product_id_scope"},
     "formula": {"min_orders": "min_distinguishing_orders", "tolerated_noise": "max_violation_rate"},
 }
-_EXCEPTIONS = {"obstacles": "blockers"}
+_EXCEPTIONS = {"obstacles": "blockers"}  # stored name
 _RULES = {"part": "rule_target"}
 
 

@@ -1,6 +1,6 @@
 """Write out the arithmetic of a formula rule: its terms as text, and what they add up to, in exact decimals.
 
-Works the amounts out anew, from the rule's answers, apart from the SQL that made the tables. Knows no order's place.
+Computes the amounts from the rule's parameters, independently of the SQL that made the tables.
 """
 
 from __future__ import annotations

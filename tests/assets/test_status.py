@@ -52,8 +52,10 @@ def told() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: tuple[str, list[str]]) -> None:
-    """Quarantined ids, a failed run and its end are told once each; status says which run was good, by exit code too."""
+    """Quarantined ids, a failed run and its end are sent once each; status says whether it was good."""
     url, texts = told
     notify = {
         "ORDERMART_NOTIFY__WEBHOOK_URL": f"{url}/hook",

@@ -38,7 +38,7 @@ RESTATED = pa.schema(
         *((name, pa.int64()) for name in ("number", "seal_no", "order_id", "store_id")),
         ("business_date", pa.date32()),
         *((name, pa.string()) for name in ("sale_class", "part", "currency")),
-        *((name, _SUM) for name in ("sealed", "restated_before", "now", "difference")),
+        *((name, _SUM) for name in ("sealed", "restated_before", "now", "difference")),  # stored name
         ("cause", pa.string()),
         ("detected_at", _INSTANT),
         ("now_business_date", pa.date32()),
@@ -131,7 +131,7 @@ def old(books: Any, hours: tuple[int, int]) -> Any:
         "period": None,
         "store_id": None,
         "orders": 2,
-        "exceptions": {"reason": "a test", "obstacles": ["rule undecided: none"]},
+        "exceptions": {"reason": "a test", "obstacles": ["rule undecided: none"]},  # stored name
         **circumstances(books),
     }
     write(folder, "closed", body, pa.Table.from_pylist(rows, schema=CLOSED))
@@ -144,7 +144,7 @@ def old(books: Any, hours: tuple[int, int]) -> Any:
         "business_date": DAY,
         "sale_class": "counted",
         "part": "total_price",
-        "sealed": Decimal(10),
+        "sealed": Decimal(10),  # stored name
         "restated_before": Decimal(0),
         "now": Decimal(12),
         "difference": Decimal(2),
@@ -158,7 +158,8 @@ def old(books: Any, hours: tuple[int, int]) -> Any:
     }
     others = [
         restated | {"number": number, "order_id": 2, "sale_class": sale_class, "part": "orders", "cause": cause}
-        | {"sealed": Decimal(0), "now": Decimal(now), "difference": Decimal(now), "now_sale_class": "gone"}
+        | {"sealed": Decimal(0)}  # stored name
+        | {"now": Decimal(now), "difference": Decimal(now), "now_sale_class": "gone"}
         for number, sale_class, cause, now in ((2, "gone", "gone", 0), (3, "counted", "late_order", 0))
     ]  # fmt: skip
     body = circumstances(books) | {"release": None}

@@ -212,7 +212,7 @@ def regather() -> Callable[[duckdb.DuckDBPyConnection], None]:
 
 @pytest.fixture
 def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
-    """Give `gather(orders, **settings)`: a database with all tables of the evidence, held to their contracts."""
+    """Give `gather(orders, **settings)`: a database with all evidence tables, checked against their contracts."""
     opened = []
 
     def run(

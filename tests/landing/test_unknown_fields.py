@@ -35,7 +35,7 @@ def _strange(order: dict[str, Any]) -> bytes:
     return json.dumps(strange).replace('"@@"', "250.10").encode()
 
 
-def test_unknown_fields_are_sealed_and_listed(
+def test_unknown_fields_are_encrypted_and_listed(
     land: Callable[..., LoadSummary],
     raw: Callable[[str, str], list[dict[str, Any]]],
     order: dict[str, Any],

@@ -53,7 +53,7 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
     """Give `run_table("core.orders", {"raw.latest_orders": [{…}]})`: the rows, sorted by the table's key.
 
     A given row may leave out columns: they are null. A document is a dict in the canonical form. raw.settings has the
-    defaults unless given, raw.zone_offsets the real zones. The result has been held to the contract: names, types,
+    defaults unless given, raw.zone_offsets the real zones. The result was checked against the contract: names, types,
     order, nullability and checks.
     """
 

@@ -197,7 +197,7 @@ def test_a_lost_order_is_found(run_check: Run) -> None:
 
 def test_formula_rules_hold_what_settings_name(run_check: Run) -> None:
     """A rule of the settings that the catalogue lacks is found; one that it has is not."""
-    claim = "audit.formula_rules__hold_what_settings_name"
+    claim = "audit.formula_rules__include_configured_rules"
     rules = [{"rule_target": "total", "rule": "observed/unrounded"}]
     clean = [{"setting_no": 1, "rule_target": "total", "rule": "observed/unrounded"}]
     assert run_check(claim, {"audit.formula_rules": rules, "raw.formula_settings": clean}) == []
@@ -207,9 +207,9 @@ def test_formula_rules_hold_what_settings_name(run_check: Run) -> None:
     ]
 
 
-def test_formula_populations_bear_out_settings(run_check: Run) -> None:
+def test_formula_populations_support_settings(run_check: Run) -> None:
     """A configured rule that its orders refute is found; one that they support is not."""
-    claim = "audit.formula_populations__bear_out_settings"
+    claim = "audit.formula_populations__support_settings"
     clean = {
         "rule_target": "total",
         "population_no": -1,
