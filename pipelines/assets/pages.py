@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import sys
 
-import uvicorn
-from dagster import DagsterInstance
-from dagster._core.workspace.context import WorkspaceProcessContext
-from dagster._core.workspace.load_target import ModuleTarget
-from dagster_webserver.app import create_app_from_workspace_process_context
-from dagster_webserver.version import __version__
-
-from pipelines.assets.guard import Guard, served_hosts
-
 CODE = "pipelines.definitions"
 _SHUTDOWN_SECONDS = 3  # for requests under way; open websockets are cut
 
 
 def serve(host: str, port: int, allowed: list[str]) -> None:
     """Serve the pages until SIGTERM or SIGINT."""
+    # Dagster's web server looks for a free port when it is imported.
+    import uvicorn  # noqa: PLC0415
+    from dagster import DagsterInstance  # noqa: PLC0415
+    from dagster._core.workspace.context import WorkspaceProcessContext  # noqa: PLC0415
+    from dagster._core.workspace.load_target import ModuleTarget  # noqa: PLC0415
+    from dagster_webserver.app import create_app_from_workspace_process_context  # noqa: PLC0415
+    from dagster_webserver.version import __version__  # noqa: PLC0415
+
+    from pipelines.assets.guard import Guard, served_hosts  # noqa: PLC0415
+
     with (
         DagsterInstance.get() as instance,
         WorkspaceProcessContext(

@@ -15,6 +15,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
+from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _merge(settings: Settings, now: datetime) -> int:
 
 def _verify(settings: Settings, _now: datetime) -> int:
     """Verify the next part of the warehouse; return how many orders it proved, raise VerifyError if rows differ."""
-    if not settings.verify.seconds:
+    if not settings.verify.seconds or not warehouse_file(settings.data_dir).exists():
         return 0
     verified = verify_next(settings, FRACTION, timedelta(seconds=settings.verify.seconds))
     if verified.differences:

@@ -220,7 +220,7 @@ def _unknown(db: duckdb.DuckDBPyConnection, settings: Settings, order_id: int) -
     if not rejections:
         yield "audit.quarantine has no row for it."
     for each in rejections:
-        times = counted(each["times"], "time", "times")
+        times = counted(each["occurrence_count"], "time", "times")
         status = "unresolved" if each["is_unresolved"] else "resolved"
         yield (
             f"audit.quarantine: {_reason(each)}, {times}, last {moment(each['last_seen_at'])} "

@@ -65,7 +65,7 @@ def _letter(found: list[dict[str, Any]], total: int) -> Iterator[str]:
     yield _LETTER
     yield f"So far we have seen {total:,} orders."
     for number, row in enumerate(found, 1):
-        yield f"\n## {number}. {_plain(row['ask'])}\n"
+        yield f"\n## {number}. {_plain(row['partner_question'])}\n"
         yield f"- Section {row['section']} of the document does not show: {_plain(row['undocumented'])}."
         yield f"- We assume meanwhile: {_plain(row['assumption'])}"
         yield f"- We see ({_WORDS[row['evidence_status']]}): {_plain(row['evidence'] or 'nothing yet')}"

@@ -11,34 +11,43 @@ from typing import Literal
 
 import msgspec
 
+from pipelines.settings.base import Secret, SettingsError, Table
+from pipelines.settings.operations import DagsterPages, Notify, Planner, Schedule, Verify, Warehouse, Webhooks
+
 PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
 
-
-class SettingsError(Exception):
-    """A setting is missing, unknown or invalid; the message names its key."""
-
-
-class Secret:
-    """A value that is revealed only on request: never in a repr, a log or an error."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """Return the secret."""
-        return self._value
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of the settings file."""
+__all__ = [
+    "PLAINTEXT_FIELDS",
+    "Authenticate",
+    "BusinessDay",
+    "Closing",
+    "DagsterPages",
+    "Data",
+    "Endpoint",
+    "Finance",
+    "Formula",
+    "FormulaComponent",
+    "FormulaRule",
+    "Landing",
+    "ListStores",
+    "Menus",
+    "Notify",
+    "OrderScope",
+    "Partner",
+    "Planner",
+    "Privacy",
+    "Sales",
+    "Schedule",
+    "Secret",
+    "Settings",
+    "SettingsError",
+    "StoreRecord",
+    "Table",
+    "VaultSettings",
+    "Verify",
+    "Warehouse",
+    "Webhooks",
+]
 
 
 class Authenticate(Table, frozen=True):
@@ -207,99 +216,6 @@ class Data(Table, frozen=True):
     """Where everything is written."""
 
     dir: str
-
-
-class Warehouse(Table, frozen=True):
-    """Resources of the build, and how many releases are kept."""
-
-    buckets: int
-    memory_limit: str
-    threads: int
-    keep_releases: int
-
-
-class Verify(Table, frozen=True):
-    """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
-
-    seconds: float
-
-
-class Schedule(Table, frozen=True):
-    """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
-
-    cron: str
-    timezone: str
-    is_on: bool
-
-
-class DagsterPages(Table, frozen=True):
-    """Where `ordermart dev` serves Dagster's pages, and by which other names they may be reached."""
-
-    host: str
-    port: int
-    allowed_hosts: tuple[str, ...]
-
-
-class Notify(Table, frozen=True):
-    """Whom to tell when somebody is needed, and when that is."""
-
-    webhook_format: Literal["json", "slack"]
-    smtp_host: str
-    smtp_port: int
-    smtp_security: Literal["starttls", "none"]
-    smtp_user: str
-    mail_from: str
-    mail_to: tuple[str, ...]
-    silence_hours: float
-    min_free_gb: float
-    max_age_hours: float
-    webhook_url: Secret = Secret("")
-    smtp_password: Secret = Secret("")
-    heartbeat_url: Secret = Secret("")
-
-
-class Webhooks(Table, frozen=True):
-    """How webhooks look and are signed, and limits of the receiver: interface section 6 does not show them.
-
-    A location is "header:Name" or a JSON pointer into the body; "{kind}" in a pointer stands for order, menu or store.
-    """
-
-    host: str
-    port: int
-    path: str
-    topic_locations: tuple[str, ...]
-    id_locations: tuple[str, ...]
-    delivery_id_locations: tuple[str, ...]
-    signature: Literal["none", "standard_webhooks", "hmac_sha256"]
-    signature_header: str
-    signature_encoding: Literal["hex", "base64"]
-    signature_prefix: str
-    signing_template: str
-    timestamp_header: str
-    tolerance_seconds: int
-    max_bytes: int
-    queue_size: int
-    read_timeout_seconds: float
-    retry_after_seconds: int
-    retention_days: int
-    secret: Secret = Secret("")
-
-
-class Planner(Table, frozen=True):
-    """Which known orders are fetched again: interface section 3 does not show how statuses change."""
-
-    final_statuses: tuple[str, ...]
-    request_budget: int
-    hot_max_age_days: float
-    hot_interval_hours: float
-    warm_max_age_days: float
-    warm_interval_hours: float
-    cold_max_age_days: float
-    cold_interval_hours: float
-    sample_size: int
-    gap_probe: bool
-    gap_budget: int
-    max_not_found_rate: float
 
 
 class Settings(Table, frozen=True):

@@ -84,7 +84,7 @@ def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     insert(copy / "sql" / "core" / "orders.sql", "    document.total_price as total_price,\n", COLUMN)
     insert(
         copy / "pipelines" / "warehouse" / "contracts" / "orders.py",
-        '    total_price: Money = column("The final total, as sent; nothing recomputed.", nullable=True)\n',
+        '    total_price: Money = column("The final total, as sent; never recomputed.", nullable=True)\n',
         CONTRACT,
     )
     done = subprocess.run(

@@ -125,7 +125,7 @@ def test_files_are_written_and_named(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "2026-13-01"], "--from: '2026-13-01' is not a date"),
+        (["--from", "2026-13-01"], "--from: '2026-13-01' is not a valid day; use 2026-10-31"),
         (["--from", "2026-11-02", "--to", "2026-11-01"], "--from 2026-11-02 is after --to 2026-11-01"),
         (["--all-orders"], "--xlsx FILE"),
         (["--store", "four"], "store"),
