@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipelines.settings.base import Secret, Table
+from pipelines.settings.table import Secret, Table
 
 
 class Warehouse(Table, frozen=True):

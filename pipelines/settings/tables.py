@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from pipelines.settings.base import Secret, SettingsError, Table
 from pipelines.settings.operations import DagsterPages, Notify, Planner, Schedule, Verify, Warehouse, Webhooks
+from pipelines.settings.table import Secret, SettingsError, Table
 
 PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
 

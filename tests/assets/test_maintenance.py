@@ -62,6 +62,7 @@ def test_run_maintenance_prunes_by_retention(settings: Settings) -> None:
         (1, ""),
         (1, ""),
         (2, ""),
+        (0, ""),
     ]
     assert len(raw_files(settings.data_dir, "orders").observations) == 1
     with WorkList(inbox_path(settings.data_dir)) as work:
@@ -76,7 +77,7 @@ def test_run_maintenance_failing_task_stops_no_other(settings: Settings) -> None
     later = dt.datetime.now(dt.UTC) + dt.timedelta(days=100)
     done = run_maintenance(settings, later)
     assert [task.items for task in done] == [1, 1, 0, 2, 0]
-    assert [bool(task.error) for task in done] == [False, False, True, False]
+    assert [bool(task.error) for task in done] == [False, False, True, False, False]
     assert done[2].sentence().startswith("quarantined payloads purged: failed, ")
 
 

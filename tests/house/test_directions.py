@@ -16,7 +16,9 @@ ROOMS = (
     "resources settings notify vault partner inbox landing ledger warehouse ingest finance report assets definitions"
 ).split()
 # The same within a package, for its modules and sub-packages.
-WITHIN = {"warehouse": "contracts storage catalogue inputs history evidence rows increment build release verify".split()}
+WITHIN = {
+    "warehouse": "contracts storage catalogue inputs history evidence rows increment build release verify".split()
+}
 # A program that nothing imports: it writes docs/DICTIONARY.md.
 PROGRAMS = {"pipelines/warehouse/catalogue/dictionary.py"}
 # Outside the order: what each of them may import, anywhere.

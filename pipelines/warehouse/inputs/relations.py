@@ -218,6 +218,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.findings": KINDS,
     "raw.plans": ("orders",),
     "raw.verifications": (),
+    "raw.closed_rules": (),
     "raw.formula_settings": (),
     "raw.formula_components": (),
     "raw.formula_populations": KINDS,
