@@ -118,7 +118,8 @@ def _make_all(
         create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
         create_versions(con, kind, present(raw[kind].documents))
     below = catalogue.downstream_of_orders()
-    tables = [table for table in catalogue.tables() if table.name != FINDINGS]
+    later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
+    tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
     _make_whole(making, [table for table in tables if table.name not in below])
     stages = catalogue.stages()
     checks = [check for check in catalogue.checks() if check.scope == "order"]
@@ -137,7 +138,7 @@ def _make_all(
     for check in catalogue.checks():
         if check.scope != "order":
             making.look(check, None)
-    _make_whole(making, [catalogue.table(FINDINGS)])
+    _make_whole(making, [catalogue.table(FINDINGS), *later])
 
 
 def _stage(check: catalogue.Check, stages: Mapping[str, int]) -> int:

@@ -107,8 +107,9 @@ def apply_changes(
 
 def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
     con, staged = making.con, making.staged
+    later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     items: list[catalogue.Table | catalogue.Check] = [
-        *(table for table in catalogue.tables() if table.name != FINDINGS),
+        *(table for table in catalogue.tables() if table.name != FINDINGS and table not in later),
         *catalogue.checks(),
     ]
     for number, item in enumerate(items):
@@ -122,6 +123,36 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
             making.make(item, keys)
         else:
             making.look(item, keys)
+    _make_after_findings(making, later)
+
+
+def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
+    """Make tables that read audit.findings, with its rows as they will be."""
+    con, staged = making.con, making.staged
+    columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
+    if making.looked:
+        replaced = " or ".join(f"({_replaced(name, keys)})" for name, keys in making.looked.items())
+        con.execute(
+            f"""
+            create or replace view fresh."{FINDINGS}" as
+            select {columns} from warehouse.{FINDINGS} where not ({replaced})
+            union all
+            select {columns} from ({catalogue.table(FINDINGS).sql})
+            """
+        )
+        staged.sets[FINDINGS] = None
+    for table in tables:
+        if is_stale(staged, table):
+            making.make(table, None)
+    staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
+
+
+def _replaced(check_name: str, keys: str | None) -> str:
+    """Return the condition of the findings of a check that this build looked for again."""
+    scope = catalogue.check(check_name).scope
+    key = SCOPE_KEYS[scope] if scope in ENTITIES else None
+    where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
+    return f"check_name = '{check_name}' and {where}"
 
 
 def _find_known(con: duckdb.DuckDBPyConnection) -> None:
@@ -213,10 +244,7 @@ def _of(alias: str) -> str:
 def _replace_findings(making: Making) -> None:
     con = making.con
     for name, keys in making.looked.items():
-        check = catalogue.check(name)
-        key = SCOPE_KEYS[check.scope] if check.scope in ENTITIES else None
-        where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
-        con.execute(f"delete from warehouse.{FINDINGS} where check_name = '{name}' and {where}")
+        con.execute(f"delete from warehouse.{FINDINGS} where {_replaced(name, keys)}")
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
     con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {catalogue.table(FINDINGS).sql}")
 
