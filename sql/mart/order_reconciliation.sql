@@ -320,17 +320,17 @@ select
             case
                 when total_residual is not null then null
                 when compared.total_rule is null
-                    then 'total: no rule holds for such orders'
-                else 'total: a price is not stated'
+                    then 'total: no rule is in force'
+                else 'total: a price field is missing'
             end,
             case
                 when subtotal_residual is not null then null
                 when compared.subtotal_rule is null
-                    then 'lines: no subtotal rule is in force'
-                when compared.subtotal_price is null then 'lines: no subtotal is stated'
-                when not compared.has_lines then 'lines: there are none'
-                when not compared.has_line_sum then 'lines: one has no amount'
-                else 'lines: no discount is stated'
+                    then 'subtotal: no rule is in force'
+                when compared.subtotal_price is null then 'subtotal: not stated'
+                when not compared.has_lines then 'subtotal: no lines'
+                when not compared.has_line_sum then 'subtotal: a line has no amount'
+                else 'subtotal: discount not stated'
             end
         )
     ) as reason,

@@ -96,9 +96,9 @@ def test_sales_check_finds_a_difference(run_check: Run) -> None:
         {**PLACE, "measure": "order_count", "current_amount": "2"},
         {**PLACE, "measure": "total_price", "current_amount": "7"},
     ]
-    sales = {**PLACE, "orders": 2, "total_price": "7"}
+    sales = {**PLACE, "order_count": 2, "total_price": "7"}
     assert run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales]}) == []
-    for change in ({"orders": 3}, {"total_price": "7.0001"}, {"sale_class": "deleted"}):
+    for change in ({"order_count": 3}, {"total_price": "7.0001"}, {"sale_class": "deleted"}):
         assert len(run_check(claim, {"mart.closed_days": days, "mart.daily_store_sales": [sales | change]})) == 1
     empty = [
         {**PLACE, "measure": "order_count", "current_amount": "0"},
