@@ -1,8 +1,7 @@
 -- One row per order whose lines and subtotal can be compared: what it holds, which forms fit.
 --
--- An order whose prices have more decimals than its subtotal can have may differ by one
--- unit for each unit sold. Amounts below ten billion only: all that is done to them stays
--- within 18 digits.
+-- If prices have more decimals than the subtotal can have, a unit for each unit sold may
+-- differ. Amounts below ten billion only: all of it stays within 18 digits.
 with
 
 lines as (
@@ -60,6 +59,8 @@ tested as materialized (
         has_other,
         try_cast(orders.discount as decimal(14, 4)) as discount,
         smallest_unit(orders.currency, orders.subtotal_price) as unit,
+        smallest_unit(orders.currency, orders.subtotal_price + orders.discount) as unit_less,
+        smallest_unit(orders.currency, orders.subtotal_price - orders.discount) as unit_more,
         sums.decimals,
         sums.units,
         orders.subtotal_price = 0 and price_once <> 0 as is_stated_zero,
@@ -88,9 +89,13 @@ tested as materialized (
 rests as (
     select
         *,
-        unit > [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] or discount % unit <> 0
-            as is_rounded,
-        if(is_rounded, units * unit, 0) as allowance,
+        [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] as unit_of_lines,
+        if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0) as allowance,
+        greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0))
+            as allowance_less,
+        greatest(allowance, if(unit_more > unit_of_lines, units * unit_more, 0))
+            as allowance_more,
+        greatest(allowance_less, allowance_more) > 0 as is_rounded,
         subtotal - price_by_quantity as rest,
         subtotal - price_once as rest_once,
     from tested
@@ -108,10 +113,10 @@ fitted as materialized (
         *,
         modifiers_that_fit(rest, allowance, added)
             | (modifiers_that_fit(rest_once, allowance, added) << 13)
-            | (modifiers_that_fit(rest + discount, allowance, added) << 26)
-            | (modifiers_that_fit(rest_once + discount, allowance, added) << 39) as low,
-        modifiers_that_fit(rest - discount, allowance, added)
-            | (modifiers_that_fit(rest_once - discount, allowance, added) << 13) as high,
+            | (modifiers_that_fit(rest + discount, allowance_less, added) << 26)
+            | (modifiers_that_fit(rest_once + discount, allowance_less, added) << 39) as low,
+        modifiers_that_fit(rest - discount, allowance_more, added)
+            | (modifiers_that_fit(rest_once - discount, allowance_more, added) << 13) as high,
     from rests
 ),
 
