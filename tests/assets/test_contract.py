@@ -63,9 +63,9 @@ def test_personal_fields_show_presence_alone(document: Any, published: Place) ->
     personal = ("user_phone", "user_email", "user_address", "user_name", "user_latitude", "user_longitude")
     for name in personal:
         assert order[name]["x-observed"].keys() <= {
-            "documents",
-            "places",
-            "present",
+            "document_count",
+            "parent_count",
+            "present_count",
             "null_document_count",
             "absent_document_count",
             "first_seen_at",

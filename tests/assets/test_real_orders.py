@@ -86,12 +86,16 @@ def test_chipotle(handed_over: tuple[Place, dict[str, Any]]) -> None:
     assert place.all("select count(*) from core.products") == [(expected["products"],)]
     options = "select count(distinct modifier_id) from core.modifier_paths where is_leaf"
     assert place.all(options) == [(expected["modifier_options"],)]
-    verdicts = "select distinct verdict, reason from mart.order_reconciliation"
-    # No modifier has a price and no order a discount: how they would count, these orders cannot tell.
-    assert place.all(verdicts) == [("indeterminate", "subtotal: no rule is in force")]
+    verdicts = """
+        select distinct verdict, reason, subtotal_basis
+        from mart.order_reconciliation
+        left join audit.order_rules using (order_id)
+    """
+    # No modifier has a price and no order a discount, so that the candidates differ in nothing: all give these amounts.
+    assert place.all(verdicts) == [("balanced", None, "agreed")]
     done = place.command("build", ORDERMART_FORMULA__SUBTOTAL_RULE=BY_HAND)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert place.all(verdicts) == [("balanced", None)]
+    assert place.all(verdicts) == [("balanced", None, "configured")]
     assert place.all("select sum(unit_count)::bigint from mart.product_mix") == [(expected["quantity"],)]
 
 

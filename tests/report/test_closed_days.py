@@ -49,7 +49,7 @@ def test_unposted_restatements_are_variances(closed_world: World) -> None:
         lines = list(reconciliation_lines(reconciliation(release, Selection())))
         number = release.con.execute("select count(*) from mart.restatements").fetchone()
     assert number is not None
-    assert f"Variances: unposted restatements: {number[0]}." in lines
+    assert f"Not balanced: {number[0]} unposted restatements." in lines
     day = next(line for line in lines if line.startswith("  2026-11-01"))
     assert day.split()[-2:] == ["0", str(number[0])]
     assert closed_world.command("reconcile").returncode == 3

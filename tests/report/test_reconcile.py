@@ -160,7 +160,7 @@ def test_control_total_variance_exits_3(
     assert world.command("reconcile").returncode == 0
     for amount, code in (("27.51", 3), ("27.50", 0)):
         file = tmp_path / "totals.csv"
-        header = "day,store_id,orders,amount,amount_field,sale_classes"
+        header = "business_date,store_id,order_count,amount,amount_field,sale_classes"
         file.write_text(f"{header}\n2026-11-01,3,1,{amount},total_price,counted\n", encoding="utf-8")
         assert world.command("totals", "import", str(file)).returncode == 0
         world.publish()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
+from pipelines.warehouse.inputs import ENTITY
 from pipelines.warehouse.inputs.landed import (
     create_documents,
     create_observations,
@@ -54,16 +55,16 @@ def build_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ta
             con.execute(f"drop table warehouse.{table.name}")
             con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
     _fold(con, raw)
-    kinds = {str(kind) for (kind,) in con.execute(f"select distinct kind from {SAMPLE}").fetchall()}
+    scopes = {table.scope for table in targets}
     for kind in ("stores", "menus"):
-        if kind in kinds:
+        if ENTITY[kind].removesuffix("_id") in scopes:
             paths = present(raw[kind].documents)
             create_documents(con, kind, paths, "warehouse.build.states")
             create_versions(con, kind, paths)
     mine = "from warehouse.build.states where kind = 'orders' and sha256 is not null"
     con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
     con.execute(f"create or replace view touched.bucket_states as {mine}")
-    if "orders" in kinds:
+    if "order" in scopes:
         paths = present(raw["orders"].documents)
         create_documents(con, "orders", paths, "touched.bucket_states")
         create_all_versions(con, paths)
