@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_target
 from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
 from pipelines.warehouse.rows.functions import create_functions
@@ -234,6 +235,7 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
     for schema in ("raw", *catalogue.SCHEMAS):
         con.execute(f"create schema {schema}")
     create_functions(con)
+    create_candidates(con)
     con.execute(
         "create table raw.settings as "
         "select ?::bigint as formula_min_distinguishing_orders, ?::double as formula_max_violation_rate",

@@ -42,14 +42,7 @@ controlled_orders as (
         -- the total includes the order's sale class
         list_contains(totals.classes, orders.sale_class) as is_included,
         orders.sale_class,
-        case totals.amount_field
-            when 'subtotal_price' then orders.subtotal_price
-            when 'delivery_price' then orders.delivery_price
-            when 'tip' then orders.tip
-            when 'discount' then orders.discount
-            when 'loyalty_discount' then orders.loyalty_discount
-            when 'total_price' then orders.total_price
-        end as order_amount,
+        amount_of(orders, totals.amount_field) as order_amount,
     from totals
     inner join orders
         on totals.store_id = orders.store_id

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
-from pipelines.warehouse.evidence import gather_evidence
+from pipelines.warehouse.evidence import create_candidates, gather_evidence
 from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
@@ -227,6 +227,7 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
         for schema in ("raw", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
         create_functions(con)
+        create_candidates(con)
         chosen = SETTINGS | settings
         con.execute(
             "create table raw.settings as select "

@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.report.arithmetic import line_rule, total_rule
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.evidence import create_candidates
 
 PARTS = {"subtotal_price": "subtotal", "delivery_price": "delivery", "tip": "tip", "discount": "discount"}
 
@@ -20,7 +21,9 @@ def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world:
     orders = make_orders(5, 12, 3)
     state(orders, "unit_price/no_modifiers/all_add/before_discount/unrounded", "observed/unrounded")
     with duckdb.connect() as db:
+        db.execute("create schema raw")
         db.execute("create schema audit")
+        create_candidates(db)
         for table in ("audit.formula_forms", "audit.formula_rules"):
             db.execute(f"create table {table} as {catalogue.table(table).sql}")
         names = db.execute("select rule_target, rule from audit.formula_rules order by all").fetchall()

@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.evidence import GATHERED
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
@@ -60,6 +61,8 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
     def run(name: str, given: Given) -> list[Row]:
         table = catalogue.table(name)
         _fill(con, table.depends_on, given)
+        if "raw.sales_sets" in table.depends_on:
+            GATHERED["raw.sales_sets"](con)
         con.execute(f"create or replace table made as {typed(table)}")
         assert has_declared_columns(con, table, table.sql).sample == []
         assert has_declared_columns(con, table, "from made").sample == []

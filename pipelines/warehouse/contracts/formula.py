@@ -27,7 +27,7 @@ _POPULATION = "The population, numbered from 0 by rule target; below 0: orders f
 class FormulaForms(Contract, table="audit.formula_forms", scope="all", key=("rule_target", "form_no")):
     """One row per candidate form: how lines could make the subtotal, and parts the total.
 
-    Source: nothing but the file itself; the interface states no formula.
+    Source: none: the interface states no formula. The candidates are listed in evidence/candidates.py.
     Caveats: a candidate is a guess; what the data show of it is in audit.formula_evidence.
     """
 
@@ -79,7 +79,7 @@ class FormulaRules(Contract, table="audit.formula_rules", scope="all", key=("rul
 class FormulaParts(Contract, table="audit.formula_parts", scope="all", key=("rule_target", "part_no")):
     """One row per thing that an order can hold and that candidate forms treat differently.
 
-    Source: nothing but the file itself.
+    Source: none; listed in evidence/candidates.py.
     """
 
     rule_target: Text = column(RULE_TARGET, isin=RULE_TARGETS)

@@ -1,9 +1,15 @@
 """Judge by which formulas orders are priced: divide them into populations, and say what the orders show of each.
 
-One way: chances ← forms ← verdicts ← dividing ← populations ← (roundings, residuals, wording) ← gathering. Knows
-nothing of files, of the partner or of how a build runs; what it reads and writes are relations of one connection.
+One way: candidates, chances ← forms ← verdicts ← dividing ← populations ← (roundings, residuals, wording) ← gathering;
+sales_sets stands beside them. Knows nothing of files, of the partner or of how a build runs; what it reads and writes
+are relations of one connection.
 """
 
+from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_evidence
+from pipelines.warehouse.evidence.sales_sets import gather_sales_sets
 
-__all__ = ["gather_evidence"]
+# A relation of schema raw → what fills it, and others with it, from tables; run before the table that reads it is made.
+GATHERED = {"raw.formula_populations": gather_evidence, "raw.sales_sets": gather_sales_sets}
+
+__all__ = ["GATHERED", "create_candidates", "gather_evidence"]

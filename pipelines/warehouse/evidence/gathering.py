@@ -18,7 +18,7 @@ from pipelines.warehouse.evidence.forms import Forms, Patterns, read_forms, read
 from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, find_populations
 from pipelines.warehouse.evidence.residuals import Residual, find_residuals, likely_total
 from pipelines.warehouse.evidence.roundings import UNROUNDED, Rounding, find_roundings
-from pipelines.warehouse.evidence.verdicts import COMPATIBLE, NONE, Asked
+from pipelines.warehouse.evidence.verdicts import COMPATIBLE, NONE, Asked, read_asked
 from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ class Gathered:
 
 def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
-    row = con.execute(
-        "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
-    ).fetchone()
-    asked = Asked(*(row or (20, 0.05)))
+    asked = read_asked(con)
     found = [gather_target(con, target, asked) for target in TARGETS]
     rows = {
         "raw.formula_populations": [row for each in found for row in _populations(each, asked)],

@@ -13,6 +13,8 @@ import numpy as np
 from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound
 
 if TYPE_CHECKING:
+    import duckdb
+
     from pipelines.warehouse.evidence.forms import Floats, Forms, Ints, Patterns
 
 SUPPORTED = "supported"  # one form holds, and its rivals fail
@@ -29,6 +31,14 @@ class Asked:
 
     orders: int
     noise: float
+
+
+def read_asked(con: duckdb.DuckDBPyConnection) -> Asked:
+    """Return what raw.settings asks for."""
+    row = con.execute(
+        "select formula_min_distinguishing_orders, formula_max_violation_rate from raw.settings"
+    ).fetchone()
+    return Asked(*(row or (20, 0.05)))
 
 
 @dataclass

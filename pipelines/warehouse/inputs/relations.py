@@ -10,8 +10,10 @@
 | raw.states | both of the above for every kind, without documents: one row per (kind, id) ever observed |
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
+| raw.sales_sets | which sets of statuses tie to control totals: `evidence/sales_sets.py` |
 | raw.settings | one row: what the settings file answers |
 | raw.formula_settings, formula_components | the rules and components that settings name, one row each |
+| raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
 | raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
@@ -36,7 +38,13 @@ from __future__ import annotations
 from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
 from pipelines.settings.kinds import KINDS, Kind
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
-from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE, FORMULA_SETTINGS, SOURCES
+from pipelines.warehouse.inputs.source_columns import (
+    FORMULA_CANDIDATES,
+    FORMULA_EVIDENCE,
+    FORMULA_SETTINGS,
+    SALES_SETS,
+    SOURCES,
+)
 
 __all__ = [
     "CONTENT",
@@ -184,7 +192,9 @@ RAW: dict[str, dict[str, str]] = {
     },
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     **FORMULA_SETTINGS,
+    **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
+    **SALES_SETS,
     **SOURCES,
     "raw.findings": {
         "check_name": "VARCHAR",
@@ -221,9 +231,13 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.closed_rules": (),
     "raw.formula_settings": (),
     "raw.formula_components": (),
+    "raw.formula_forms": (),
+    "raw.formula_rules": (),
+    "raw.formula_parts": (),
     "raw.formula_populations": (),
     "raw.formula_divisions": (),
     "raw.formula_evidence": (),
+    "raw.sales_sets": (),
     "raw.settings": (),
     "raw.assumptions": (),
     "raw.zone_offsets": (),

@@ -82,6 +82,41 @@ FORMULA_SETTINGS: dict[str, dict[str, str]] = {
     },
 }
 
+_FORM_PARAMETERS = {"rule_parameters": "BIGINT[]", "complexity": "BIGINT"}
+# The candidate rules, for the tables of the same names in audit.
+FORMULA_CANDIDATES: dict[str, dict[str, str]] = {
+    "raw.formula_forms": {
+        "rule_target": "VARCHAR",
+        "form_no": "BIGINT",
+        "form": "VARCHAR",
+        "form_description": "VARCHAR",
+        "line_expression": "VARCHAR",
+        "unit_expression": "VARCHAR",
+        "rest_expression": "VARCHAR",
+        **_FORM_PARAMETERS,
+    },
+    "raw.formula_rules": {
+        "rule_target": "VARCHAR",
+        "form_no": "BIGINT",
+        "rounding_no": "BIGINT",
+        "rule": "VARCHAR",
+        "rule_description": "VARCHAR",
+        "expression": "VARCHAR",
+        **_FORM_PARAMETERS,
+        "kept_decimals": "BIGINT",
+        "rounding_mode": "VARCHAR",
+        "rounded_per": "VARCHAR",
+    },
+    "raw.formula_parts": {
+        "rule_target": "VARCHAR",
+        "part_no": "BIGINT",
+        "part": "VARCHAR",
+        "deciding_case": "VARCHAR",
+        "is_tested": "BOOLEAN",
+        "parameter_no": "BIGINT",
+    },
+}
+
 # What evidence/ gathers, for the tables of the same names in audit.
 FORMULA_EVIDENCE: dict[str, dict[str, str]] = {
     "raw.formula_populations": {
@@ -126,5 +161,19 @@ FORMULA_EVIDENCE: dict[str, dict[str, str]] = {
         "min_fit_count": "BIGINT",
         "is_leader": "BOOLEAN",
         "is_refuted": "BOOLEAN",
+    },
+}
+
+# What evidence/ finds of sets of statuses.
+SALES_SETS: dict[str, dict[str, str]] = {
+    "raw.sales_sets": {
+        "statuses": "VARCHAR[]",
+        "is_configured": "BOOLEAN",
+        "verdict": "VARCHAR",
+        "reason": "VARCHAR",
+        "store_day_count": "BIGINT",
+        "tied_store_day_count": "BIGINT",
+        "distinguishing_day_count": "BIGINT",
+        "distinguishing_tied_count": "BIGINT",
     },
 }

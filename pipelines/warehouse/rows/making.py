@@ -11,7 +11,7 @@ import duckdb
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.enums import typed
-from pipelines.warehouse.evidence import gather_evidence
+from pipelines.warehouse.evidence import GATHERED
 from pipelines.warehouse.rows.results import CheckResult, Tally
 from pipelines.warehouse.rows.verdicts import (
     columns_as_declared,
@@ -49,8 +49,8 @@ class Making:
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
         show(self.staged, table, keys)
-        if "raw.formula_populations" in table.depends_on:
-            gather_evidence(self.con)
+        for name in GATHERED.keys() & set(table.depends_on):
+            GATHERED[name](self.con)
         relation = f'fresh."{table.name}"'
         try:
             if self.staged.full:

@@ -20,6 +20,7 @@ import duckdb
 
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.rows.functions import create_functions
@@ -54,6 +55,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         create_functions(con)
         _create_settings(con, settings)
         _create_formula_settings(con, settings)
+        create_candidates(con)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
 

@@ -1,0 +1,197 @@
+"""The candidate rules of a price: forms, how each may round, and what an order can hold that tells forms apart.
+
+The interface states no formula, so that each rule is a guess; audit.formula_evidence says what orders show of it. The
+rows made here are those of audit.formula_forms, audit.formula_rules and audit.formula_parts, in their column order.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipelines.warehouse.inputs import RAW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+# name, description, what a line adds
+_PRICES = (
+    ("unit_price", "a line is its price by its quantity", "price * quantity"),
+    ("line_price", "a line is its price, whatever its quantity", "price"),
+)
+# name, description; counted per unit (0) or per line (1), by own quantity (0) or once (1)
+_MODIFIERS = (
+    ("modifiers_per_unit_by_own", "modifiers count by their own quantity for each unit of the line", 0, 0),
+    ("modifiers_per_unit", "modifiers count once for each unit of the line", 0, 1),
+    ("modifiers_per_line_by_own", "modifiers count by their own quantity once a line", 1, 0),
+    ("modifiers_per_line", "modifiers count once a line", 1, 1),
+)
+# name, description, the sum of modifiers; # is own or once
+_ACTIONS = (
+    ("all_add", ", whatever their action", "(add_# + other_#)"),
+    ("only_add", ", only those with action add", "add_#"),
+    ("others_subtract", ", subtracted unless their action is add", "(add_# - other_#)"),
+)
+# name, description, what is added for the order
+_DISCOUNTS = (
+    ("before_discount", "before the discount", ""),
+    ("after_discount", "less the discount", " - any_value(discount)"),
+    ("discount_added", "plus the discount", " + any_value(discount)"),
+)
+# the field, how often it counts in the order that was observed, names of the forms in which it counts 0 times, -1 times
+_PARTS_OF_TOTAL = (
+    ("subtotal_price", 1, "without_subtotal", "subtotal_subtracted"),
+    ("delivery_price", 1, "without_delivery", "delivery_subtracted"),
+    ("tip", 1, "without_tip", "tip_subtracted"),
+    ("discount", -1, "without_discount", "discount_added"),
+    ("loyalty_discount", -1, "without_loyalty", "loyalty_added"),
+)
+_MODES = ("half_up", "half_even", "down")
+_UNITS = ("1.0", "0.1", "0.01", "0.001")  # by decimals kept
+# rule target, part, which orders show what forms do with it, whether they refute forms, its place among the parameters
+_PARTS = (
+    ("subtotal", "quantity", "an order with a priced line of quantity other than 1", True, 1),
+    ("subtotal", "modifiers", "an order with a priced modifier", True, 2),
+    ("subtotal", "modifiers on quantity", "an order with quantity above 1 and a priced modifier", True, 3),
+    ("subtotal", "modifier quantity", "an order with a priced modifier of quantity above 1", True, 4),
+    ("subtotal", "other action", "an order with a priced modifier of another action than add", True, 5),
+    ("subtotal", "discount", "an order with a discount", True, 6),
+    ("subtotal", "stated zero", "an order with priced lines and subtotal 0", False, None),
+    ("total", "delivery", "an order with a delivery charge", True, 2),
+    ("total", "tip", "an order with a tip", True, 3),
+    ("total", "discount", "an order with a discount", True, 4),
+    ("total", "loyalty", "an order with a loyalty discount", True, 5),
+    ("total", "subtotal", "an order with a subtotal", True, 1),
+    ("total", "component", "an order with a component of the settings", True, None),
+    ("total", "stated zero", "an order with a subtotal and total 0", False, None),
+)
+
+Row = dict[str, Any]
+
+
+def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
+    """Make tables raw.formula_forms, raw.formula_rules and raw.formula_parts."""
+    forms = [*_subtotal_forms(), *_total_forms()]
+    made = {"forms": forms, "rules": [rule for form in forms for rule in _rules(form)], "parts": list(_parts())}
+    for name, rows in made.items():
+        columns = RAW[f"raw.formula_{name}"]
+        con.execute(f"create table raw.formula_{name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
+        con.from_arrow(pa.Table.from_pylist(rows).select(list(columns))).insert_into(f"raw.formula_{name}")
+
+
+def _subtotal_forms() -> Iterator[Row]:
+    """Yield the forms of a subtotal: those before the discount first, of these those by quantity."""
+    modifiers = [None, *((action, place) for action in range(len(_ACTIONS)) for place in range(len(_MODIFIERS)))]
+    choices = product(range(len(_DISCOUNTS)), range(len(_PRICES)), modifiers)
+    for form_no, (discount, price, modifier) in enumerate(choices, 1):
+        price_name, price_description, line = _PRICES[price]
+        discount_name, discount_description, rest = _DISCOUNTS[discount]
+        unit = "price" if price == 0 else None
+        if modifier is None:
+            names, description = ["no_modifiers", _ACTIONS[0][0]], "modifiers add nothing"
+            parameters: list[int | None] = [0, None, None, None]
+        else:
+            action, place = modifier
+            modifier_name, description, is_per_line, is_once = _MODIFIERS[place]
+            action_name, which, sums = _ACTIONS[action]
+            sums = sums.replace("#", "once" if is_once else "own")
+            names, description = [modifier_name, action_name], description + which
+            parameters = [1, is_per_line, is_once, action]
+            line += f" + {'' if is_per_line else 'quantity * '}{sums}"
+            unit = None if unit is None or is_per_line else f"{unit} + {sums}"  # nothing is counted once a line
+        yield {
+            "rule_target": "subtotal",
+            "form_no": form_no,
+            "form": "/".join([price_name, *names, discount_name]),
+            "form_description": f"{price_description}; {description}; {discount_description}",
+            "line_expression": line,
+            "unit_expression": unit,
+            "rest_expression": rest,
+            "rule_parameters": [price, *parameters, discount],
+            "complexity": price + discount + (0 if modifier is None else 1 + modifier[0]),
+        }
+
+
+def _total_forms() -> Iterator[Row]:
+    """Yield the forms of a total: all signs of four parts, those of the observed order first, then of the subtotal."""
+    turns = [(0, *signs) for signs in product(range(3), repeat=4)] + [(1, 0, 0, 0, 0), (2, 0, 0, 0, 0)]
+    for form_no, turned in enumerate(turns, 1):
+        signs, differences, terms = [], [], []
+        for turn, (field, observed, *names) in zip(turned, _PARTS_OF_TOTAL, strict=True):
+            signs.append(observed * (1, 0, -1)[turn])
+            differences += names[turn - 1 : turn] if turn else []
+            terms += {1: ["+", field], -1: ["-", field]}.get(signs[-1], [])
+        expression = " ".join(terms).removeprefix("+ ")
+        yield {
+            "rule_target": "total",
+            "form_no": form_no,
+            "form": "+".join(differences) or "observed",
+            "form_description": expression.replace("_price", "").replace("_", " "),
+            "line_expression": None,
+            "unit_expression": None,
+            "rest_expression": expression,
+            "rule_parameters": signs,
+            "complexity": len(differences),
+        }
+
+
+def _rules(form: Row) -> Iterator[Row]:
+    """Yield the rules of a form: unrounded, then rounded per order, line and unit, to 0 to 3 decimals, in each mode."""
+    line, unit, rest = form["line_expression"], form["unit_expression"], form["rest_expression"]
+    amount = f"sum({line}){rest}" if line else rest
+    yield _rule(form, 1, "unrounded", "", amount, None, None, None)
+    bases = (("order", amount), ("line", line), ("unit", unit))
+    roundings = product(bases, range(len(_UNITS)), _MODES)
+    for rounding_no, ((per, base), digits, mode) in enumerate(roundings, 2):
+        if base is None:  # a total has no lines
+            continue
+        rounded = f"rounded({base}, '{mode}', {_UNITS[digits]})"
+        expression = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}[
+            per
+        ]
+        said = f"; rounded {mode.replace('_', ' ')} to {digits} decimals per {per}"
+        yield _rule(form, rounding_no, f"{mode}_{digits}_per_{per}", said, expression, digits, mode, per)
+
+
+def _rule(
+    form: Row,
+    rounding_no: int,
+    name: str,
+    said: str,
+    expression: str,
+    digits: int | None,
+    mode: str | None,
+    per: str | None,
+) -> Row:
+    return {
+        "rule_target": form["rule_target"],
+        "form_no": form["form_no"],
+        "rounding_no": rounding_no,
+        "rule": f"{form['form']}/{name}",
+        "rule_description": form["form_description"] + said,
+        "expression": expression,
+        "rule_parameters": form["rule_parameters"],
+        "complexity": form["complexity"],
+        "kept_decimals": digits,
+        "rounding_mode": mode,
+        "rounded_per": per,
+    }
+
+
+def _parts() -> Iterator[Row]:
+    """Yield what orders can hold; numbered by rule target."""
+    numbers = {"subtotal": 0, "total": 0}
+    for target, part, deciding_case, is_tested, parameter_no in _PARTS:
+        numbers[target] += 1
+        yield {
+            "rule_target": target,
+            "part_no": numbers[target],
+            "part": part,
+            "deciding_case": deciding_case,
+            "is_tested": is_tested,
+            "parameter_no": parameter_no,
+        }
