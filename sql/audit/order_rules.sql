@@ -4,111 +4,86 @@
 -- that it holds. An order of a closed day keeps the rule it was closed with.
 with
 
-tested as (
+populations as (
     select
-        orders.order_id,
-        'subtotal' as rule_target,
-        orders.subtotal_population_no as population_no,
-        patterns.holds,
-        patterns.fits,
-    from audit.order_populations as orders
-    left join audit.subtotal_patterns as patterns on orders.order_id = patterns.order_id
-
-    union all
-
-    select
-        orders.order_id,
-        'total' as rule_target,
-        orders.total_population_no as population_no,
-        patterns.holds,
-        patterns.fits,
-    from audit.order_populations as orders
-    left join audit.total_patterns as patterns on orders.order_id = patterns.order_id
-),
-
-judged as (
-    select
-        tested.order_id,
-        tested.rule_target,
-        tested.population_no,
-        tested.holds,
-        tested.fits,
-        if(populations.rule_setting_no is null, populations.rule, configured.rule) as found_rule,
-        -- of an order whose parts are not all known any of them may be held
-        if(
-            configured.rule is not null,
-            [],
-            list_filter(
-                populations.open_parts,
-                lambda part: coalesce(tested.holds[part] = '1', true)
-            )
-        ) as found_open_parts,
-        case
-            when configured.rule is not null then 'configured'
-            when populations.rule is not null and len(found_open_parts) = 0
-                then if(populations.verdict = 'supported', 'supported', 'agreed')
-            -- all that remain give the total that it states
-            when populations.rule is not null
-                and tested.rule_target = 'total'
-                and list_bool_and(
-                    list_transform(
-                        populations.candidate_forms,
-                        lambda form: tested.fits[form] = '1'
-                    )
-                ) then 'agreed'
-            -- too few orders to judge a total: the formula of the observed order is assumed
-            when populations.is_assumable then 'assumed'
-        end as found_basis,
-        if(found_basis = 'assumed', 'observed/unrounded', found_rule) as current_rule,
-    from tested
-    inner join audit.formula_populations as populations
-        on tested.rule_target = populations.rule_target
-        and tested.population_no = populations.population_no
+        populations.*,
+        configured.rule as configured_rule,
+        coalesce(configured.rule, populations.rule) as found_rule,
+    from audit.formula_populations as populations
     left join raw.formula_settings as configured
         on populations.rule_setting_no = configured.setting_no
 ),
 
+judged as (
+    select
+        orders.*,
+        lines.holds as subtotal_holds,
+        lines.fits as subtotal_fits,
+        parts.holds as total_holds,
+        parts.fits as total_fits,
+        open_parts_held(subtotals, lines.holds) as found_open_parts,
+        subtotals.found_rule as found_line_rule,
+        if(len(found_open_parts) = 0, basis_of(subtotals), null) as found_subtotal_basis,
+        case
+            when totals.found_rule is not null
+                and len(open_parts_held(totals, parts.holds)) = 0 then basis_of(totals)
+            -- all that remain give the total that it states
+            when totals.rule is not null
+                and list_bool_and(
+                    list_transform(
+                        totals.candidate_forms,
+                        lambda form: parts.fits[form] = '1'
+                    )
+                ) then 'agreed'
+            -- too few orders to judge a total: the formula of the observed order is assumed
+            when totals.is_assumable then 'assumed'
+        end as found_total_basis,
+        if(found_total_basis = 'assumed', 'observed/unrounded', totals.found_rule)
+            as found_total_rule,
+    from audit.order_populations as orders
+    left join audit.subtotal_patterns as lines on orders.order_id = lines.order_id
+    left join audit.total_patterns as parts on orders.order_id = parts.order_id
+    inner join populations as subtotals
+        on subtotals.rule_target = 'subtotal'
+        and orders.subtotal_population_no = subtotals.population_no
+    inner join populations as totals
+        on totals.rule_target = 'total'
+        and orders.total_population_no = totals.population_no
+),
+
 -- an order of a closed day keeps what it was closed with, no rule included
-decided as materialized (
+decided as (
     select
         judged.*,
-        case
-            when not closed.is_closed then judged.current_rule
-            when judged.rule_target = 'subtotal' then closed.line_rule
-            else closed.total_rule
-        end as rule,
-        case
-            when not closed.is_closed then judged.found_basis
-            when judged.rule_target = 'subtotal' then closed.subtotal_basis
-            else closed.total_basis
-        end as basis,
-        if(closed.is_closed, closed.line_open_parts, judged.found_open_parts) as open_parts,
+        if(is_closed, closed.line_rule, found_line_rule) as line_rule,
+        if(is_closed, closed.line_open_parts, found_open_parts) as line_open_parts,
+        if(is_closed, closed.subtotal_basis, found_subtotal_basis) as subtotal_basis,
+        if(is_closed, closed.total_rule, found_total_rule) as total_rule,
+        if(is_closed, closed.total_basis, found_total_basis) as total_basis,
     from judged
     inner join audit.closed_order_rules as closed on judged.order_id = closed.order_id
 )
 
 select
     -- keys
-    subtotals.order_id,
+    order_id,
     -- of the lines
-    if(subtotals.basis is null, null, subtotals.rule) as subtotal_rule,
-    subtotals.basis as subtotal_basis,
+    if(subtotal_basis is null, null, line_rule) as subtotal_rule,
+    subtotal_basis,
     -- lines that hold none of the open parts have an amount all the same
-    subtotals.rule as line_rule,
-    subtotals.open_parts as line_open_parts,
+    line_rule,
+    line_open_parts,
     -- of the parts
-    if(totals.basis is null, null, totals.rule) as total_rule,
-    totals.basis as total_basis,
+    if(total_basis is null, null, decided.total_rule) as total_rule,
+    total_basis,
     -- what orders of open days are valued by
-    if(subtotals.found_basis is null, null, subtotals.current_rule) as current_subtotal_rule,
-    if(totals.found_basis is null, null, totals.current_rule) as current_total_rule,
+    if(found_subtotal_basis is null, null, found_line_rule) as current_subtotal_rule,
+    if(found_total_basis is null, null, found_total_rule) as current_total_rule,
     -- the evidence
-    subtotals.population_no as subtotal_population_no,
-    subtotals.holds as subtotal_holds,
-    subtotals.fits as subtotal_fits,
-    totals.population_no as total_population_no,
-    totals.holds as total_holds,
-    totals.fits as total_fits,
-from decided as subtotals
-inner join decided as totals on subtotals.order_id = totals.order_id
-where subtotals.rule_target = 'subtotal' and totals.rule_target = 'total'
+    subtotal_population_no,
+    subtotal_holds,
+    subtotal_fits,
+    total_population_no,
+    total_holds,
+    total_fits,
+from decided
