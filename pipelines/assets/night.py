@@ -14,6 +14,7 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.assets.raw import REPORT
 from pipelines.ingest.lock import RUN, run_lock
+from pipelines.ingest.stop import current_stop
 from pipelines.report.summary import Night, current_release
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def run_night(
     """Execute the job on the instance below the data folder and return its result.
 
     Raise RunLockedError at once if another run holds the lock. A failed job raises nothing: the result has its errors.
+    Raise KeyboardInterrupt if a signal ended the job, which Dagster then has as cancelled.
     """
     with run_lock(settings.data_dir, RUN):
         before = current_release(settings)
@@ -70,6 +72,8 @@ def run_night(
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
             )
+        if current_stop().signal and not result.success:
+            raise KeyboardInterrupt
         after = current_release(settings)
     evaluations = result.get_asset_check_evaluations()
     return Night(

@@ -19,7 +19,7 @@ from pipelines.ingest.request import add_requested
 from pipelines.settings.kinds import Kind
 
 REPORT = "plan and its results"
-_NEEDS = {"settings", "progress", "run_lock"}
+_NEEDS = {"settings", "progress", "partner", "run_lock"}
 _SHOWN = 20  # rejected documents in the log
 
 
@@ -117,6 +117,7 @@ def _ingest(
         context.resources.progress,
         request=None if request is None else lambda work: request(work, since),
         lists=lists,
+        session=context.resources.partner,
     )
     counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")

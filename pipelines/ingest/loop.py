@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,9 +20,10 @@ from pipelines.inbox.gaps import NotFoundGuard
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
+from pipelines.ingest.session import PartnerSession
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.service_log import keep_behaviour
-from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
+from pipelines.partner import Failed, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import Answer, open_spool, open_vault
 from pipelines.warehouse.build.known import known_among
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipelines.landing import Load, LoadSummary, Refusal
-    from pipelines.partner import Fetched
+    from pipelines.partner import Fetched, PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
     from pipelines.vault import Spool, Vault
@@ -67,11 +68,13 @@ def ingest(
     request: Callable[[WorkList], None] | None = None,
     *,
     lists: bool = True,
+    session: PartnerSession | None = None,
 ) -> Ingested:
     """Fetch and land everything of one kind that is due; `progress` gets (kind, done, total).
 
     `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
-    service's list of stores is added too. Menus that store records name are put on the work list.
+    service's list of stores is added too. Menus that store records name are put on the work list. `session` is shared
+    by the kinds of a run.
     Raise PartnerError if nothing more can be requested; what was landed by then stays. Raise SuspectBaseUrlError if
     more than [planner] max_not_found_rate of the known orders are not found.
     """
@@ -80,12 +83,13 @@ def ingest(
         WorkList(inbox_path(settings.data_dir)) as work,
         open_vault(settings) as vault,
         open_spool(settings, kind) as spool,
+        nullcontext(session) if session is not None else PartnerSession(settings) as shared,
     ):
         ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
         ingestion.recover()
         if request is not None:
             request(work)
-        return asyncio.run(ingestion.run(lists=lists))
+        return shared.run(lambda client: ingestion.run(client, lists=lists))
 
 
 class _Ingestion:
@@ -106,27 +110,26 @@ class _Ingestion:
         self.known: set[int] = set()
         self.guard: NotFoundGuard | None = None
 
-    async def run(self, *, lists: bool) -> Ingested:
-        async with PartnerClient(self.settings.partner, max_bytes=self.settings.landing.max_bytes) as client:
-            if self.kind == "stores" and lists:
-                try:
-                    await self._list_stores(client)
-                finally:
-                    keep_behaviour(self.settings.data_dir, client.behaviour.take())
-            due = self.work.due(self.kind)
-            if self.kind == "orders":
-                self.known = known_among(self.settings.data_dir, due)
-                self.guard = NotFoundGuard(self.settings.planner.max_not_found_rate, len(self.known))
-            for chunk in _chunks(due):
-                try:
-                    await self._land(client, chunk, len(due))
-                finally:
-                    keep_behaviour(self.settings.data_dir, client.behaviour.take())
+    async def run(self, client: PartnerClient, *, lists: bool) -> Ingested:
+        if self.kind == "stores" and lists:
+            try:
+                await self._list_stores(client)
+            finally:
+                keep_behaviour(self.settings.data_dir, client.behaviour.take())
+        due = self.work.due(self.kind)
+        if self.kind == "orders":
+            self.known = known_among(self.settings.data_dir, due)
+            self.guard = NotFoundGuard(self.settings.planner.max_not_found_rate, len(self.known))
+        for chunk in _chunks(due):
+            try:
+                await self._land(client, chunk, len(due))
+            finally:
+                keep_behaviour(self.settings.data_dir, client.behaviour.take())
         return self.result
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
         """Fetch and land one load, also what was received before the run was stopped."""
-        stopped: RunStopped | None = None
+        stopped: RunStopped | asyncio.CancelledError | None = None
         outcome = _Outcome()
         self.work.started(self.kind, ids)
         with open_load(self.settings, self.vault, self.kind) as load:
@@ -139,7 +142,7 @@ class _Ingestion:
                         self.spool.add(answer)
                         self._judge(load, answer, outcome)
                         self.progress(self.kind, self.result.requested + outcome.answered, due)
-            except RunStopped as error:
+            except (RunStopped, asyncio.CancelledError) as error:
                 stopped = error
             except SuspectBaseUrlError:
                 self.spool.end()
