@@ -37,7 +37,8 @@ def run(
     """Fetch what is due, land it, build the warehouse and publish a release.
 
     Exit codes: 0 published, or nothing changed; 1 failed, the previous release stays current; 2 invalid settings or
-    usage; 3 published, with newly failed or quarantined ids (see audit.quarantine); 4 another run holds the lock;
+    usage; 3 published, with newly failed or quarantined ids (see audit.quarantine), or with stores, menus or orders
+    that are not up to date; 4 another run holds the lock;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.stop import stoppable
@@ -54,7 +55,13 @@ def run(
     from pipelines.report.summary import refused, summary
 
     typer.echo(summary(settings, night))
-    for failure in after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage):
+    for failure in after_run(
+        settings,
+        succeeded=night.published,
+        is_new=night.is_new,
+        is_outage=night.is_outage,
+        incomplete=night.incomplete,
+    ):
         typer.echo(f"An alarm could not be sent: {failure}", err=True)
     now = refused(settings)
     raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
@@ -66,6 +73,7 @@ def _run_night(
     """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
     from pipelines.assets.night import run_night
+    from pipelines.assets.preflight import check_before_run
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
@@ -74,10 +82,7 @@ def _run_night(
     from pipelines.report.summary import refused
 
     settings = load_settings(config)
-    if order_id_range:
-        from pipelines.ingest.request import ids_of_range
-
-        ids_of_range(order_id_range)
+    check_before_run(settings, (order_ids, menu_ids), order_id_range)
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
