@@ -32,7 +32,7 @@ from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.build.known import known_among, known_stores
+from pipelines.warehouse.build.known import known_among, known_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,6 +93,9 @@ def ingest_until_stopped(
         spool = stack.enter_context(open_spool(settings, kind))
         session = session or stack.enter_context(PartnerSession(settings))
         ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
+        if kind == "menus" and any(before.kind == "stores" and before.stopped for before in session.ingested):
+            # Nobody names them otherwise.
+            work.add("menus", known_ids(settings.data_dir, "menus"), why="store record")
         session.ingested.append(ingestion.result)
         ingestion.recover()
         if request is not None:
@@ -201,7 +204,7 @@ class _Ingestion:
         if not ids and not missing:
             missing = f"[partner.list_stores] {self.settings.partner.list_stores.path}: the list names no store"
         if missing:
-            known = known_stores(self.settings.data_dir)
+            known = known_ids(self.settings.data_dir, "stores")
             ids += known
             self.result.shortfalls.append(f"{missing}; {len(known):,} known stores are requested one by one")
         self.work.add("stores", ids, why="store list", unless_done_since=self.since)

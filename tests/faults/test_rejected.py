@@ -97,7 +97,7 @@ def test_the_same_for_all_ids_is_an_outage(serve: Callable[..., Place], mishap: 
 
 
 def test_an_outage_in_error_json_begins_in_mid_run(serve: Callable[..., Place]) -> None:
-    """When a service begins to answer every order with error JSON it gets few more requests, and nothing is rejected."""
+    """When a service begins to answer every order with error JSON few requests follow, and nothing is rejected."""
     place = serve(orders=300, stores=2, days=3)
     place.set(outage_timeout_seconds=4)
     place.ask(place.ids[:100])

@@ -85,9 +85,10 @@ def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
     return {row[0] for row in _rows(data_dir, query, [list(ids)])}
 
 
-def known_stores(data_dir: Path) -> list[int]:
-    """Return every store that the warehouse has."""
-    return [row[0] for row in _rows(data_dir, "select store_id from core.stores order by store_id")]
+def known_ids(data_dir: Path, kind: str) -> list[int]:
+    """Return the id of every document of a kind that the warehouse has."""
+    key = _KEYS[kind]
+    return [row[0] for row in _rows(data_dir, f"select {key} from core.{kind} order by {key}")]
 
 
 def unbuilt_loads(data_dir: Path) -> set[str]:
