@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, update_alarms
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,14 +51,14 @@ def after_run(
     """Record a run, send what changed about alarms, call the heartbeat after a good run; return what could not be sent.
 
     `is_new` says that the run published another release, `incomplete` why a kind is not up to date. A run that is not
-    nightly does not request everything: it ends no alarm about an incomplete kind.
+    nightly does not request everything: it ends no alarm about an incomplete kind, and is not good while one stands.
     """
     now = now or dt.datetime.now(dt.UTC)
     alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
     for kind, sentences in (incomplete or {}).items():
         alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {'; '.join(sentences)}."))
     sentence = "; ".join(alarm.text for alarm in alarms) or "No alarms."
-    is_good = succeeded and not incomplete
+    is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
     record_run(settings.data_dir, sentence, is_good=is_good, now=now)
     looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
     failures = list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
@@ -94,6 +94,10 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: boo
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
         )
+
+
+def _is_incomplete(data_dir: Path) -> bool:
+    return any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
 
 
 def _of_release(settings: Settings, release: Path, now: dt.datetime) -> Iterator[Alarm]:

@@ -7,8 +7,11 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
 
+from pipelines.assets.home import dagster_home
+from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import ingest_until_stopped
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
@@ -164,6 +167,18 @@ def alarms(place: Place) -> set[str]:
     return {alarm.cause for alarm in standing(place.data)}
 
 
+def look_as_the_schedule_does(place: Place) -> None:
+    """Run the sensor that sees the end of a run of the schedule."""
+    dagster_home(place.data)
+    with dg.DagsterInstance.get() as instance:
+        (run,) = instance.get_runs()
+        (record,) = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS).records
+        event = record.event_log_entry.dagster_event
+        assert event is not None
+        context = dg.build_run_status_sensor_context("run_succeeded", event, instance, run)
+        wiring(place.settings()).resolve_sensor_def("run_succeeded")(context)
+
+
 @pytest.mark.slow
 def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Callable[..., Place]) -> None:
     """An empty store list: orders are published, the run ends with 3, a sentence and an alarm, until a good night."""
@@ -179,6 +194,9 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     last = last_run(place.data)
     assert last is not None
     assert (last.is_good, last.good_at) == (False, None)
+    shutil.rmtree(place.data / "notify")
+    look_as_the_schedule_does(place)
+    assert alarms(place) == {"incomplete:stores"}
     place.sandbox.set_faults()
     code, said = place.command("run")
     assert (code, alarms(place)) == (0, set()), said
