@@ -13,6 +13,8 @@ from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.run_alarms import run_alarm_sensors
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.ingest.lock import JOB, run_lock
+from pipelines.ingest.session import PartnerSession
+from pipelines.ingest.stop import current_stop
 from pipelines.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
         resources={
             "settings": dg.ResourceDefinition.hardcoded_resource(settings),
             "progress": dg.ResourceDefinition.hardcoded_resource(progress or _silent),
+            "partner": _partner(settings),
             "run_lock": _run_lock(settings),
         },
         executor=dg.in_process_executor,
@@ -72,9 +75,23 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
         with run_lock(settings.data_dir, f"{JOB} {run_id}"):
             if context.instance is not None:
                 fail_dead_runs(context.instance, own_run_id=run_id)
-            yield run_id
+            try:
+                yield run_id
+            finally:
+                # Dagster takes an interruption that nobody requested for a failure.
+                if current_stop().signal and context.instance is not None and context.run is not None:
+                    context.instance.report_run_canceling(context.run)
 
     return held
+
+
+def _partner(settings: Settings) -> dg.ResourceDefinition:
+    @dg.resource(description="The partner service: one connection, token and outage budget for the whole run.")
+    def opened(_context: dg.InitResourceContext) -> Iterator[Any]:
+        with PartnerSession(settings) as session:
+            yield session
+
+    return opened
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:

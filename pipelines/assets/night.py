@@ -13,7 +13,9 @@ import dagster as dg
 
 from pipelines.assets.home import dagster_home
 from pipelines.assets.raw import REPORT
+from pipelines.assets.shortfalls import INCOMPLETE, OUTAGE, shortfalls
 from pipelines.ingest.lock import RUN, run_lock
+from pipelines.ingest.stop import current_stop
 from pipelines.report.summary import Night, current_release
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def run_night(
     """Execute the job on the instance below the data folder and return its result.
 
     Raise RunLockedError at once if another run holds the lock. A failed job raises nothing: the result has its errors.
+    Raise KeyboardInterrupt if a signal ended the job, which Dagster then has as cancelled.
     """
     with run_lock(settings.data_dir, RUN):
         before = current_release(settings)
@@ -70,8 +73,11 @@ def run_night(
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
             )
+        if current_stop().signal and not result.success:
+            raise KeyboardInterrupt
         after = current_release(settings)
     evaluations = result.get_asset_check_evaluations()
+    missing = shortfalls(event.materialization for event in result.get_asset_materialization_events())
     return Night(
         published=result.success,
         run_id=result.run_id,
@@ -86,7 +92,8 @@ def run_night(
         checks=len(evaluations),
         undone=tuple(_failed_tasks(result)),
         said=tuple(_reports(result)),
-        is_outage=is_outage(result.all_events),
+        is_outage=is_outage(result.all_events) or missing.is_outage,
+        incomplete=missing.sentences,
     )
 
 
@@ -100,7 +107,7 @@ def exit_code(night: Night, *, new_refusals: bool) -> Exit:
     """Return the exit code of `ordermart run`."""
     if not night.published:
         return Exit.FAILED
-    return Exit.REFUSED if new_refusals else Exit.PUBLISHED
+    return Exit.REFUSED if new_refusals or night.incomplete else Exit.PUBLISHED
 
 
 def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
@@ -112,7 +119,7 @@ def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
             landed[key.path[1]] = {
                 name: _number(value)
                 for name, value in metadata.items()
-                if not name.startswith("dagster/") and name != REPORT
+                if not name.startswith("dagster/") and name not in (REPORT, INCOMPLETE, OUTAGE)
             }
     return landed
 

@@ -10,16 +10,18 @@ from typing import Any
 import dagster as dg
 
 from pipelines.assets.healing import heal
+from pipelines.assets.preflight import check_before_run
+from pipelines.assets.shortfalls import noted
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
-from pipelines.ingest.loop import Ingested, ingest
+from pipelines.ingest.loop import Ingested, ingest_until_stopped
 from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.ingest.request import add_requested
 from pipelines.settings.kinds import Kind
 
 REPORT = "plan and its results"
-_NEEDS = {"settings", "progress", "run_lock"}
+_NEEDS = {"settings", "progress", "partner", "run_lock"}
 _SHOWN = 20  # rejected documents in the log
 
 
@@ -51,6 +53,7 @@ class OrderRequest(dg.Config):
 )
 def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.MaterializeResult[Any]:
     """Ingest every store that the service lists, or only those that are due; first, repair the data folder."""
+    check_before_run(context.resources.settings)
     healed = heal(context.resources.settings)
     return _ingest(context, "stores", lists=config.lists, report=lambda _ingested: healed)
 
@@ -111,19 +114,24 @@ def _ingest(
 ) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
     since = resumed_since(settings.data_dir)
-    ingested = ingest(
+    ingested = ingest_until_stopped(
         settings,
         kind,
         context.resources.progress,
         request=None if request is None else lambda work: request(work, since),
         lists=lists,
+        session=context.resources.partner,
     )
     counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")
     for refusal in ingested.refused[:_SHOWN]:
         context.log.warning("%s %s: %s %s", kind, refusal.id, refusal.reason, refusal.pointer or "")
+    for sentence in ingested.shortfalls:
+        context.log.error("%s: %s", kind, sentence)
     sentences = report(ingested)
     for sentence in sentences:
         context.log.info(sentence)
     reported = {REPORT: "\n".join(sentences)} if sentences else {}
-    return dg.MaterializeResult(metadata={"dagster/row_count": ingested.requested, **counts, **reported})
+    return dg.MaterializeResult(
+        metadata={"dagster/row_count": ingested.requested, **counts, **reported, **noted(ingested)}
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.assets.night import is_outage
+from pipelines.assets.shortfalls import shortfalls
 from pipelines.report.night_alarms import after_run
 from pipelines.report.summary import current_release
 from pipelines.settings import Settings
@@ -17,7 +18,7 @@ from pipelines.warehouse.release.manifest import read_manifest
 
 
 def run_alarm_sensors(settings: Settings, jobs: Sequence[Any]) -> list[dg.SensorDefinition]:
-    """Return the sensors that send alarms, or that they are over, after each run of these jobs."""
+    """Return the sensors that send alarms, or that they are over, after each run of these jobs, the nightly first."""
     status = dg.DefaultSensorStatus.RUNNING if settings.schedule.is_on else dg.DefaultSensorStatus.STOPPED
 
     @dg.run_failure_sensor(name="run_failed", monitored_jobs=list(jobs), default_status=status)
@@ -33,7 +34,17 @@ def run_alarm_sensors(settings: Settings, jobs: Sequence[Any]) -> list[dg.Sensor
     )
     def run_succeeded(context: dg.RunStatusSensorContext) -> None:
         """Send what is over and what else needs somebody, and call the heartbeat."""
-        after_run(settings, succeeded=True, is_new=_published_by(settings, context))
+        run = context.dagster_run
+        logged = context.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+        missing = shortfalls(entry.asset_materialization for entry in logged)
+        after_run(
+            settings,
+            succeeded=True,
+            is_new=_published_by(settings, context),
+            is_outage=missing.is_outage,
+            incomplete=missing.sentences,
+            is_nightly=run.job_name == jobs[0].name,
+        )
 
     return [run_failed, run_succeeded]
 

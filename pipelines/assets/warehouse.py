@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.assets.raw import REPORT
+from pipelines.assets.shortfalls import fail_if_nothing_came
 from pipelines.finance.restating import build_and_record
 from pipelines.warehouse import BuildBlocked, CheckResult, Table, publish, tables
 from pipelines.warehouse.inputs import LANDED_KINDS
@@ -29,9 +30,10 @@ def warehouse_assets() -> list[dg.AssetsDefinition]:
         name="warehouse",
         specs=[_spec(table) for table in catalogue],
         check_specs=checks,
-        required_resource_keys=_NEEDS,
+        required_resource_keys=_NEEDS | {"partner"},
     )
     def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        fail_if_nothing_came(context.resources.settings, context.resources.partner)
         try:
             result = build_and_record(context.resources.settings, progress=context.resources.progress)
         except BuildBlocked as blocked:

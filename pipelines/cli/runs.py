@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipelines.cli.options import Config, load_settings, say, usage_error
+
+if TYPE_CHECKING:
+    from pipelines.report.summary import Night
+    from pipelines.settings import Settings
 
 app = typer.Typer()
 
@@ -33,23 +37,52 @@ def run(
     """Fetch what is due, land it, build the warehouse and publish a release.
 
     Exit codes: 0 published, or nothing changed; 1 failed, the previous release stays current; 2 invalid settings or
-    usage; 3 published, with newly failed or quarantined ids (see audit.quarantine); 4 another run holds the lock.
+    usage; 3 published, with newly failed or quarantined ids (see audit.quarantine), or with stores, menus or orders
+    that are not up to date; 4 another run holds the lock;
+    130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
+    from pipelines.ingest.stop import stoppable
+
+    with stoppable() as stop:
+        try:
+            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids)
+        except KeyboardInterrupt:
+            name = stop.signal.name if stop.signal else "an interruption"
+            typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
+            raise typer.Exit(stop.exit_code) from None
+    from pipelines.assets.night import exit_code
+    from pipelines.report.night_alarms import after_run
+    from pipelines.report.summary import refused, summary
+
+    typer.echo(summary(settings, night))
+    for failure in after_run(
+        settings,
+        succeeded=night.published,
+        is_new=night.is_new,
+        is_outage=night.is_outage,
+        incomplete=night.incomplete,
+    ):
+        typer.echo(f"An alarm could not be sent: {failure}", err=True)
+    now = refused(settings)
+    raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
+
+
+def _run_night(
+    config: Path | None, order_ids: Path | None, order_id_range: str, menu_ids: Path | None
+) -> tuple[Settings, set[tuple[Any, ...]], Night]:
+    """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
-    from pipelines.assets.night import exit_code, run_night
+    from pipelines.assets.night import run_night
+    from pipelines.assets.preflight import check_before_run
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
-    from pipelines.report.night_alarms import after_run
     from pipelines.report.progress import terminal_progress
-    from pipelines.report.summary import refused, summary
+    from pipelines.report.summary import refused
 
     settings = load_settings(config)
-    if order_id_range:
-        from pipelines.ingest.request import ids_of_range
-
-        ids_of_range(order_id_range)
+    check_before_run(settings, (order_ids, menu_ids), order_id_range)
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
@@ -65,11 +98,7 @@ def run(
             order_id_range=order_id_range,
             menu_ids=menu_ids,
         )
-    typer.echo(summary(settings, night))
-    for failure in after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage):
-        typer.echo(f"An alarm could not be sent: {failure}", err=True)
-    now = refused(settings)
-    raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
+    return settings, before, night
 
 
 @app.command()

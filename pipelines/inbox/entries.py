@@ -19,6 +19,7 @@ INT64 = range(-(2**63), 2**63)
 _MOST_REASONS = 62
 
 # A new notification makes an entry due whatever its state. A fetch in flight continues and does not cover it.
+# Rejections stay counted: an id that is requested and rejected every night becomes a dead letter all the same.
 UPSERT = """
 insert into entries (kind, id, state, why, due_at, added_at, notified_at, notifications)
 select :kind, value, 'waiting', :why, :due, :now, :now, 1 from ({ids}) as given where true
@@ -56,6 +57,7 @@ class Entry:
     attempts: int
     misses: int
     reason: str | None
+    rejections: int
 
 
 def reason_bit(connection: sqlite3.Connection, why: str) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 _MIN_NOT_FOUND = 5  # fewer can be chance, however short the run
+_MIN_ALL = 2  # when nothing at all is found
 _MIN_RESPONSES = 200  # before a rate means much
 
 
@@ -65,8 +66,8 @@ class NotFoundGuard:
     there are fewer), so that a few early 404s stop nothing; fewer than five never do.
     """
 
-    def __init__(self, limit: float, known: int) -> None:
-        self._limit, self._known = limit, known
+    def __init__(self, limit: float, known: int, kind: str = "orders") -> None:
+        self._limit, self._known, self._kind = limit, known, kind
         self.answered = 0
         self.not_found = 0
 
@@ -77,9 +78,22 @@ class NotFoundGuard:
         responses = max(self.answered, min(self._known, _MIN_RESPONSES))
         return self.not_found >= _MIN_NOT_FOUND and self.not_found > self._limit * responses
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the rate over all responses is above the limit: among five 404s or more, or if nothing was found."""
+        is_above = self.not_found >= _MIN_NOT_FOUND and self.not_found > self._limit * self.answered
+        return is_above or (self.not_found >= _MIN_ALL and self.not_found == self.answered)
+
     def sentence(self) -> str:
         """Explain why the run stops."""
         return (
-            f"{self.not_found} of {self.answered} known orders are not found (404), more than "
+            f"{self.not_found:,} of {self.answered:,} known {self._kind} are not found (404), more than "
             f"{self._limit:.0%}: check [partner] base_url"
+        )
+
+    def sentence_on_new(self) -> str:
+        """Explain what is doubtful about ids that were never held."""
+        return (
+            f"{self.not_found:,} of {self.answered:,} requested {self._kind} that were never held are not found (404), "
+            f"more than {self._limit:.0%}: check the ids and [partner] base_url"
         )

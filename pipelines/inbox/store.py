@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT = 3  # 1 had no plans, 2 other column names
+_LAYOUT = 4  # 1 had no plans, 2 other column names, 3 no rejections
 
 # due_at is null for entries that wait for nothing: done, dead, given up. `notifications` counts additions and
 # `covered` is its value when the fetch in flight began: a later notification makes notifications > covered, whatever
@@ -41,6 +41,7 @@ create table if not exists entries (
     last_attempt_at integer,
     finished_at integer,
     reason text,
+    rejections integer not null default 0,
     primary key (kind, id)
 ) strict, without rowid;
 
@@ -93,6 +94,10 @@ _RENAMED = (
     ("plans", "gap_found", "gap_found_count"),
     ("plans", "gap_unnamed", "gap_unnotified_count"),
 )
+
+
+# table, column that an older layout lacks, its type
+_ADDED = (("entries", "rejections", "integer not null default 0"),)
 
 
 class Inbox(sqlite3.Connection):
@@ -159,13 +164,20 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
 
 
 def _migrate(connection: Inbox) -> None:
-    """Rename the columns of an older layout and create the tables that are missing; harmless when repeated."""
+    """Rename and add columns of an older layout, create the tables that are missing; harmless when repeated."""
     for table, old, new in _RENAMED:
-        if old in {row[1] for row in connection.execute(f"pragma table_info({table})")}:
+        if old in _columns(connection, table):
             connection.execute(f"alter table {table} rename column {old} to {new}")
+    for table, new, kind in _ADDED:
+        if (columns := _columns(connection, table)) and new not in columns:
+            connection.execute(f"alter table {table} add column {new} {kind}")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
     connection.execute(f"pragma user_version = {_LAYOUT}")
+
+
+def _columns(connection: Inbox, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"pragma table_info({table})")}
 
 
 @contextmanager

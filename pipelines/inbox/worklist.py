@@ -6,28 +6,31 @@ injected clock. Knows nothing of HTTP or documents.
 
 from __future__ import annotations
 
-import threading
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, UPSERT, Entry, reason_bit
-from pipelines.inbox.store import connect, micros, moment, transaction
+from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, UPSERT, reason_bit
+from pipelines.inbox.queries import GAP_PROBE, WorkListQueries, known_kind
+from pipelines.inbox.store import micros, transaction
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
-    from pipelines.inbox.entries import State
+    from pipelines.inbox.entries import Entry
     from pipelines.settings.kinds import Kind
+
+__all__ = ["GAP_PROBE", "NOT_FOUND_RETRIES", "REJECTED_RETRIES", "WorkList"]
 
 # A 404 may only be early: the id is requested again after each of these, counted from the last 404, then given up.
 NOT_FOUND_RETRIES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
 
-GAP_PROBE = "gap probe"
+# The same after a response that was rejected; the last one is repeated. What is requested every night anyway, such as
+# a young order, does not wait for them.
+REJECTED_RETRIES = tuple(timedelta(hours=hours) for hours in (1, 6, 24, 48, 96))
 
 _ADDED = 2_000  # ids per transaction: it bounds how long other writers wait, above all the webhook receiver
 _CHANGED = 500
@@ -37,13 +40,8 @@ _SORTED = 1_000_000  # ids in memory
 _LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 
-class WorkList:
+class WorkList(WorkListQueries):
     """The work list in the SQLite file at `path`; several processes may have it open."""
-
-    def __init__(self, path: Path, *, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or (lambda: datetime.now(UTC))
-        self._lock = threading.RLock()
-        self._connection = connect(path)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +73,7 @@ class WorkList:
         """
         now = micros(self._clock())
         values = {
-            "kind": _known(kind),
+            "kind": known_kind(kind),
             "why": self._bit(why),
             "now": now,
             "due": now if due_at is None else micros(due_at),
@@ -96,29 +94,6 @@ class WorkList:
             given += len(chunk)
         return given
 
-    def due(self, kind: Kind, now: datetime | None = None, limit: int | None = None) -> list[int]:
-        """Return the ids due, longest due first; an interrupted fetch is due too."""
-        rows = self._read(
-            "select id from entries where kind = ? and due_at <= ? order by due_at, id limit ?",
-            (_known(kind), micros(now or self._clock()), -1 if limit is None else limit),
-        )
-        return [row[0] for row in rows]
-
-    def due_batches(self, kind: Kind, now: datetime | None = None, size: int = 1_000) -> Iterator[list[int]]:
-        """Yield the ids due at `now` in batches, each id once, with one batch in memory."""
-        before = micros(now or self._clock())
-        after = (INT64[0], INT64[0])
-        while True:
-            rows = self._read(
-                "select due_at, id from entries where kind = ? and due_at <= ? "
-                "and (due_at, id) > (?, ?) order by due_at, id limit ?",
-                (_known(kind), before, *after, size),
-            )
-            if not rows:
-                return
-            yield [row[1] for row in rows]
-            after = rows[-1]
-
     # -- results of fetches ------------------------------------------------------------------------
 
     def started(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
@@ -134,9 +109,22 @@ class WorkList:
         self._change(
             f"update entries set state = iif({_LATER}, 'waiting', 'done'), "
             f"due_at = iif({_LATER}, notified_at, null), "
-            "finished_at = :at, misses = 0, reason = null, covered = null, "
+            "finished_at = :at, misses = 0, rejections = 0, reason = null, covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at,
+        )  # fmt: skip
+
+    def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int, at: datetime | None = None) -> None:
+        """Record that what the service sent for these ids was rejected: due again later; a dead letter after `most`."""
+        wait = " ".join(f"when {n} then {_micros(wait)}" for n, wait in enumerate(REJECTED_RETRIES))
+        wait = f":at + case rejections {wait} else {_micros(REJECTED_RETRIES[-1])} end"
+        waits = f"(rejections + 1 < {int(most)})"
+        self._change(
+            f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'dead'), "
+            f"due_at = iif({_LATER}, notified_at, iif({waits}, {wait}, null)), "
+            "rejections = rejections + 1, misses = 0, finished_at = :at, reason = :reason, covered = null, "
+            "last_attempt_at = coalesce(last_attempt_at, :at) where",
+            kind, ids, at, reason=reason,
         )  # fmt: skip
 
     def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
@@ -144,9 +132,7 @@ class WorkList:
 
         An id that only the gap probe requested is given up at once: nothing says that it exists.
         """
-        again = " ".join(
-            f"when {n} then :at + {wait // timedelta(microseconds=1)}" for n, wait in enumerate(NOT_FOUND_RETRIES)
-        )
+        again = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
         probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
         waits = f"(misses < {len(NOT_FOUND_RETRIES)} and why is not {probe})"
         self._change(
@@ -171,7 +157,9 @@ class WorkList:
         """Make the entries of the dead-letter queue due now, and return them as they were."""
         letters = self.dead_letters(kind)
         for letter_kind in KINDS if kind is None else (kind,):
-            self.add(letter_kind, [letter.id for letter in letters if letter.kind == letter_kind], "retry")
+            ids = [letter.id for letter in letters if letter.kind == letter_kind]
+            self.add(letter_kind, ids, "retry")
+            self._change("update entries set rejections = 0 where", letter_kind, ids, None)
         return letters
 
     def prune(self, before: datetime) -> int:
@@ -181,63 +169,7 @@ class WorkList:
             query = "delete from entries where state = 'done' and finished_at < ?"
             return connection.execute(query, (limit,)).rowcount
 
-    # -- queries -------------------------------------------------------------------------------------
-
-    def dead_letters(self, kind: Kind | None = None) -> list[Entry]:
-        """Return the dead-letter queue by kind and id."""
-        return self._entries("state = 'dead' and (:kind is null or kind = :kind)", {"kind": kind})
-
-    def entry(self, kind: Kind, id: int) -> Entry | None:  # noqa: A002
-        """Return the entry of an id, or None if it was never added."""
-        found = self._entries("kind = :kind and id = :id", {"kind": _known(kind), "id": id})
-        return found[0] if found else None
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return the number of entries by kind and state."""
-        counted: dict[str, dict[str, int]] = {}
-        for kind, state, number in self._read(
-            "select kind, state, count(*) from entries group by kind, state order by kind, state"
-        ):
-            counted.setdefault(kind, {})[state] = number
-        return counted
-
-    def ids_in(self, kind: Kind, state: State, why: str | None = None, since: datetime | None = None) -> list[int]:
-        """Return the ids in a state; if given, only those with reason `why` and those finished since then."""
-        rows = self._read(
-            "select id from entries where kind = :kind and state = :state "
-            "and (:since is null or finished_at >= :since) "
-            "and (:why is null or why & (select 1 << no from reasons where name = :why)) order by id",
-            {"kind": _known(kind), "state": state, "why": why, "since": None if since is None else micros(since)},
-        )
-        return [row[0] for row in rows]
-
-    def due_counts(self, now: datetime | None = None) -> dict[str, int]:
-        """Return the number of ids due at `now` by kind, without kinds that have none."""
-        return dict(
-            self._read(
-                "select kind, count(*) from entries where due_at <= ? group by kind order by kind",
-                (micros(now or self._clock()),),
-            )
-        )
-
     # -- inside -----------------------------------------------------------------------------------
-
-    def _entries(self, where: str, values: dict[str, Any]) -> list[Entry]:
-        names = dict(self._read("select no, name from reasons"))
-        rows = self._read(
-            "select kind, id, state, why, added_at, due_at, last_attempt_at, finished_at, attempts, "
-            f"misses, reason from entries where {where} order by kind, id",
-            values,
-        )
-        return [
-            Entry(
-                row[0], row[1], row[2],
-                frozenset(name for no, name in names.items() if row[3] >> no & 1),
-                *(moment(at) for at in row[4:8]),  # type: ignore[arg-type]
-                *row[8:],
-            )
-            for row in rows
-        ]  # fmt: skip
 
     def _bit(self, why: str) -> int:
         with self._lock, transaction(self._connection) as connection:
@@ -245,7 +177,7 @@ class WorkList:
 
     def _change(self, update: str, kind: Kind, ids: Iterable[int], at: datetime | None, **more: str) -> None:
         values: dict[str, Any] = {
-            "kind": _known(kind),
+            "kind": known_kind(kind),
             "at": micros(at or self._clock()),
             **more,
         }
@@ -260,15 +192,9 @@ class WorkList:
         with self._lock, transaction(self._connection) as connection:
             connection.execute(statement, values)
 
-    def _read(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
 
-
-def _known(kind: Kind) -> Kind:
-    if kind not in KINDS:
-        raise ValueError(f"{kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
-    return kind
+def _micros(wait: timedelta) -> int:
+    return wait // timedelta(microseconds=1)
 
 
 def _chunks(ids: Iterable[int], size: int) -> Iterator[list[int]]:

@@ -1,7 +1,7 @@
 """The run lock: one run at a time per data folder.
 
 Knows nothing of Dagster. It is a kernel lock (flock), released when its holder ends, however that happens. The holder
-writes a note into the file and clears it when it ends; a note without a holder was left by a killed run.
+writes a note into the file and clears it when it ends; a note without a holder was left by a killed or stopped run.
 """
 
 from __future__ import annotations
@@ -63,12 +63,17 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(note).encode(), 0)
         _held[data_dir] = resumed
+        stays = False
         try:
             guard_format(data_dir)
             yield
+        except KeyboardInterrupt:
+            stays = is_run  # as after a kill: the next run resumes this one
+            raise
         finally:
             del _held[data_dir]
-            os.ftruncate(descriptor, 0)
+            if not stays:
+                os.ftruncate(descriptor, 0)
             if not is_run and _killed_since(left):  # only a run resumes a killed one
                 os.pwrite(descriptor, left, 0)
     finally:

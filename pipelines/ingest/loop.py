@@ -7,57 +7,47 @@ the vault's spool, from which the next run recovers it.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pipelines.inbox.entries import INT64
-from pipelines.inbox.gaps import NotFoundGuard
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
+from pipelines.ingest.outcome import (
+    Ingested,
+    NotFoundCheck,
+    Outcome,
+    SuspectBaseUrlError,
+    answer_of,
+    menu_ids_of,
+    refusals_of,
+)
+from pipelines.ingest.session import PartnerSession
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.service_log import keep_behaviour
-from pipelines.partner import Failed, PartnerClient, RunStopped, fetch_all
+from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import get_all
-from pipelines.vault import Answer, open_spool, open_vault
-from pipelines.warehouse.build.known import known_among
+from pipelines.vault import open_spool, open_vault
+from pipelines.warehouse.build.known import known_among, known_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipelines.landing import Load, LoadSummary, Refusal
-    from pipelines.partner import Fetched
+    from pipelines.partner import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind
-    from pipelines.vault import Spool, Vault
+    from pipelines.vault import Answer, Spool, Vault
 
     Progress = Callable[[str, int, int], None]
 
+__all__ = ["Ingested", "SuspectBaseUrlError", "ingest", "ingest_until_stopped"]
+
 _LOAD = 2_000  # bodies per load
-
-
-class SuspectBaseUrlError(Exception):
-    """Too many known orders are not found: base_url may be wrong. The responses that showed it were not landed."""
-
-
-@dataclass
-class Ingested:
-    """The result for one kind: payloads by verdict, and what was rejected or failed."""
-
-    kind: str
-    counts: Counter[str] = field(default_factory=Counter)
-    refused: list[Refusal] = field(default_factory=list)
-    loads: list[str] = field(default_factory=list)
-
-    @property
-    def requested(self) -> int:
-        """How many ids were requested."""
-        return sum(self.counts.values())
 
 
 def ingest(
@@ -67,25 +57,51 @@ def ingest(
     request: Callable[[WorkList], None] | None = None,
     *,
     lists: bool = True,
+    session: PartnerSession | None = None,
+) -> Ingested:
+    """Fetch and land everything of one kind that is due, as `ingest_until_stopped` does.
+
+    Raise PartnerError if nothing more can be requested; what was landed by then stays. Raise SuspectBaseUrlError if
+    more than [planner] max_not_found_rate of the known ids are not found.
+    """
+    ingested = ingest_until_stopped(settings, kind, progress, request, lists=lists, session=session)
+    if ingested.stopped is not None:
+        raise ingested.stopped
+    return ingested
+
+
+def ingest_until_stopped(
+    settings: Settings,
+    kind: Kind,
+    progress: Progress | None = None,
+    request: Callable[[WorkList], None] | None = None,
+    *,
+    lists: bool = True,
+    session: PartnerSession | None = None,
 ) -> Ingested:
     """Fetch and land everything of one kind that is due; `progress` gets (kind, done, total).
 
     `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
-    service's list of stores is added too. Menus that store records name are put on the work list.
-    Raise PartnerError if nothing more can be requested; what was landed by then stays. Raise SuspectBaseUrlError if
-    more than [planner] max_not_found_rate of the known orders are not found.
+    service's list of stores is added too, or the known stores if there is no usable list. Menus that store records name
+    are put on the work list. `session` is shared by the kinds of a run. The result says what is missing, and whether
+    the service, or the doubt about its address, stopped it.
     """
     guard_source(settings)
-    with (
-        WorkList(inbox_path(settings.data_dir)) as work,
-        open_vault(settings) as vault,
-        open_spool(settings, kind) as spool,
-    ):
+    with ExitStack() as stack:
+        work = stack.enter_context(WorkList(inbox_path(settings.data_dir)))
+        vault = stack.enter_context(open_vault(settings))
+        spool = stack.enter_context(open_spool(settings, kind))
+        session = session or stack.enter_context(PartnerSession(settings))
         ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
+        if kind == "menus" and any(before.kind == "stores" and before.stopped for before in session.ingested):
+            # Nobody names them otherwise.
+            work.add("menus", known_ids(settings.data_dir, "menus"), why="store record")
+        session.ingested.append(ingestion.result)
         ingestion.recover()
         if request is not None:
             request(work)
-        return asyncio.run(ingestion.run(lists=lists))
+        session.run(lambda client: ingestion.run(client, lists=lists))
+        return ingestion.result
 
 
 class _Ingestion:
@@ -103,75 +119,71 @@ class _Ingestion:
         self.since = resumed_since(settings.data_dir)
         self.result = Ingested(kind)
         self.menu_ids: set[int] = set()
-        self.known: set[int] = set()
-        self.guard: NotFoundGuard | None = None
+        self.check = NotFoundCheck(settings, kind, set(), set())
 
-    async def run(self, *, lists: bool) -> Ingested:
-        async with PartnerClient(self.settings.partner, max_bytes=self.settings.landing.max_bytes) as client:
+    async def run(self, client: PartnerClient, *, lists: bool) -> None:
+        try:
             if self.kind == "stores" and lists:
-                try:
-                    await self._list_stores(client)
-                finally:
-                    keep_behaviour(self.settings.data_dir, client.behaviour.take())
+                await self._list_stores(client)
             due = self.work.due(self.kind)
-            if self.kind == "orders":
-                self.known = known_among(self.settings.data_dir, due)
-                self.guard = NotFoundGuard(self.settings.planner.max_not_found_rate, len(self.known))
+            known = known_among(self.settings.data_dir, self.kind, due)
+            self.check = NotFoundCheck(self.settings, self.kind, known, self.work.unexpected_if_missing(self.kind))
             for chunk in _chunks(due):
                 try:
                     await self._land(client, chunk, len(due))
                 finally:
                     keep_behaviour(self.settings.data_dir, client.behaviour.take())
-        return self.result
+        except (RunStopped, SuspectBaseUrlError) as error:
+            self.result.stopped = error
+            self.result.shortfalls.append(str(error))
+        self.result.shortfalls += self.check.sentences()
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
         """Fetch and land one load, also what was received before the run was stopped."""
-        stopped: RunStopped | None = None
-        outcome = _Outcome()
+        stopped: RunStopped | asyncio.CancelledError | None = None
+        outcome = Outcome()
         self.work.started(self.kind, ids)
         with open_load(self.settings, self.vault, self.kind) as load:
             self.spool.begin(load.load_id)
             try:
                 async with aclosing(fetch_all(client, self.kind, ids)) as answers:
                     async for fetched in answers:
-                        answer = _answer(fetched)
-                        self._check_base_url(answer)
+                        answer = answer_of(fetched)
+                        self.check.count(answer)
                         self.spool.add(answer)
-                        self._judge(load, answer, outcome)
+                        self._validate(load, answer, outcome)
                         self.progress(self.kind, self.result.requested + outcome.answered, due)
-            except RunStopped as error:
+            except (RunStopped, asyncio.CancelledError) as error:
                 stopped = error
             except SuspectBaseUrlError:
                 self.spool.end()
                 raise
-            self._count(load.commit())
-        self._report(outcome)
+            summary = load.commit()
+        self._count(summary)
+        self._report(outcome, summary.quarantined)
         self.spool.end()
         if stopped is not None:
             raise stopped
-
-    def _check_base_url(self, answer: Answer) -> None:
-        """Stop before 404s from a wrong address mark known orders as deleted."""
-        is_known = answer.id in self.known and not answer.code
-        if is_known and self.guard is not None and self.guard.trips(not_found=answer.status == 404):
-            raise SuspectBaseUrlError(self.guard.sentence())
 
     def recover(self) -> None:
         """Land the responses that a killed run left in the spool; if it had landed them, update only the work list."""
         left = self.spool.left()
         if left is None:
             return
-        outcome = _Outcome()
+        outcome = Outcome()
         if left.load_id in raw_files(self.settings.data_dir, self.kind).load_ids:
             for answer in left.answers:
                 self._note(answer, outcome)
+            refusals = refusals_of(self.settings.data_dir, self.kind, left.load_id)
         else:
             with open_load(self.settings, self.vault, self.kind) as load:
                 self.spool.begin(load.load_id, left.answers)
                 for answer in left.answers:
-                    self._judge(load, answer, outcome)
-                self._count(load.commit())
-        self._report(outcome)
+                    self._validate(load, answer, outcome)
+                summary = load.commit()
+            self._count(summary)
+            refusals = summary.quarantined
+        self._report(outcome, refusals)
         self.spool.end()
 
     def _count(self, summary: LoadSummary) -> None:
@@ -180,25 +192,43 @@ class _Ingestion:
         self.result.loads.append(summary.load_id)
 
     async def _list_stores(self, client: PartnerClient) -> None:
-        """Put the listed stores on the work list; land records without a usable id, which validation rejects."""
-        without_id: list[bytes] = []
+        """Put the listed stores on the work list; without a usable list the known ones, which name their menus."""
+        missing = ""
         ids: list[int] = []
-        async with aclosing(client.list_stores()) as pages:
-            async for page in pages:
-                for record in page:
-                    found = get_all(msgspec.json.decode(record), self.settings.partner.store.id_pointer)
-                    if len(found) == 1 and type(found[0]) is int and found[0] in INT64:
-                        ids.append(found[0])
-                    else:
-                        without_id.append(record)
+        try:
+            await self._read_list(client, ids)
+        except ListingBroken as error:
+            missing = str(error)
+        finally:
+            keep_behaviour(self.settings.data_dir, client.behaviour.take())
+        if not ids and not missing:
+            missing = f"[partner.list_stores] {self.settings.partner.list_stores.path}: the list names no store"
+        if missing:
+            known = known_ids(self.settings.data_dir, "stores")
+            ids += known
+            self.result.shortfalls.append(f"{missing}; {len(known):,} known stores are requested one by one")
         self.work.add("stores", ids, why="store list", unless_done_since=self.since)
-        if without_id:
-            with open_load(self.settings, self.vault, "stores") as load:
-                for record in without_id:
-                    load.validate(record, observed_at=datetime.now(UTC))
-                self._count(load.commit())
 
-    def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
+    async def _read_list(self, client: PartnerClient, ids: list[int]) -> None:
+        """Add the ids of listed stores to `ids`; land records without a usable id, which validation rejects."""
+        without_id: list[bytes] = []
+        try:
+            async with aclosing(client.list_stores()) as pages:
+                async for page in pages:
+                    for record in page:
+                        found = get_all(msgspec.json.decode(record), self.settings.partner.store.id_pointer)
+                        if len(found) == 1 and type(found[0]) is int and found[0] in INT64:
+                            ids.append(found[0])
+                        else:
+                            without_id.append(record)
+        finally:
+            if without_id:
+                with open_load(self.settings, self.vault, "stores") as load:
+                    for record in without_id:
+                        load.validate(record, observed_at=datetime.now(UTC))
+                    self._count(load.commit())
+
+    def _validate(self, load: Load, answer: Answer, outcome: Outcome) -> None:
         self._note(answer, outcome)
         at, status = answer.fetched_at, answer.status
         cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
@@ -209,56 +239,21 @@ class _Ingestion:
         else:
             load.validate(answer.body, answer.id, at, status, cost=cost)
 
-    def _note(self, answer: Answer, outcome: _Outcome) -> None:
+    def _note(self, answer: Answer, outcome: Outcome) -> None:
         outcome.add(answer)
         if self.kind == "stores" and answer.status == 200:
-            self.menu_ids.update(_menu_ids(answer.body, self.settings))
+            self.menu_ids.update(menu_ids_of(answer.body, self.settings))
 
-    def _report(self, outcome: _Outcome) -> None:
+    def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""
+        accepted, rejected = outcome.sorted_by_verdict(refusals)
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
-        self.work.done(self.kind, outcome.done)
+        self.work.done(self.kind, accepted)
+        for reason, ids in rejected.items():
+            self.work.rejected(self.kind, ids, reason, self.settings.planner.max_rejected_attempts)
         self.work.not_found(self.kind, outcome.not_found)
         for failed in outcome.failed:
             self.work.failed(self.kind, failed.id, failed.reason)
-
-
-@dataclass
-class _Outcome:
-    done: list[int] = field(default_factory=list)
-    not_found: list[int] = field(default_factory=list)
-    failed: list[Answer] = field(default_factory=list)
-
-    def add(self, answer: Answer) -> None:
-        """Record the result for an id."""
-        if answer.code:
-            self.failed.append(answer)
-        elif answer.status == 404:
-            self.not_found.append(answer.id)
-        else:
-            self.done.append(answer.id)
-
-    @property
-    def answered(self) -> int:
-        return len(self.done) + len(self.not_found) + len(self.failed)
-
-
-def _answer(answer: Fetched | Failed) -> Answer:
-    cost = (round(answer.ms), answer.bytes, answer.attempts, answer.earlier)
-    if isinstance(answer, Failed):
-        return Answer(answer.id, answer.fetched_at, answer.status, b"", answer.code, answer.reason, *cost)
-    return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)
-
-
-def _menu_ids(body: bytes, settings: Settings) -> Iterator[int]:
-    try:
-        record = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return  # validation reports it
-    for pointer in settings.partner.store.menu_id_pointers:
-        for value in get_all(record, pointer):
-            if isinstance(value, int) and not isinstance(value, bool):
-                yield value
 
 
 def _chunks(ids: list[int]) -> Iterator[list[int]]:

@@ -84,7 +84,7 @@ class RequestError:
 
     `transient`: a retry may help. `service`: the service as a whole is at fault (slow, overloaded or down), which
     concurrency limit and circuit breaker record. `overload`: the service says so. `body`: of a complete response that
-    is not JSON.
+    is not a usable document: not JSON, without a documented field, or the document of another id.
     """
 
     code: str
@@ -97,6 +97,7 @@ class RequestError:
     overload: bool = False
     retry_after: float | None = None
     body: builtins.bytes | None = field(default=None, repr=False)
+    is_of_many: bool = False  # the same comes for different ids
 
     @property
     def is_service_fault(self) -> bool:

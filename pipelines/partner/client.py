@@ -19,7 +19,7 @@ from pipelines.partner.listing import Listing
 from pipelines.partner.request_loop import RequestLoop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
     from pipelines.partner.answers import Answer
     from pipelines.settings import Partner
@@ -33,8 +33,9 @@ class PartnerClient:
 
     It uses httpx's transport directly: AsyncClient keeps cookies, follows redirects and logs addresses, which must not
     happen here, and more than halves the requests per second. Reads a body to just above `max_bytes`. Redirects are
-    errors: the token is sent to base_url only. `transport` replaces the network, `clock` time and randomness.
-    `behaviour` counts the observed behaviour of the service.
+    errors: the token is sent to base_url only. `fields` names the fields of each kind of document: a body that has none
+    of them, or comes for several ids, is then a fault of the service, as long as it may pass. `transport` replaces the
+    network, `clock` time and randomness. `behaviour` counts the observed behaviour of the service.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class PartnerClient:
         partner: Partner,
         *,
         max_bytes: int = 5_242_880,
+        fields: Mapping[str, frozenset[str]] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -49,6 +51,7 @@ class PartnerClient:
         self.behaviour = Behaviour()
         self._partner = partner
         self._max_bytes = max_bytes
+        self._fields = fields
         self._clock = clock or Clock()
         self._network = transport
         self._loop: RequestLoop | None = None
@@ -56,7 +59,7 @@ class PartnerClient:
     async def __aenter__(self) -> Self:
         if self._network is None:
             self._network = _network(self._partner)
-        self._loop = RequestLoop(self._partner, self._network, self._clock, self.behaviour)
+        self._loop = RequestLoop(self._partner, self._network, self._clock, self.behaviour, self._fields)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,6 +1,6 @@
-"""Distinguish a maintenance page, the same for every id, from a document that is itself broken.
+"""Distinguish a maintenance page or an error, the same for every id, from a document that is itself broken.
 
-Knows nothing of HTTP.
+Of a document it knows the names of its fields at most. Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -9,25 +9,46 @@ import enum
 import hashlib
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable
 
 _MOST = 1_000  # bodies remembered; then the memory is cleared
 
 
 class BodyOrigin(enum.Enum):
-    """Where an unparsable body comes from."""
+    """Where a body that is no usable document comes from."""
 
     UNKNOWN = enum.auto()  # seen for the first time
     DOCUMENT = enum.auto()  # the same again for the same id: this is what the service has
     PAGE = enum.auto()  # the same for different ids: not a document
 
 
+def has_a_field(body: bytes, names: Collection[str]) -> bool:
+    """Return whether a body is a JSON object with at least one of these members."""
+    try:
+        return not msgspec.json.decode(body, type=dict[str, msgspec.Raw]).keys().isdisjoint(names)
+    except msgspec.MsgspecError:
+        return False
+    except RecursionError:
+        return True  # too deep: validation says so
+
+
 class Pages:
-    """Remembers, by hash, for which id each unparsable body was returned."""
+    """Remembers, by hash, for which id each body was returned."""
 
     def __init__(self) -> None:
         self._subjects: dict[bytes, Hashable] = {}
+        self._documents: dict[tuple[str, int], Hashable] = {}
+
+    def other_subject(self, subject: Hashable, kind: str, document: bytes) -> Hashable:
+        """Return for which other subject of the kind this document was returned first; None if for no other."""
+        if len(self._documents) >= _MOST:
+            self._documents.clear()
+        # Python's own hash is enough: two documents that share one by chance cost a few more requests.
+        first = self._documents.setdefault((kind, hash(document)), subject)
+        return None if first == subject else first
 
     def origin(self, subject: Hashable, body: bytes) -> BodyOrigin:
         """Return the origin of an unparsable body, as far as it is known, and remember the body."""

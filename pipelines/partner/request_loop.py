@@ -18,11 +18,13 @@ from pipelines.partner.breaker import Breaker
 from pipelines.partner.concurrency import ConcurrencyLimit
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
-from pipelines.partner.pages import BodyOrigin, Pages
+from pipelines.partner.pages import BodyOrigin, Pages, has_a_field
 from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipelines.partner.clock import Clock
     from pipelines.partner.token import Token
     from pipelines.settings import Partner
@@ -35,6 +37,8 @@ _UNAUTHORIZED = 401
 _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
 _MIN_SECONDS = 1.0
+_BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
+_OK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,10 @@ class RequestLoop:
         network: httpx.AsyncBaseTransport,
         clock: Clock,
         behaviour: Behaviour | None = None,
+        fields: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self._behaviour = behaviour or Behaviour()
+        self._fields = fields or {}
         self._partner = partner
         self._network = network
         self._clock = clock
@@ -79,6 +85,7 @@ class RequestLoop:
         seconds = 0.0
         rejected_at: float | None = None
         broken: bytes | None = None
+        bodies = 0
         while True:
             token = await self._tokens.current()
             outcome = await self._attempt(group, url, token, limit)
@@ -95,11 +102,15 @@ class RequestLoop:
                 earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
                 rejected_at = self._clock.monotonic()
                 continue
-            if outcome.body is not None and outcome.body == broken:
-                # The same twice: this is what the service has, and validation decides on it.
+            bodies += outcome.body is not None
+            is_over = self._is_over(outcome, attempts, seconds)
+            if outcome.body is not None and (
+                outcome.body == broken or (group in self._fields and (is_over or bodies >= _BODIES))
+            ):
+                # The same twice, or often enough: this is what the service has, and validation decides on it.
                 return Result(Answer(status=200, body=outcome.body, ms=outcome.ms), attempts, earlier)
-            broken = outcome.body
-            if self._is_over(outcome, attempts, seconds) or not self._budget.take():
+            broken = None if outcome.is_of_many else outcome.body
+            if is_over or not self._budget.take():
                 return Result(outcome, attempts, earlier)
             pause = self._pause(outcome, attempts)
             if self._breaker.would_exceed_deadline(pause):
@@ -168,12 +179,7 @@ class RequestLoop:
             breaker.ended()
             if probe and not has_result:
                 breaker.abandoned()
-        origin: BodyOrigin | None = None
-        if isinstance(outcome, RequestError) and outcome.body is not None:
-            origin = self._pages.origin(subject, outcome.body)
-            if origin is BodyOrigin.PAGE:
-                reason = "different ids return the same body, which is not JSON"
-                outcome = replace(outcome, body=None, service=True, reason=reason)
+        outcome, origin = self._origin(outcome, subject, operation)
         if isinstance(outcome, RequestError) and outcome.is_service_fault and origin is not BodyOrigin.DOCUMENT:
             breaker.failed(
                 subject,
@@ -186,6 +192,36 @@ class RequestLoop:
         else:
             breaker.record_success(began)
         return outcome
+
+    def _origin(
+        self, outcome: Answer | RequestError, subject: str, operation: str
+    ) -> tuple[Answer | RequestError, BodyOrigin | None]:
+        """Return the outcome as an error if its body is no document of `subject`, and where such a body comes from."""
+        names = self._fields.get(operation)
+        if isinstance(outcome, Answer):
+            if not names or outcome.status != _OK or outcome.oversize:
+                return outcome, None
+            if not has_a_field(outcome.body, names):
+                outcome = _unusable(outcome, "no_known_field", "the body has no documented field")
+                # Two texts about two ids are the same error.
+                origin = self._pages.origin(subject, operation.encode())
+            elif (other := self._pages.other_subject(subject, operation, outcome.body)) is not None:
+                if self._known_good.get(operation) == other:
+                    del self._known_good[operation]  # what it returns shows nothing any more
+                outcome = _unusable(outcome, "same_body", "different ids return the same body")
+                origin = BodyOrigin.PAGE
+            else:
+                return outcome, None
+        elif outcome.body is not None:
+            origin = self._pages.origin(subject, outcome.body)
+        else:
+            return outcome, None
+        if origin is BodyOrigin.PAGE:
+            if names:
+                return replace(outcome, is_of_many=True), origin
+            reason = "different ids return the same body, which is not JSON"
+            return replace(outcome, body=None, service=True, reason=reason), origin
+        return outcome, origin
 
     def _count(self, operation: str, outcome: Answer | RequestError) -> None:
         at = self._clock.now()
@@ -237,6 +273,18 @@ class RequestLoop:
     def _request(self, url: str, token: Token) -> httpx.Request:
         header = self._partner.authenticate.header
         return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
+
+
+def _unusable(answer: Answer, code: str, reason: str) -> RequestError:
+    return RequestError(
+        code=code,
+        reason=reason,
+        status=answer.status,
+        ms=answer.ms,
+        bytes=len(answer.body),
+        service=False,
+        body=answer.body,
+    )
 
 
 def _refusal(path: str, status: int) -> str:

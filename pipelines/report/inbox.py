@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from pipelines.inbox.deliveries import StoredDelivery
     from pipelines.inbox.entries import Entry
@@ -54,3 +58,21 @@ def retried(letters: list[Entry]) -> str:
     what = "id is" if len(letters) == 1 else "ids are"
     lines.append(f"{len(letters):,} {what} due again: the next `ordermart run` requests what was in the queue.")
     return "\n".join(lines)
+
+
+def waiting(data_dir: Path) -> Iterator[str]:
+    """Yield lines on ids that wait after a rejected response, and on the dead-letter queue; none if both are empty."""
+    path = inbox_path(data_dir)
+    if not path.exists():
+        return
+    with WorkList(path) as work:
+        rejected = work.rejected_counts()
+        dead = {kind: states["dead"] for kind, states in work.counts().items() if "dead" in states}
+    if rejected:
+        yield f"  waiting after a rejected response: {_listed(rejected)}; they are requested again on later days"
+    if dead:
+        yield f"  in the dead-letter queue: {_listed(dead)}; `ordermart retry` requests them again"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {kind}" for kind, number in counts.items())

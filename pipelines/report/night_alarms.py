@@ -3,7 +3,8 @@
 | cause | raised when |
 |---|---|
 | run_failed | the run failed |
-| outage | it failed because the service gave no usable answer for too long |
+| outage | the service gave no usable answer for too long |
+| incomplete:KIND | stores, menus or orders could not all be fetched, or what came is doubtful |
 | new_failures | its release has quarantined or failed ids that the one before had not |
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
@@ -21,15 +22,16 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, update_alarms
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipelines.settings import Settings
 
 _ALWAYS = ("run_failed", "outage", "disk")
+_AFTER_NIGHT = ("incomplete",)
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
@@ -37,19 +39,30 @@ _RULES = "select rule_target, scope, rule from audit.formula_populations where r
 
 
 def after_run(
-    settings: Settings, *, succeeded: bool, is_new: bool, is_outage: bool = False, now: dt.datetime | None = None
+    settings: Settings,
+    *,
+    succeeded: bool,
+    is_new: bool,
+    is_outage: bool = False,
+    incomplete: Mapping[str, Sequence[str]] | None = None,
+    is_nightly: bool = True,
+    now: dt.datetime | None = None,
 ) -> list[str]:
     """Record a run, send what changed about alarms, call the heartbeat after a good run; return what could not be sent.
 
-    `is_new` says that the run published another release.
+    `is_new` says that the run published another release, `incomplete` why a kind is not up to date. A run that is not
+    nightly does not request everything: it ends no alarm about an incomplete kind, and is not good while one stands.
     """
     now = now or dt.datetime.now(dt.UTC)
     alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
+    for kind, sentences in (incomplete or {}).items():
+        alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {'; '.join(sentences)}."))
     sentence = "; ".join(alarm.text for alarm in alarms) or "No alarms."
-    record_run(settings.data_dir, sentence, is_good=succeeded, now=now)
-    looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ())}
+    is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
+    record_run(settings.data_dir, sentence, is_good=is_good, now=now)
+    looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
     failures = list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
-    if succeeded:
+    if is_good:
         try:
             beat(settings)
         except NotifyError as error:
@@ -81,6 +94,10 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: boo
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
         )
+
+
+def _is_incomplete(data_dir: Path) -> bool:
+    return any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
 
 
 def _of_release(settings: Settings, release: Path, now: dt.datetime) -> Iterator[Alarm]:

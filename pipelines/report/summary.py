@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.report.alarms import alarms
+from pipelines.report.inbox import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +49,8 @@ class Night:
     errors: tuple[str, ...] = ()
     said: tuple[str, ...] = ()  # about the plan and its results
     undone: tuple[str, ...] = ()  # failed maintenance tasks, a sentence each
-    is_outage: bool = False  # whether it failed because the service gave no usable answer
+    is_outage: bool = False  # whether the service gave no usable answer for too long
+    incomplete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # kind → why it is not up to date
 
 
 def current_release(settings: Settings) -> Path | None:
@@ -90,6 +92,10 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
     for kind, verdicts in night.landed.items():
         counts = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.items() if number)
         yield f"  {kind + ':':8} {counts or 'nothing was due'}"
+    for kind, sentences in night.incomplete.items():
+        for sentence in sentences:
+            yield f"  {kind} are not up to date: {sentence}"
+    yield from waiting(settings.data_dir)
     for table, check, violations in night.failing:
         yield f"  check {table} {check}: {violations:,} rows"
     for sentence in night.said:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import email.utils
 import math
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +41,12 @@ class FaultInjector:
         self._on_revoke: Callable[[], None] = lambda: None
         self._revoked = False
         self._unready: dict[str, float] = {}
+        self._same: bytes | None = None
 
     def set(self, trouble: Trouble, on_revoke: Callable[[], None]) -> None:
         """Replace the faults; `on_revoke` invalidates every token."""
         self.trouble, self._on_revoke = trouble, on_revoke
-        self._began, self._revoked = 0.0, False
+        self._began, self._revoked, self._same = 0.0, False, None
 
     def announced(self, order_id: int) -> None:
         """Note that a webhook about a new order was sent: the service may not find it for a while."""
@@ -98,7 +100,7 @@ class FaultInjector:
 
     def _faulty(self, mishap: str, app: ASGIApp) -> ASGIApp:
         """Return the application with this fault."""
-        if mishap == "unready":
+        if mishap in {"unready", "404"}:
             return self._error(404, "record not found")
         if mishap in {"429", "over_capacity"}:
             return self._with_retry_after(self._error(429, "too many requests"))
@@ -111,8 +113,17 @@ class FaultInjector:
             "content_type": _called_html,
             "slow": self._slow,
             "drip": self._dripped,
+            "error": _saying(_error_of),
+            "same": _saying(self._same_as_first),
+            "unreadable": _saying(lambda _asked, _body: b"<html>back soon</html>"),
+            "no_id": _saying(lambda _asked, body: re.sub(rb'"id":\s*\d+,?', b"", body, count=1)),
+            "empty": _saying(lambda _asked, _body: b"[]"),
         }
         return ways[mishap](app)
+
+    def _same_as_first(self, _asked: str, body: bytes) -> bytes:
+        self._same = self._same or body
+        return self._same
 
     def _with_retry_after(self, app: ASGIApp) -> ASGIApp:
         """Add Retry-After, if configured."""
@@ -195,6 +206,27 @@ def _called_html(app: ASGIApp) -> ASGIApp:
         await send(_part(body, more=False))
 
     return called_html
+
+
+def _error_of(asked: str, _body: bytes) -> bytes:
+    return b'{"error":{"code":"not_found","message":"nothing under %s"}}' % asked.encode()
+
+
+def _saying(say: Callable[[str, bytes], bytes]) -> Callable[[ASGIApp], ASGIApp]:
+    """Return what answers with status 200 as usual, but with another body, made of what was asked and the right one."""
+
+    def instead(app: ASGIApp) -> ASGIApp:
+        async def saying(scope: Scope, receive: Receive, send: Send) -> None:
+            start, body = await _heard(app, scope, receive)
+            if start["status"] == 200:
+                body = say(str(scope.get("path_params", {}).get("id", "")), body)
+            headers = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+            await send({**start, "headers": [*headers, (b"content-length", b"%d" % len(body))]})
+            await send(_part(body, more=False))
+
+        return saying
+
+    return instead
 
 
 def _part(body: bytes, *, more: bool) -> Message:

@@ -14,7 +14,10 @@ from pipelines.sandbox.rng import Rng
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Mishap = Literal["429", "500", "503", "reset", "truncated", "content_type", "slow", "drip"]
+Mishap = Literal[
+    "404", "429", "500", "503", "reset", "truncated", "content_type", "slow", "drip",
+    "error", "same", "unreadable", "no_id", "empty",
+]  # fmt: skip
 Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
 MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
 T = TypeVar("T", bound=msgspec.Struct)
@@ -27,6 +30,7 @@ class TroubleError(ValueError):
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rates are shares of requests, at most one fault per request. The default is a healthy service."""
 
+    rate_404: float = 0.0
     rate_429: float = 0.0
     rate_500: float = 0.0
     rate_503: float = 0.0
@@ -35,6 +39,11 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rate_content_type: float = 0.0  # text/html over the right body
     rate_slow: float = 0.0  # answered after slow_seconds
     rate_drip: float = 0.0  # a byte every drip_seconds
+    rate_error: float = 0.0  # an error as JSON, with status 200; its text names the id
+    rate_same: float = 0.0  # the right document of the first id that was requested so, for every id
+    rate_unreadable: float = 0.0  # no JSON, with status 200 and the content type of JSON
+    rate_no_id: float = 0.0  # the right document without its id
+    rate_empty: float = 0.0  # an empty array
     slow_seconds: float = 1.0
     drip_seconds: float = 1.0
     retry_after: float | None = None  # seconds, sent with every 429 and 503

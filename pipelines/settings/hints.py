@@ -95,5 +95,7 @@ def planner(settings: Planner) -> Iterator[str]:
     for name in ("request_budget", "sample_size", "gap_budget"):
         if getattr(settings, name) < 0:
             yield f"[planner] {name}: must be zero or above"
+    if settings.max_rejected_attempts < 1:
+        yield "[planner] max_rejected_attempts: must be at least 1"
     if not 0 < settings.max_not_found_rate <= 1:
         yield "[planner] max_not_found_rate: must be above 0 and at most 1"

@@ -101,3 +101,4 @@ class Planner(Table, frozen=True):
     gap_probe: bool
     gap_budget: int
     max_not_found_rate: float
+    max_rejected_attempts: int

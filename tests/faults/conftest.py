@@ -24,6 +24,7 @@ from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from pipelines.inbox.entries import Entry
     from pipelines.settings import Settings
@@ -136,3 +137,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Place]]:
             return stack.enter_context(running(tmp_path / name, **flags))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def running_service() -> Callable[..., AbstractContextManager[Place]]:
+    """Give `running`, for places that several tests of a module share."""
+    return running

@@ -282,6 +282,7 @@ def test_connect_migrates_an_older_layout(inbox_path: Path, layout: int) -> None
         entry = work.entry("orders", 7)
         assert entry is not None
         assert (entry.attempts, entry.why, entry.last_attempt_at) == (2, {"webhook"}, moment(4))
+        assert entry.rejections == 0
         work.started("orders", [7])
         work.done("orders", [7])
         assert work.due("orders") == []
@@ -390,3 +391,55 @@ def test_no_hint_is_ever_dropped(tmp_path_factory: pytest.TempPathFactory, steps
                     getattr(work, step)("orders", [id_])
             due = work.due("orders")
             assert {one for one, open_ in uncovered.items() if open_} <= set(due)
+
+
+def test_a_rejected_response_is_requested_again_for_days(work: WorkList, clock: Any) -> None:
+    """An id whose response was rejected waits 1, 6, 24, 48, 96 hours; after the last attempt it is a dead letter."""
+    work.add("orders", [7, 8], "range")
+    waited = []
+    for attempt in range(6):
+        assert work.due("orders") == [7, 8]
+        work.started("orders", [7, 8])
+        work.rejected("orders", [7, 8], "no_id", 6)
+        entry = work.entry("orders", 7)
+        assert entry is not None
+        assert (entry.reason, entry.rejections) == ("no_id", attempt + 1)
+        if entry.due_at is None:
+            break
+        assert work.rejected_counts() == {"orders": 2}
+        waited.append((entry.due_at - clock.now) / timedelta(hours=1))
+        clock.now = entry.due_at
+    assert waited == [1, 6, 24, 48, 96]
+    assert [letter.id for letter in work.dead_letters()] == [7, 8]
+    assert work.rejected_counts() == {}
+
+
+def test_rejections_are_counted_until_one_is_accepted_or_retried(work: WorkList) -> None:
+    """Repeated requests do not start the count again; an accepted response and `retry` do."""
+    for _ in range(3):
+        work.add("orders", [7], "planner")
+        work.started("orders", [7])
+        work.rejected("orders", [7], "no_id", 3)
+    assert [letter.rejections for letter in work.dead_letters()] == [3]
+    work.retry()
+    entry = work.entry("orders", 7)
+    assert entry is not None
+    assert (entry.rejections, work.due("orders")) == (0, [7])
+    work.rejected("orders", [7], "no_id", 3)
+    work.add("orders", [7], "planner")
+    work.done("orders", [7])
+    entry = work.entry("orders", 7)
+    assert entry is not None
+    assert (entry.state, entry.rejections) == ("done", 0)
+
+
+def test_a_404_is_unexpected_once(work: WorkList) -> None:
+    """A first 404 of a requested id is news, the second of one that only a webhook named, none of the gap probe."""
+    work.add("orders", [1], "range")
+    work.add("orders", [2], "webhook")
+    work.add("orders", [3], "gap probe")
+    assert work.unexpected_if_missing("orders") == {1}
+    work.not_found("orders", [1, 2])
+    later = work.entry("orders", 2)
+    assert later is not None
+    assert work.unexpected_if_missing("orders", later.due_at) == {2}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
+from pipelines.landing import raw_files
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.build.build import warehouse_file
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BATCH = 10_000
+_KEYS = {"stores": "store_id", "menus": "menu_id", "orders": "order_id"}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -76,10 +79,25 @@ def histories(data_dir: Path, most: int = 100_000) -> Iterator[tuple[dt.datetime
         yield _EPOCH + dt.timedelta(microseconds=created), _moment(changed), _EPOCH + dt.timedelta(microseconds=seen)
 
 
-def known_among(data_dir: Path, order_ids: Iterable[int]) -> set[int]:
-    """Return which of these ids are orders that the warehouse has."""
-    ids = list(order_ids)
-    return {row[0] for row in _rows(data_dir, "select order_id from core.orders where order_id in ?", [ids])}
+def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
+    """Return which of these ids are documents that the warehouse has."""
+    query = f"select {_KEYS[kind]} from core.{kind} where {_KEYS[kind]} in ?"
+    return {row[0] for row in _rows(data_dir, query, [list(ids)])}
+
+
+def known_ids(data_dir: Path, kind: str) -> list[int]:
+    """Return the id of every document of a kind that the warehouse has."""
+    key = _KEYS[kind]
+    return [row[0] for row in _rows(data_dir, f"select {key} from core.{kind} order by {key}")]
+
+
+def unbuilt_loads(data_dir: Path) -> set[str]:
+    """Return the loads that were landed since the last build."""
+    landed = {load_id for kind in KINDS for load_id in raw_files(data_dir, kind).load_ids}
+    try:
+        return landed - {row[0] for row in _rows(data_dir, "select load_id from build.loads")}
+    except duckdb.Error:
+        return landed  # damaged, or of another version: the build says so
 
 
 def never_found(data_dir: Path) -> set[int]:

@@ -1,0 +1,120 @@
+"""A run stopped by a signal: what was received is committed, Dagster has it as cancelled, the next run resumes it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from pipelines.assets.home import dagster_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Place
+
+ROOT = Path(__file__).resolve().parents[2]
+IN_FLIGHT = 16
+
+
+def await_requests(place: Place, process: subprocess.Popen[str], requests: int) -> None:
+    """Wait until the service was asked for so many orders."""
+    deadline = time.monotonic() + 60
+    while sum(place.tries().values()) < requests:
+        assert process.poll() is None, "it ended before it could be stopped"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def statuses(place: Place) -> list[str]:
+    """Return the statuses of Dagster's runs, the latest first."""
+    dagster_home(place.data)
+    with dg.DagsterInstance.get() as instance:
+        return [run.status.value for run in instance.get_runs()]
+
+
+def stop(place: Place, number: signal.Signals, requests: int) -> tuple[int, str, float]:
+    """Send a signal to a run in the middle; return its exit code, what it said, and the seconds it took to end."""
+    with place.start("run", "--order-ids", str(place.folder / "ids")) as process:
+        await_requests(place, process, requests)
+        began = time.monotonic()
+        process.send_signal(number)
+        said = "".join(process.communicate(timeout=30))
+        return process.returncode, said, time.monotonic() - began
+
+
+@pytest.mark.slow
+def test_sigterm_commits_what_landed_and_the_next_run_resumes(serve: Callable[..., Place]) -> None:
+    """SIGTERM ends a run with 143 and one line; nothing received is lost, and the same command resumes it."""
+    place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
+    code, said, seconds = stop(place, signal.SIGTERM, 200)
+    assert (code, said.count("\n")) == (143, 1), said
+    assert "stopped by SIGTERM" in said
+    assert seconds < 10
+    assert statuses(place) == ["CANCELED"]
+    assert len(place.verdicts()) >= 200 - IN_FLIGHT
+    assert not list((place.data / "vault").glob("spool-*"))
+    place.sandbox.set_faults()
+    code, said = place.command("run", "--order-ids", str(place.folder / "ids"))
+    assert code == 0, said
+    assert statuses(place) == ["SUCCESS", "CANCELED"]
+    assert sum(place.tries().values()) <= len(place.ids) + IN_FLIGHT
+    assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
+    assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids)
+
+
+def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
+    """SIGINT during an outage ends the run at once, with 130; the waits between attempts do not delay it."""
+    place = serve(orders=60, stores=2, days=3, trouble={"only": ["orders"], "rate_503": 1, "retry_after": 30})
+    code, said, seconds = stop(place, signal.SIGINT, 3)
+    assert (code, said.count("\n")) == (130, 1), said
+    assert "stopped by SIGINT" in said
+    assert seconds < 10
+    assert statuses(place) == ["CANCELED"]
+
+
+# A run of the command, in which the build takes as long as the test wants.
+_SLOW_BUILD = """
+import os, pathlib, duckdb
+from pipelines.assets import warehouse
+build = warehouse.build_and_record
+def slow(*arguments, **options):
+    pathlib.Path(os.environ["BUILDING"]).touch()
+    duckdb.sql("select count(*) from range(10_000_000_000) as a, range(1_000) as b").fetchall()
+    return build(*arguments, **options)
+warehouse.build_and_record = slow
+from pipelines.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> None:
+    """A run that is stopped while a query of the build runs ends with 143 too, as cancelled, without a release."""
+    place = serve(orders=5, stores=1, days=3)
+    building = place.folder / "building"
+    command = [sys.executable, "-c", _SLOW_BUILD, "run", "--order-ids", str(place.folder / "ids")]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={"PYTHONPATH": ".", "BUILDING": str(building), **place.environ},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not building.exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.terminate()
+        said = process.communicate(timeout=30)[1]
+    assert (process.returncode, said.count("\n")) == (143, 1), said
+    assert statuses(place) == ["CANCELED"]
+    assert len(place.verdicts()) == 5
+    assert not (place.data / "published" / "current").exists()

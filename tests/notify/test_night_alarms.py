@@ -1,0 +1,98 @@
+"""Which alarms a run raises and ends, on small releases that hold only the tables that alarms read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from pipelines.notify import last_run, standing
+from pipelines.report.night_alarms import after_run
+from pipelines.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+NOW = dt.datetime(2026, 11, 20, 4, tzinfo=dt.UTC)
+_TABLES = """
+create schema audit;
+create table audit.quarantine (kind varchar, entity_id bigint, reason varchar, is_unresolved boolean);
+create table audit.formula_populations (rule_target varchar, scope varchar, rule varchar);
+create table audit.loads (last_observed_at timestamptz, is_backfill boolean);
+create table audit.verifications (verification_no bigint, is_latest boolean, is_proven boolean);
+"""
+_OLD_AND_FINE = """
+insert into audit.loads values ('2026-11-20T03:00:00Z', false);
+insert into audit.formula_populations values ('total', 'all', 'observed/unrounded');
+insert into audit.verifications values (1, true, true);
+"""
+CAUSES = {
+    "new_failures": "insert into audit.quarantine values ('orders', 7, 'no_id', true)",
+    "silence": "delete from audit.loads",
+    "verification": "insert into audit.verifications values (2, true, false)",
+    "rule_changed": "update audit.formula_populations set rule = 'without_tip/unrounded'",
+}
+
+
+def release(settings: Settings, name: str, *changes: str) -> None:
+    """Publish a release of these changes."""
+    folder = settings.data_dir / "published" / "releases" / name
+    folder.mkdir(parents=True)
+    with duckdb.connect(str(folder / "ordermart.duckdb")) as db:
+        for script in (_TABLES, _OLD_AND_FINE, *changes):
+            db.execute(script)
+    link = settings.data_dir / "published" / "current"
+    link.unlink(missing_ok=True)
+    link.symlink_to(f"releases/{name}")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Give settings of a new folder, with an alarm after a day of silence."""
+    environ = {"DATA__DIR": str(tmp_path), "NOTIFY__SILENCE_HOURS": "24", "NOTIFY__MIN_FREE_GB": "0"}
+    return load_settings(environ={f"ORDERMART_{name}": value for name, value in environ.items()})
+
+
+def causes(settings: Settings) -> list[str]:
+    """Return the causes of the alarms that stand."""
+    return [alarm.cause for alarm in standing(settings.data_dir)]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_each_cause_of_a_release_is_raised_and_ends(settings: Settings, cause: str) -> None:
+    """New failures, silence, a failed verification and another rule are one alarm each, until a release is fine."""
+    release(settings, "1")
+    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    assert causes(settings) == []
+    release(settings, "2", CAUSES[cause])
+    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    assert causes(settings) == [cause]
+    after_run(settings, succeeded=False, is_new=False, now=NOW)  # a failed run says nothing about the release
+    assert set(causes(settings)) == {cause, "run_failed"}
+    release(settings, "3", CAUSES[cause] if cause == "rule_changed" else "select 1")
+    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    assert causes(settings) == []
+
+
+def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Settings) -> None:
+    """A night without stores is no good run; a small run after it ends no such alarm, the next complete night does."""
+    why = {"stores": ("the list names no store",)}
+    after_run(settings, succeeded=True, is_new=False, incomplete=why, now=NOW)
+    assert causes(settings) == ["incomplete:stores"]
+    (alarm,) = standing(settings.data_dir)
+    assert alarm.text == "The stores are not up to date: the list names no store."
+    last = last_run(settings.data_dir)
+    assert last is not None
+    assert (last.is_good, last.good_at) == (False, None)
+    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
+    last = last_run(settings.data_dir)
+    assert last is not None
+    assert (causes(settings), last.is_good) == (["incomplete:stores"], False)
+    after_run(settings, succeeded=True, is_new=False, incomplete={"orders": ("no token",)}, now=NOW)
+    assert causes(settings) == ["incomplete:orders"]
+    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    assert causes(settings) == []
