@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from pipelines.cli.options import Config, load_settings, usage_error
 
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
 
 class _DayFirst(TyperGroup):
@@ -80,20 +81,28 @@ def close_reopen(
     *,
     reason: Annotated[str, typer.Option(help="Why the day is reopened; recorded in the ledger.")],
     store: Store = None,
+    name: As = "",
     config: Config = None,
 ) -> None:
-    """Reopen a closed day; it can be closed again later."""
-    from pipelines.finance import closing
+    """Reopen a closed day; it can be closed again later.
+
+    Its posted restatements are reversed in the earliest open period: once closed again, the day contains them.
+
+    Exit codes: 0 reopened; 1 it is not closed, or no period is open to reverse them in; 4 another process holds the run
+    lock.
+    """
+    from pipelines.finance import reopening
     from pipelines.finance.periods import one_day
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
     if not reason.strip():
         raise usage_error("--reason: the reason is empty")
     with run_lock(settings.data_dir, "ordermart close reopen"):
-        entry = closing.reopen(settings, one_day(day).first_day, store, reason.strip())
-    typer.echo(reopened(entry))
+        done = reopening.reopen(settings, one_day(day).first_day, store, reason.strip(), current_user(name))
+    typer.echo(reopened(done))
 
 
 audit_pack_app = typer.Typer()
@@ -141,19 +150,20 @@ def restatements_list(
 @restatements_app.command("post")
 def restatements_post(
     *,
-    period: Annotated[str, typer.Option(metavar="NAME", help="The period to post to, such as 2026-11.")],
+    period: Annotated[str, typer.Option(metavar="NAME", help="The open period to post to, such as 2026-11.")],
+    name: As = "",
     config: Config = None,
 ) -> None:
-    """Post the unposted restatements to a period.
+    """Post the unposted restatements to an open period.
 
-    Exit codes: 0 posted, or nothing to post; 2 no such period; 4 another process holds the run lock.
+    Exit codes: 0 posted, or nothing to post; 1 the period is closed; 2 no such period; 4 another process holds the run
+    lock.
     """
     from pipelines.finance import restating
-    from pipelines.finance.periods import period_of
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import posted
 
     settings = load_settings(config)
-    name = period_of(settings, period).name or period
     with run_lock(settings.data_dir, "ordermart restatements post"):
-        typer.echo(posted(restating.post(settings, name)))
+        typer.echo(posted(restating.post(settings, period, current_user(name))))

@@ -1,6 +1,6 @@
-"""Close business days of the current release in the ledger, and reopen them.
+"""Close business days of the current release in the ledger.
 
-Knows nothing of restatements: see restating.py.
+Knows nothing of restatements: see restating.py and reopening.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.finance.blockers import find_blockers
-from pipelines.finance.periods import Period
 from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, query, released
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, REOPENED
+from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
 
 if TYPE_CHECKING:
+    from pipelines.finance.periods import Period
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
@@ -77,14 +77,6 @@ def close(
     entry = ledger.append(CLOSED, body, rows)
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])
     return Closed(entry, blockers, rows.num_rows, _totals(rows), already_closed)
-
-
-def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str) -> Entry:
-    """Reopen a day, of all stores or of one; raise FinanceError if it is not closed."""
-    ledger = ledger_of(settings.data_dir)
-    if not Closes(ledger.entries()).is_any(day, store_id):
-        raise FinanceError(f"{_name(Period(day, day), store_id)} is not closed: nothing to reopen")
-    return ledger.append(REOPENED, {"day": day.isoformat(), "store_id": store_id, "reason": reason})
 
 
 def _orders(release: Released, closes: Closes, unclosed: dict[dt.date, list[int] | None]) -> pa.Table:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.report.text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
     from pipelines.finance.closing import Closed
     from pipelines.finance.periods import Period
+    from pipelines.finance.reopening import Reopened
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
     from pipelines.report.audit_pack import Pack
@@ -37,10 +40,15 @@ def verified(done: Verified) -> str:
     return f"The ledger is intact: {done.entries:,} entries.\nHead (keep a copy elsewhere): {done.head}"
 
 
-def reopened(entry: Entry) -> str:
-    """Return which day was reopened."""
-    store = "" if entry.body["store_id"] is None else f" of store {entry.body['store_id']}"
-    return f"Reopened {entry.body['day']}{store} as ledger entry {entry.no}.\n{_head(entry)}"
+def reopened(done: Reopened) -> str:
+    """Return which day was reopened, and what was reversed."""
+    body = done.entry.body
+    store = "" if body["store_id"] is None else f" of store {body['store_id']}"
+    text = f"Reopened {body['day']}{store} as ledger entry {done.entry.no}."
+    if done.reversal_count:
+        count = counted(done.reversal_count, "posted restatement", "posted restatements")
+        text += f"\nReversed in {body['period']}: {count} of this day, {_sums(done.amounts)}. Closed again, the day contains them."
+    return f"{text}\n{_head(done.entry)}"
 
 
 def restatements(rows: Sequence[dict[str, Any]]) -> str:
@@ -52,8 +60,7 @@ def posted(done: Posting) -> str:
     """Return what was posted."""
     if not done.restatement_count:
         return "No unposted restatements: nothing was posted."
-    sums = "; ".join(f"total_price {amount(money, currency, signed=True)}" for currency, money in done.amounts)
-    return f"Posted {done.restatement_count:,} restatements to {done.period}: {sums or 'no change of total_price'}."
+    return f"Posted {done.restatement_count:,} restatements to {done.period}: {_sums(done.amounts)}."
 
 
 def packed(pack: Pack) -> str:
@@ -81,6 +88,11 @@ def amount(money: Decimal | None, currency: str | None, *, signed: bool = False)
     text = f"{money:{'+' if signed else ''},.4f}"
     text = text.removesuffix("00")
     return f"{text} {currency}" if currency else text
+
+
+def _sums(amounts: Sequence[tuple[str, Decimal]]) -> str:
+    sums = "; ".join(f"total_price {amount(money, currency, signed=True)}" for currency, money in amounts)
+    return sums or "no change of total_price"
 
 
 def _closed(period: Period, done: Closed) -> Iterator[str]:
@@ -118,6 +130,7 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows[:_SHOWN]:
         state = "" if row["is_close_active"] else "  (day reopened)"
         state += f"  (posted to {row['posted_period']})" if row["posted_period"] else ""
+        state += f"  (reversed in {row['reversed_period']})" if row["reversed_period"] else ""
         yield (
             f"{row['restatement_no']:>6}  {row['order_id']:>12}  {row['business_date']}  {row['sale_class']:9} "
             f"{row['measure']:16} "

@@ -63,12 +63,13 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
     for row in records(db, "from mart.restatements where order_id = ? order by restatement_no", [order["order_id"]]):
         prior = f", restated before by {money(row['prior_restated_amount'])}" if row["prior_restated_amount"] else ""
         state = f"posted to {plain(row['posted_period'])}" if row["posted_period"] else "unposted"
+        closed_again = f"{state}, reversed in {plain(row['reversed_period'])}" if row.get("reversed_period") else ""
         yield from wrapped(
             f"restatement {row['restatement_no']}: {row['measure']} of {row['closed_business_date']} "
             f"({row['sale_class']}), at close {money(row['closed_amount'])}{prior}, "
             f"now {money(row['current_amount'])}, restated by {money(row['restatement_amount'])}; "
             f"{row['cause']}, detected {moment(row['detected_at'])}, "
-            + (state if row["is_close_active"] else "day reopened")
+            + (state if row["is_close_active"] else closed_again or "day reopened")
         )
 
 

@@ -118,7 +118,8 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     Caveats: each row is a change to all rows before it: add restatement_amount, not current_amount. An order that moved
     between closed days has rows on both, which net to zero (a measure that changed too: source_changed); one that
     moved to an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no
-    longer count: filter by is_close_active.
+    longer count: filter by is_close_active. The books of a period are what its days were closed with, plus what was
+    posted to it, less what was reversed in it.
     """
 
     restatement_no: Count = column("Number of the restatement, from 1, without gaps, never reused.", ge=1)
@@ -149,6 +150,9 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     close_entry_no: Count = column(_CLOSE, ge=1)
     is_close_active: Flag = column("Whether that close is active: false once its day was reopened.")
     posted_period: Text = column("The period it was posted to; null while unposted.", nullable=True)
+    reversed_period: Text = column(
+        "The period in which its posting was reversed, when its day was reopened; else null.", nullable=True
+    )
 
 
 class ClosedDays(

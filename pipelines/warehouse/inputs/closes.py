@@ -51,6 +51,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "entry_no": "BIGINT",
         **{field.name: _TYPES[field.type] for field in RESTATEMENTS},
         "posted_period": "VARCHAR",
+        "reversed_period": "VARCHAR",
     },
 }
 
@@ -70,7 +71,7 @@ def state_of(*acts: str) -> Callable[[Path], str]:
 
 DAY_CLOSES_STATE = state_of(CLOSED, REOPENED)
 CLOSED_ORDERS_STATE = state_of(CLOSED)
-RESTATED_STATE = state_of(RESTATED, POSTED)
+RESTATED_STATE = state_of(RESTATED, POSTED, REOPENED)
 
 
 def create_day_closes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -118,24 +119,25 @@ def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pat
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.restated, each row with the period that it was posted to."""
+    """Fill raw.restated, each row with the periods that it was posted to and reversed in."""
     if not (files := _files(data_dir, RESTATED)):
         return
     con.execute(
         f"insert into {name} by name select entry_no, {', '.join(RESTATEMENTS.names)} "
         f"from ({select_rows(RESTATED, files, RESTATEMENTS.names)})"
     )
-    if posted := _files(data_dir, POSTED):
-        periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(POSTED)]
-        con.execute(
-            f"update {name} as restated set posted_period = periods.period "
-            f"from ({select_rows(POSTED, posted, POSTINGS.names)}) as posted "
-            "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
-            "on posted.entry_no = periods.entry_no where restated.restatement_no = posted.restatement_no",
-            [[no for no, _ in periods], [period for _, period in periods]],
-        )
+    for act, column in ((POSTED, "posted_period"), (REOPENED, "reversed_period")):
+        if numbers := _files(data_dir, act):
+            periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(act) if entry.file]
+            con.execute(
+                f"update {name} as restated set {column} = periods.period "
+                f"from ({select_rows(act, numbers, POSTINGS.names)}) as numbers "
+                "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
+                "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
+                [[no for no, _ in periods], [period for _, period in periods]],
+            )
 
 
 def _files(data_dir: Path, act: str) -> list[Path]:
     ledger = ledger_of(data_dir)
-    return [ledger.file(entry) for entry in ledger.entries(act)]
+    return [ledger.file(entry) for entry in ledger.entries(act) if entry.file]
