@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from pipelines.cli.options import Config, load_settings, usage_error
 
+if TYPE_CHECKING:
+    from pipelines.finance.periods import Period
+    from pipelines.settings import Settings
+
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
+
+
+Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
+PeriodName = Annotated[
+    str,
+    typer.Option(
+        "--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."
+    ),
+]
+
+
+def _days(settings: Settings, day: str, period: str) -> Period:
+    """Return the days that a command is about; exactly one of both is given."""
+    from pipelines.finance.periods import one_day, period_of
+
+    if bool(day) == bool(period):
+        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
+    return one_day(day) if day else period_of(settings, period)
 
 
 class _DayFirst(TyperGroup):
@@ -35,44 +57,93 @@ restatements_app = typer.Typer(help="List and post changes to closed days.", no_
 
 @app.command("day")
 def close_day(
-    day: Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")] = "",
+    day: Day = "",
     *,
-    period: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."),
-    ] = "",
+    period: PeriodName = "",
     store: Store = None,
     check: Annotated[bool, typer.Option("--check", help="Only list the blockers.")] = False,
     with_exceptions: Annotated[
         str,
         typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
     ] = "",
+    name: As = "",
     config: Config = None,
 ) -> None:
     """Close a business day, or a period, of the current release: `ordermart close 2026-10-31`.
 
-    Exit codes: 0 closed, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2 wrong usage; 3
-    not closed because of blockers, listed one per line; 4 another process holds the run lock.
+    With `[closing] approver = "another"` it is only prepared: `ordermart close approve` by another system user closes
+    it. Exit codes: 0 closed or prepared, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2
+    wrong usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.finance.periods import one_day, period_of
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
     if with_exceptions and not with_exceptions.strip():
         raise usage_error("--with-exceptions: the reason is empty")
-    if bool(day) == bool(period):
-        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
-    days = one_day(day) if day else period_of(settings, period)
+    days = _days(settings, day, period)
     if check:
         blockers = closing.check(settings, days, store)
         typer.echo(format_blockers(days, blockers))
         raise typer.Exit(3 if blockers else 0)
     with run_lock(settings.data_dir, "ordermart close"):
-        done = closing.close(settings, days, store, exceptions=with_exceptions.strip())
+        done = closing.close(settings, days, store, exceptions=with_exceptions.strip(), user=current_user(name))
     typer.echo(closed(days, done))
     raise typer.Exit(0 if done.entry else 3)
+
+
+@app.command("approve")
+def close_approve(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    store: Store = None,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Close what another system user prepared with `ordermart close`, if its orders are still the same.
+
+    Exit codes: 0 closed; 1 it is not prepared, it was prepared by this user, or it has changed since; 2 wrong usage; 3
+    not closed because of blockers; 4 another process holds the run lock.
+    """
+    from pipelines.finance import closing
+    from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
+    from pipelines.report.closing import closed
+
+    settings = load_settings(config)
+    days = _days(settings, day, period)
+    with run_lock(settings.data_dir, "ordermart close approve"):
+        done = closing.approve(settings, days, store, user=current_user(name))
+    typer.echo(closed(days, done))
+    raise typer.Exit(0 if done.entry else 3)
+
+
+@app.command("accept-no-orders")
+def close_accept_no_orders(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    reason: Annotated[str, typer.Option(help="Why there are none; recorded in the ledger.")],
+    store: Store = None,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Accept that stores have no orders on a day that usually has some: it no longer blocks a close.
+
+    Without --store, of every store that `ordermart close --check` lists. Exit codes: 0 accepted; 1 there is nothing to
+    accept; 2 wrong usage.
+    """
+    from pipelines.finance.empty_days import accept_no_orders
+    from pipelines.ledger.users import current_user
+
+    settings = load_settings(config)
+    if not reason.strip():
+        raise usage_error("--reason: the reason is empty")
+    entry = accept_no_orders(settings, _days(settings, day, period), store, reason.strip(), current_user(name))
+    typer.echo(f"Accepted {len(entry.body['days']):,} store-days without orders as ledger entry {entry.no}.")
 
 
 @app.command("reopen")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from pipelines.ledger import Ledger, ledger_of
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE, current_release
@@ -33,11 +34,12 @@ class FinanceError(Exception):
 
 @dataclass(frozen=True)
 class Released:
-    """An open release: its folder, its manifest and a connection in UTC."""
+    """An open release: its folder, its manifest and a connection in UTC, beside the ledger of its data folder."""
 
     path: Path
     manifest: Manifest
     con: duckdb.DuckDBPyConnection
+    ledger: Ledger
 
     def has(self, table: str) -> bool:
         """Return whether the release has a table (`schema.name`)."""
@@ -57,7 +59,7 @@ def released(settings: Settings) -> Iterator[Released]:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        yield Released(path, manifest, con)
+        yield Released(path, manifest, con, ledger_of(settings.data_dir))
 
 
 def query(name: str) -> str:

@@ -2,7 +2,9 @@
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code | CLOSED_ORDERS |
+| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code, uid, as; \
+prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
+| prepared | as closed, with a fingerprint of its orders; a close that another user approves | |
 | reopened | day, store_id (null: all), reason, uid, as; of reversals: period, restatement_count | POSTINGS |
 | restated | release (null), settings, rules, code | RESTATEMENTS |
 | posted | period, restatement_count | POSTINGS |
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pipelines.ledger.chain import Entry
 
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
+PREPARED = "prepared"
 PRICES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _MONEY, _SUM = pa.decimal128(18, 4), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
