@@ -75,6 +75,7 @@ RESTATEMENTS = pa.schema(
         ("current_timezone", pa.string()),
         ("current_payload_sha256", pa.string()),
         ("current_fetched_at", _INSTANT),
+        ("current_store_id", pa.int64()),
     ]
 )
 POSTINGS = pa.schema([("restatement_no", pa.int64())])
