@@ -16,7 +16,7 @@ from pipelines.ledger import Ledger, ledger_of
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE, current_release
-from pipelines.warehouse.rows.session import fingerprint_of
+from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,18 +79,30 @@ def circumstances(
     settings: Settings, con: duckdb.DuckDBPyConnection, manifest: Manifest | None, code: dict[str, str]
 ) -> dict[str, Any]:
     """Return what an entry keeps of the release it was made in (None: none), the settings, the rules and the code."""
-    rules = con.execute(
-        "select rule_target, scope, rule, verdict, rule_setting_no is not null as is_configured "
-        "from audit.formula_populations order by all"
-    )
-    names = [column[0] for column in rules.description or ()]
     return {
         "release": manifest.id if manifest else None,
         "release_as_of": manifest.as_of if manifest else None,
         "settings": effective_settings(settings),
-        "rules": [dict(zip(names, row, strict=True)) for row in rules.fetchall()],
+        "rules": _rules(settings, con),
         "code": code,
     }
+
+
+def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return the rule of each population: the configured one, else the one that the evidence gives."""
+    configured = rules_of_settings(settings)
+    rules = con.execute(
+        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts "
+        "from audit.formula_populations order by all"
+    )
+    names = [column[0] for column in rules.description or ()]
+    found = [dict(zip(names, row, strict=True)) for row in rules.fetchall()]
+    for rule in found:
+        number = rule.pop("rule_setting_no")
+        rule["is_configured"] = number is not None
+        if number is not None:
+            rule["rule"] = configured[number - 1][1]
+    return found
 
 
 def effective_settings(settings: Settings) -> dict[str, Any]:

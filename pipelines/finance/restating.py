@@ -162,7 +162,7 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     return {
         "business_day_hash": _hash(body["settings"]["business_day"]),
         "sales_hash": _hash(body["settings"]["sales"]),
-        "rules_hash": _hash(body["rules"]),
+        "rules_hash": _hash([{**rule, "is_assumable": None, "open_parts": None} for rule in body["rules"]]),
     }
 
 
