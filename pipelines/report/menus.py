@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
-from pipelines.report.text import counted, money, wrapped
+from pipelines.report.text import counted, moment, money, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,6 +47,8 @@ def _comparison(row: Mapping[str, Any], currency: str | None) -> str:
     if row["menu_match"] == "none":
         return "is on no menu of the store"
     entries = counted(row["menu_entry_count"], "menu entry", "menu entries")
+    menu = "several menus" if row["menu_id"] is None else f"menu {row['menu_id']}"
+    entries = f"{menu}, seen {moment(row['menu_seen_at'])}; {entries}"
     known = [
         f"{name} {money(row[column], currency)}"
         + (f", variance {money(row[variance], currency)}" if row[variance] else "")
