@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance import closing, restating
+from pipelines.finance import closing, reopening, restating
 from pipelines.finance.periods import one_day
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import ledger_of
@@ -334,7 +334,7 @@ def _close(world: World, step: Step) -> None:
         if step["do"] == "close":
             closing.close(world.settings, one_day(step["day"]), store_id, exceptions=WHY)
         else:
-            closing.reopen(world.settings, day, store_id, WHY)
+            reopening.reopen(world.settings, day, store_id, WHY)
     except FinanceError:
         return  # nothing of the day is there: the history goes on without it
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import (
+    breaks,
     close,
     explain,
     land,
@@ -44,6 +45,7 @@ app.add_typer(close.app, name="close")
 app.add_typer(close.restatements_app, name="restatements")
 app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
+app.add_typer(breaks.app, name="breaks")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
 app.add_typer(verify.app)

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from pipelines.cli.options import Config, load_settings, usage_error
 
+if TYPE_CHECKING:
+    from pipelines.finance.periods import Period
+    from pipelines.settings import Settings
+
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
+
+
+Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
+PeriodName = Annotated[
+    str,
+    typer.Option(
+        "--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."
+    ),
+]
+
+
+def _days(settings: Settings, day: str, period: str) -> Period:
+    """Return the days that a command is about; exactly one of both is given."""
+    from pipelines.finance.periods import one_day, period_of
+
+    if bool(day) == bool(period):
+        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
+    return one_day(day) if day else period_of(settings, period)
 
 
 class _DayFirst(TyperGroup):
@@ -34,44 +57,93 @@ restatements_app = typer.Typer(help="List and post changes to closed days.", no_
 
 @app.command("day")
 def close_day(
-    day: Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")] = "",
+    day: Day = "",
     *,
-    period: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."),
-    ] = "",
+    period: PeriodName = "",
     store: Store = None,
     check: Annotated[bool, typer.Option("--check", help="Only list the blockers.")] = False,
     with_exceptions: Annotated[
         str,
         typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
     ] = "",
+    name: As = "",
     config: Config = None,
 ) -> None:
     """Close a business day, or a period, of the current release: `ordermart close 2026-10-31`.
 
-    Exit codes: 0 closed, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2 wrong usage; 3
-    not closed because of blockers, listed one per line; 4 another process holds the run lock.
+    With `[closing] approver = "another"` it is only prepared: `ordermart close approve` by another system user closes
+    it. Exit codes: 0 closed or prepared, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2
+    wrong usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
-    from pipelines.finance.periods import one_day, period_of
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
     if with_exceptions and not with_exceptions.strip():
         raise usage_error("--with-exceptions: the reason is empty")
-    if bool(day) == bool(period):
-        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
-    days = one_day(day) if day else period_of(settings, period)
+    days = _days(settings, day, period)
     if check:
         blockers = closing.check(settings, days, store)
         typer.echo(format_blockers(days, blockers))
         raise typer.Exit(3 if blockers else 0)
     with run_lock(settings.data_dir, "ordermart close"):
-        done = closing.close(settings, days, store, exceptions=with_exceptions.strip())
+        done = closing.close(settings, days, store, exceptions=with_exceptions.strip(), user=current_user(name))
     typer.echo(closed(days, done))
     raise typer.Exit(0 if done.entry else 3)
+
+
+@app.command("approve")
+def close_approve(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    store: Store = None,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Close what another system user prepared with `ordermart close`, if its orders are still the same.
+
+    Exit codes: 0 closed; 1 it is not prepared, it was prepared by this user, or it has changed since; 2 wrong usage; 3
+    not closed because of blockers; 4 another process holds the run lock.
+    """
+    from pipelines.finance import closing
+    from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
+    from pipelines.report.closing import closed
+
+    settings = load_settings(config)
+    days = _days(settings, day, period)
+    with run_lock(settings.data_dir, "ordermart close approve"):
+        done = closing.approve(settings, days, store, user=current_user(name))
+    typer.echo(closed(days, done))
+    raise typer.Exit(0 if done.entry else 3)
+
+
+@app.command("accept-no-orders")
+def close_accept_no_orders(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    reason: Annotated[str, typer.Option(help="Why there are none; recorded in the ledger.")],
+    store: Store = None,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Accept that stores have no orders on a day that usually has some: it no longer blocks a close.
+
+    Without --store, of every store that `ordermart close --check` lists. Exit codes: 0 accepted; 1 there is nothing to
+    accept; 2 wrong usage.
+    """
+    from pipelines.finance.empty_days import accept_no_orders
+    from pipelines.ledger.users import current_user
+
+    settings = load_settings(config)
+    if not reason.strip():
+        raise usage_error("--reason: the reason is empty")
+    entry = accept_no_orders(settings, _days(settings, day, period), store, reason.strip(), current_user(name))
+    typer.echo(f"Accepted {len(entry.body['days']):,} store-days without orders as ledger entry {entry.no}.")
 
 
 @app.command("reopen")
@@ -80,20 +152,28 @@ def close_reopen(
     *,
     reason: Annotated[str, typer.Option(help="Why the day is reopened; recorded in the ledger.")],
     store: Store = None,
+    name: As = "",
     config: Config = None,
 ) -> None:
-    """Reopen a closed day; it can be closed again later."""
-    from pipelines.finance import closing
+    """Reopen a closed day; it can be closed again later.
+
+    Its posted restatements are reversed in the earliest open period: once closed again, the day contains them.
+
+    Exit codes: 0 reopened; 1 it is not closed, or no period is open to reverse them in; 4 another process holds the run
+    lock.
+    """
+    from pipelines.finance import reopening
     from pipelines.finance.periods import one_day
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
     if not reason.strip():
         raise usage_error("--reason: the reason is empty")
     with run_lock(settings.data_dir, "ordermart close reopen"):
-        entry = closing.reopen(settings, one_day(day).first_day, store, reason.strip())
-    typer.echo(reopened(entry))
+        done = reopening.reopen(settings, one_day(day).first_day, store, reason.strip(), current_user(name))
+    typer.echo(reopened(done))
 
 
 audit_pack_app = typer.Typer()
@@ -141,19 +221,20 @@ def restatements_list(
 @restatements_app.command("post")
 def restatements_post(
     *,
-    period: Annotated[str, typer.Option(metavar="NAME", help="The period to post to, such as 2026-11.")],
+    period: Annotated[str, typer.Option(metavar="NAME", help="The open period to post to, such as 2026-11.")],
+    name: As = "",
     config: Config = None,
 ) -> None:
-    """Post the unposted restatements to a period.
+    """Post the unposted restatements to an open period.
 
-    Exit codes: 0 posted, or nothing to post; 2 no such period; 4 another process holds the run lock.
+    Exit codes: 0 posted, or nothing to post; 1 the period is closed; 2 no such period; 4 another process holds the run
+    lock.
     """
     from pipelines.finance import restating
-    from pipelines.finance.periods import period_of
     from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
     from pipelines.report.closing import posted
 
     settings = load_settings(config)
-    name = period_of(settings, period).name or period
     with run_lock(settings.data_dir, "ordermart restatements post"):
-        typer.echo(posted(restating.post(settings, name)))
+        typer.echo(posted(restating.post(settings, period, current_user(name))))

@@ -34,8 +34,9 @@ def reconcile(
     Exit codes: 0 every order is balanced; 1 there is no release, or a file cannot be written; 2 invalid settings or
     usage; 3 not balanced: breaks, indeterminate orders, unposted restatements or control totals with a variance.
     """
-    from pipelines.finance.reconciliation import Selection, reconciliation
+    from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released
+    from pipelines.finance.selection import Selection
     from pipelines.report.progress import terminal_progress
     from pipelines.report.reconciliation import reconciliation_lines
     from pipelines.report.reconciliation_page import write_page

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipelines.finance.book_blockers import find_book_blockers
+from pipelines.finance.currencies import money_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 
@@ -49,6 +51,7 @@ def find_blockers(
         *_quarantined(released, period),
         *_unmapped(released),
         *_missing_rules(released),
+        *find_book_blockers(settings, released, period, store_id),
     ]
     con.execute("drop view orders_to_close")
     con.unregister("day_ends")
@@ -163,8 +166,8 @@ def _unmapped(released: Released) -> Iterator[str]:
         "select currency, count(*), sum(total_price) from orders_to_close where sale_class = 'unmapped' "
         "group by currency order by currency"
     ).fetchall()
-    for currency, count, money in rows:
-        amount = f"{money or 0:,.4f} {currency or '(no currency)'}".replace("00 ", " ", 1)
+    for currency, count, total in rows:
+        amount = money_of(total, currency or "(no currency)")
         yield f"unmapped, status in neither list of [sales]: orders {count:,}, total_price {amount}"
 
 

@@ -1,6 +1,6 @@
-"""Close business days of the current release in the ledger, and reopen them.
+"""Close business days of the current release in the ledger: by one user, or prepared by one and approved by another.
 
-Knows nothing of restatements: see restating.py.
+Knows nothing of restatements: see restating.py and reopening.py.
 """
 
 from __future__ import annotations
@@ -9,28 +9,50 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pipelines.finance.blockers import find_blockers
-from pipelines.finance.periods import Period
-from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, query, released
+from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
+from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, released
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, REOPENED
+from pipelines.ledger.closing import CLOSED, PREPARED, REOPENED
+from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from pipelines.finance.periods import Period
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
+
+_ANOTHER = "another"
 
 
 @dataclass(frozen=True)
 class Closed:
-    """The result of a close: its ledger entry, or None if `blockers` prevented it."""
+    """The result of a close: its ledger entry, or None if `blockers` prevented it; `is_prepared`: to be approved.
+
+    `period_totals` are those of all closed days of its period, empty if it closed all of them itself.
+    """
 
     entry: Entry | None
     blockers: list[str]
     order_count: int = 0
-    totals: tuple[tuple[str, int, str, Any], ...] = ()  # sale class, order count, currency, total_price
+    totals: Totals = ()
     already_closed: tuple[dt.date, ...] = ()
+    period_totals: Totals = ()
+    is_prepared: bool = False
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What a close would write: its body and rows, the blockers it has, and the days that it leaves as they are."""
+
+    body: dict[str, Any]
+    rows: pa.Table
+    blockers: list[str]
+    already_closed: tuple[dt.date, ...]
+    fingerprint: str
 
 
 def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> list[str]:
@@ -47,64 +69,108 @@ def close(
     *,
     exceptions: str = "",
     now: dt.datetime | None = None,
+    user: User | None = None,
 ) -> Closed:
     """Close what is not closed yet of these days, of all stores or of one, as one ledger entry.
 
-    Write nothing if there are blockers and `exceptions` gives no reason to accept them. Raise FinanceError if all of it
-    is closed already, or if the release was built with other settings.
+    If `[closing] approver` asks for another user, only prepare that. Write nothing if there are blockers and
+    `exceptions` gives no reason to accept them. Raise FinanceError if all of it is closed already, or if the release
+    was built with other settings.
     """
-    ledger = ledger_of(settings.data_dir)
-    closes = Closes(ledger.entries())
+    user = user or current_user()
+    with released(settings) as release:
+        draft = _draft(settings, release, period, store_id, now)
+        if draft.blockers and not exceptions:
+            return Closed(None, draft.blockers)
+        excepted = {"reason": exceptions, "blockers": draft.blockers} if draft.blockers else None
+        body = {**draft.body, "exceptions": excepted, **user.body}
+        if settings.closing.approver == _ANOTHER:
+            entry = release.ledger.append(PREPARED, {**body, "fingerprint": draft.fingerprint})
+            return Closed(
+                entry, draft.blockers, draft.rows.num_rows, totals(draft.rows), draft.already_closed, is_prepared=True
+            )
+        return _write(release, period, store_id, draft, body)
+
+
+def approve(
+    settings: Settings,
+    period: Period,
+    store_id: int | None = None,
+    *,
+    now: dt.datetime | None = None,
+    user: User | None = None,
+) -> Closed:
+    """Close what another user prepared.
+
+    Write nothing if there are blockers that were not accepted with it. Raise FinanceError if nothing is prepared, if
+    the same system user prepared it, or if its orders have changed since.
+    """
+    user = user or current_user()
+    with released(settings) as release:
+        draft = _draft(settings, release, period, store_id, now)
+        prepared = _prepared(release.ledger.entries(), draft.body)
+        if prepared is None:
+            raise FinanceError(
+                f"{_name(period, store_id)} is not prepared: run `ordermart close` as another user first"
+            )
+        if prepared.body["uid"] == user.uid:
+            raise FinanceError(
+                f"{_name(period, store_id)} was prepared by this system user, {prepared.who} (entry {prepared.no}): "
+                "another one must approve it; --as does not count"
+            )
+        excepted = prepared.body["exceptions"]
+        if not {*draft.blockers} <= {*(excepted["blockers"] if excepted else ())}:
+            return Closed(None, draft.blockers)
+        if draft.fingerprint != prepared.body["fingerprint"]:
+            raise FinanceError(
+                f"the orders of {_name(period, store_id)} have changed since they were prepared (entry {prepared.no}): "
+                "prepare it again"
+            )
+        body = {**draft.body, "exceptions": excepted, "prepared_entry_no": prepared.no, **user.body}
+        return _write(release, period, store_id, draft, body)
+
+
+def _draft(
+    settings: Settings, release: Released, period: Period, store_id: int | None, now: dt.datetime | None
+) -> _Draft:
+    closes = Closes(ledger_of(settings.data_dir).entries())
     unclosed = {day: closes.unclosed_stores(day, store_id) for day in period.days}
     days = [{"day": day.isoformat(), "stores": stores} for day, stores in unclosed.items() if stores != []]
     if not days:
         raise FinanceError(f"{_name(period, store_id)} is already closed; reopen a day with `ordermart close reopen`")
-    with released(settings) as release:
-        check_release_settings(settings, release.manifest)
-        _check_store_exists(release, store_id)
-        blockers = find_blockers(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
-        if blockers and not exceptions:
-            return Closed(None, blockers)
-        rows = _orders(release, closes, unclosed)
-        body = {
-            "days": days,
-            "period": period.name,
-            "store_id": store_id,
-            "order_count": rows.num_rows,
-            "exceptions": {"reason": exceptions, "blockers": blockers} if blockers else None,
-            **circumstances(settings, release.con, release.manifest, release.manifest.code),
-        }
-    entry = ledger.append(CLOSED, body, rows)
+    check_release_settings(settings, release.manifest)
+    _check_store_exists(release, store_id)
+    blockers = find_blockers(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
+    rows = orders_to_close(release, closes, unclosed)
+    body = {
+        "days": days,
+        "period": period.name,
+        "store_id": store_id,
+        "order_count": rows.num_rows,
+        **circumstances(settings, release.con, release.manifest, release.manifest.code),
+    }
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])
-    return Closed(entry, blockers, rows.num_rows, _totals(rows), already_closed)
+    return _Draft(body, rows, blockers, already_closed, fingerprint(release.con, rows))
 
 
-def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str) -> Entry:
-    """Reopen a day, of all stores or of one; raise FinanceError if it is not closed."""
-    ledger = ledger_of(settings.data_dir)
-    if not Closes(ledger.entries()).is_any(day, store_id):
-        raise FinanceError(f"{_name(Period(day, day), store_id)} is not closed: nothing to reopen")
-    return ledger.append(REOPENED, {"day": day.isoformat(), "store_id": store_id, "reason": reason})
+def _write(release: Released, period: Period, store_id: int | None, draft: _Draft, body: dict[str, Any]) -> Closed:
+    entry = release.ledger.append(CLOSED, body, draft.rows)
+    whole, own = period_totals(release, period, store_id), totals(draft.rows)
+    return Closed(entry, draft.blockers, draft.rows.num_rows, own, draft.already_closed, () if whole == own else whole)
 
 
-def _orders(release: Released, closes: Closes, unclosed: dict[dt.date, list[int] | None]) -> pa.Table:
-    """Return the orders of the unclosed days and stores, in the shape of CLOSED_ORDERS."""
-    # one row per day with store null for all of its stores; is_excluded: closed separately
-    whole = [day for day, stores in unclosed.items() if stores is None]
-    scope: list[tuple[dt.date, int | None, bool]] = [(day, None, False) for day in whole]
-    scope += [(day, store, True) for day in whole for store in closes.separately_closed_stores(day)]
-    scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
-    release.con.register(
-        "close_scope",
-        pa.table(
-            {
-                "business_date": pa.array([day for day, _, _ in scope], pa.date32()),
-                "store_id": pa.array([store for _, store, _ in scope], pa.int64()),
-                "is_excluded": pa.array([is_excluded for _, _, is_excluded in scope], pa.bool_()),
-            }
-        ),
-    )
-    return release.con.execute(query("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
+def _prepared(entries: Iterable[Entry], body: dict[str, Any]) -> Entry | None:
+    """Return the last entry that prepared the same days and stores, if none of these was closed or reopened since."""
+    days = {each["day"] for each in body["days"]}
+    found = None
+    for entry in entries:
+        if entry.act == PREPARED and all(entry.body[key] == body[key] for key in ("days", "period", "store_id")):
+            found = entry
+        elif (entry.act == CLOSED and days & {each["day"] for each in entry.body["days"]}) or (
+            entry.act == REOPENED and entry.body["day"] in days
+        ):
+            found = None
+    return found
 
 
 def _check_store_exists(release: Released, store_id: int | None) -> None:
@@ -115,16 +181,6 @@ def _check_store_exists(release: Released, store_id: int | None) -> None:
     ).fetchone()
     if not found:
         raise FinanceError(f"--store: the release has no store {store_id}")
-
-
-def _totals(rows: pa.Table) -> tuple[tuple[str, int, str, Any], ...]:
-    grouped = rows.group_by(["sale_class", "currency"]).aggregate([("order_id", "count"), ("total_price", "sum")])
-    return tuple(
-        sorted(
-            (row["sale_class"], row["order_id_count"], row["currency"] or "", row["total_price_sum"])
-            for row in grouped.to_pylist()
-        )
-    )
 
 
 def _name(period: Period, store_id: int | None) -> str:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from pipelines.ledger import Closes
     from pipelines.settings import Settings
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
@@ -59,9 +61,43 @@ def period_of(settings: Settings, name: str) -> Period:
     if not _MONTH.fullmatch(name):
         where = f"in {settings.closing.periods_file}" if listed else "in [closing] periods_file, which is not set"
         raise SettingsError(f"{name!r} is not a valid period: use a month such as 2026-10, or a name listed {where}")
-    first = dt.date.fromisoformat(f"{name}-01")
+    return _month_of(dt.date.fromisoformat(f"{name}-01"))
+
+
+def is_closed(closes: Closes, period: Period) -> bool:
+    """Return whether every day of the period is closed for every store."""
+    return all(closes.is_closed(day) for day in period.days)
+
+
+def earliest_open(settings: Settings, closes: Closes, day: dt.date) -> Period | None:
+    """Return the first period from that of a day on that is not closed; None if every one of periods_file is."""
+    listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
+    following = [period for period in listed if period.last_day >= day] if listed else _months_from(day)
+    return next((period for period in following if not is_closed(closes, period)), None)
+
+
+def gaps(settings: Settings) -> list[tuple[Period, Period]]:
+    """Return the pairs of consecutive periods of periods_file with days between them."""
+    listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
+    return [
+        (before, after)
+        for before, after in itertools.pairwise(listed)
+        if after.first_day > before.last_day + dt.timedelta(days=1)
+    ]
+
+
+def _months_from(day: dt.date) -> Iterator[Period]:
+    """Yield the month of a day and those after it."""
+    month = _month_of(day)
+    while True:
+        yield month
+        month = _month_of(month.last_day + dt.timedelta(days=1))
+
+
+def _month_of(day: dt.date) -> Period:
+    first = day.replace(day=1)
     following = (first + dt.timedelta(days=31)).replace(day=1)
-    return Period(first, following - dt.timedelta(days=1), name)
+    return Period(first, following - dt.timedelta(days=1), f"{first:%Y-%m}")
 
 
 def fiscal_periods(settings: Settings) -> dict[str, Period]:

@@ -5,13 +5,14 @@ Sums are exact decimals, computed by the database. Knows nothing of terminals, w
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.breaks import create_break_views
+from pipelines.finance.control_totals import untied_totals
 from pipelines.finance.records import records
 from pipelines.finance.released import FinanceError
-from pipelines.settings import SettingsError
+from pipelines.finance.selection import Selection
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,7 +45,6 @@ AMOUNTS = (
     "total_residual",
     "total_abs_residual",
 )
-BREAKS = "('total_break', 'subtotal_break', 'both_break')"
 _SUMS = ", ".join(
     [
         *(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS),
@@ -55,63 +55,6 @@ _SUMS = ", ".join(
 
 class ReconciliationError(FinanceError):
     """The release cannot be reconciled; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Orders of business days from `since` to `until`, inclusive, and of one store; None means no limit."""
-
-    since: dt.date | None = None
-    until: dt.date | None = None
-    store_id: int | None = None
-
-    @classmethod
-    def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
-        """Return the selection of days written as 2026-10-31, '' for no limit; raise SettingsError for another text."""
-        first, last = _day("--from", since), _day("--to", until)
-        if first and last and first > last:
-            raise SettingsError(f"--from {first} is after --to {last}: exchange them")
-        return cls(first, last, store_id)
-
-    def where(self, day: str = "business_date") -> str:
-        """Return the condition on `rows`, whose business date is column `day`; orders without a day match no limit."""
-        parts = []
-        if self.since is not None:
-            parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
-        if self.until is not None:
-            parts.append(f"rows.{day} <= date '{self.until.isoformat()}'")
-        if self.store_id is not None:
-            parts.append(f"rows.store_id = {self.store_id:d}")
-        return " and ".join(parts) or "true"
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The parameters of the selects in `sql/finance/listing_*.sql`."""
-        return {"since": self.since, "until": self.until, "store_id": self.store_id}
-
-    @property
-    def description(self) -> str:
-        """The selection in words."""
-        since, until = self.since, self.until
-        days = (
-            f"business days {since} to {until}"
-            if since and until
-            else f"business days from {since}"
-            if since
-            else f"business days to {until}"
-            if until
-            else "all business days"
-        )
-        return f"{days}, " + ("all stores" if self.store_id is None else f"store {self.store_id}")
-
-
-def _day(option: str, text: str) -> dt.date | None:
-    if not text:
-        return None
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise SettingsError(f"{option}: {text!r} is not a valid day; use 2026-10-31") from None
 
 
 @dataclass(frozen=True)
@@ -153,9 +96,9 @@ class Reconciliation:
             "group by currency, measure order by line",
         )
 
-    def control_total_variances(self) -> int:
-        """Return the number of control totals that do not tie out."""
-        return self._count("audit.control_totals", "tie_out_status = 'variance'")
+    def control_total_variances(self) -> list[Record]:
+        """Return the control totals that do not tie out."""
+        return [row for row in untied_totals(self.db, self.selection) if row["tie_out_status"] == "variance"]
 
     def possible_duplicates(self) -> int:
         """Return the number of orders that may repeat another one: a suspicion, not a variance."""
@@ -168,14 +111,12 @@ class Reconciliation:
             "order by rule_target desc, order_count desc, population_no"
         ).fetchall()
 
-    def largest_breaks(self, most: int = 5) -> list[int]:
-        """Return the ids of the orders with the largest breaks, largest first."""
-        size = "greatest(coalesce(abs(total_residual), 0), coalesce(abs(subtotal_residual), 0))"
-        rows = self.db.execute(
-            f"select order_id from mart.order_reconciliation as rows where verdict in {BREAKS} "
-            f"and {self.selection.where()} order by {size} desc, order_id limit {most:d}"
+    def largest_breaks(self, most: int = 5) -> list[tuple[str | None, list[int]]]:
+        """Return each currency with the ids of its largest open breaks, largest first: none ranks across currencies."""
+        return self.db.execute(
+            f"select currency, list(order_id order by abs_residual desc, order_id)[:{most:d}] "
+            f"from open_breaks as rows where {self.selection.where()} group by currency order by currency nulls last"
         ).fetchall()
-        return [order_id for (order_id,) in rows]
 
     def undated_order_count(self) -> int:
         """Return the number of orders that a limit on days excludes because they have no business day."""
@@ -188,10 +129,14 @@ class Reconciliation:
     def variances(self) -> dict[str, int]:
         """Return the number of variances by kind."""
         return {
-            "break": sum(line["break_count"] for line in self.lines()),
+            "break": self._count("open_breaks", "true"),
             "unposted restatement": sum(row["restatement_count"] for row in self.unposted_restatements()),
-            "control total variance": self.control_total_variances(),
+            "control total variance": len(self.control_total_variances()),
         }
+
+    def accepted_break_count(self) -> int:
+        """Return the number of breaks that were accepted as they are."""
+        return self._count("breaks", "true") - self._count("open_breaks", "true")
 
     def is_balanced(self) -> bool:
         """Return whether there are no variances and no indeterminate orders."""
@@ -226,4 +171,5 @@ def reconciliation(release: Released, selection: Selection) -> Reconciliation:
         raise ReconciliationError(
             f"release {release.manifest.id} has no mart.daily_reconciliations: run `ordermart build` to rebuild it"
         )
+    create_break_views(release)
     return Reconciliation(release.con, release.manifest, selection)

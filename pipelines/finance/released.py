@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from pipelines.ledger import Ledger, ledger_of
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE, current_release
-from pipelines.warehouse.rows.session import fingerprint_of
+from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +34,12 @@ class FinanceError(Exception):
 
 @dataclass(frozen=True)
 class Released:
-    """An open release: its folder, its manifest and a connection in UTC."""
+    """An open release: its folder, its manifest and a connection in UTC, beside the ledger of its data folder."""
 
     path: Path
     manifest: Manifest
     con: duckdb.DuckDBPyConnection
+    ledger: Ledger
 
     def has(self, table: str) -> bool:
         """Return whether the release has a table (`schema.name`)."""
@@ -57,7 +59,7 @@ def released(settings: Settings) -> Iterator[Released]:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        yield Released(path, manifest, con)
+        yield Released(path, manifest, con, ledger_of(settings.data_dir))
 
 
 def query(name: str) -> str:
@@ -77,18 +79,30 @@ def circumstances(
     settings: Settings, con: duckdb.DuckDBPyConnection, manifest: Manifest | None, code: dict[str, str]
 ) -> dict[str, Any]:
     """Return what an entry keeps of the release it was made in (None: none), the settings, the rules and the code."""
-    rules = con.execute(
-        "select rule_target, scope, rule, verdict, rule_setting_no is not null as is_configured "
-        "from audit.formula_populations order by all"
-    )
-    names = [column[0] for column in rules.description or ()]
     return {
         "release": manifest.id if manifest else None,
         "release_as_of": manifest.as_of if manifest else None,
         "settings": effective_settings(settings),
-        "rules": [dict(zip(names, row, strict=True)) for row in rules.fetchall()],
+        "rules": _rules(settings, con),
         "code": code,
     }
+
+
+def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return the rule of each population: the configured one, else the one that the evidence gives."""
+    configured = rules_of_settings(settings)
+    rules = con.execute(
+        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts "
+        "from audit.formula_populations order by all"
+    )
+    names = [column[0] for column in rules.description or ()]
+    found = [dict(zip(names, row, strict=True)) for row in rules.fetchall()]
+    for rule in found:
+        number = rule.pop("rule_setting_no")
+        rule["is_configured"] = number is not None
+        if number is not None:
+            rule["rule"] = configured[number - 1][1]
+    return found
 
 
 def effective_settings(settings: Settings) -> dict[str, Any]:

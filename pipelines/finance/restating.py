@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
+from pipelines.ledger.users import User, current_user
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.release.manifest import code_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pipelines.ledger import Entry
@@ -126,17 +128,33 @@ def recorded(settings: Settings, *, everything: bool = False) -> list[dict[str, 
     return [row for row in rows if everything or (row["posted_period"] is None and row["is_close_active"])]
 
 
-def post(settings: Settings, period: str) -> Posting:
-    """Post every unposted restatement to a period; write nothing if there is none."""
+def post(settings: Settings, period: str, user: User | None = None) -> Posting:
+    """Post every unposted restatement to a period; write nothing if there is none.
+
+    Raise SettingsError if there is no such period, FinanceError if it is closed.
+    """
+    ledger = ledger_of(settings.data_dir)
+    found = period_of(settings, period)
+    closes = Closes(ledger.entries())
+    if is_closed(closes, found):
+        following = earliest_open(settings, closes, found.last_day)
+        name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
+        raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
     rows = recorded(settings)
+    if rows:
+        numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=POSTINGS)
+        body = {"period": found.name, "restatement_count": len(rows), **(user or current_user()).body}
+        ledger.append(POSTED, body, numbers)
+    return Posting(found.name or period, len(rows), total_prices(rows))
+
+
+def total_prices(rows: Sequence[dict[str, Any]]) -> tuple[tuple[str, Any], ...]:
+    """Return the sum of the restated total_price by currency, '' where none is known."""
     amounts: dict[str, Any] = {}
     for row in rows:
         if row["measure"] == "total_price":
             amounts[row["currency"] or ""] = amounts.get(row["currency"] or "", 0) + row["restatement_amount"]
-    if rows:
-        numbers = pa.table({"restatement_no": [row["restatement_no"] for row in rows]}, schema=POSTINGS)
-        ledger_of(settings.data_dir).append(POSTED, {"period": period, "restatement_count": len(rows)}, numbers)
-    return Posting(period, len(rows), tuple(sorted(amounts.items())))
+    return tuple(sorted(amounts.items()))
 
 
 def _hashes(body: dict[str, Any]) -> dict[str, str]:
@@ -144,7 +162,7 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     return {
         "business_day_hash": _hash(body["settings"]["business_day"]),
         "sales_hash": _hash(body["settings"]["sales"]),
-        "rules_hash": _hash(body["rules"]),
+        "rules_hash": _hash([{**rule, "is_assumable": None, "open_parts": None} for rule in body["rules"]]),
     }
 
 

@@ -1,4 +1,4 @@
-"""An append-only, hash-chained ledger of closes, reopenings, restatements, postings and control totals.
+"""An append-only, hash-chained ledger of closes, reopenings, restatements, postings, control totals and decisions.
 
 Knows nothing of tables or of finance's rules. Upstream of the warehouse: a build reads it and never writes it.
 """

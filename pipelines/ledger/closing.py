@@ -2,13 +2,16 @@
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code | CLOSED_ORDERS |
-| reopened | day, store_id (null: all), reason | |
+| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code, uid, as; \
+prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
+| prepared | as closed, with a fingerprint of its orders; a close that another user approves | |
+| reopened | day, store_id (null: all), reason, uid, as; of reversals: period, restatement_count | POSTINGS |
 | restated | release (null), settings, rules, code | RESTATEMENTS |
 | posted | period, restatement_count | POSTINGS |
 
-`stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. Knows
-nothing of the warehouse: which orders are closed and how changes are found is not its business.
+`stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. Posted
+restatements of a day that is reopened are reversed in the same entry. Knows nothing of the warehouse: which orders are
+closed and how changes are found is not its business.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from pipelines.ledger.chain import Entry
 
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
+PREPARED = "prepared"
 PRICES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _MONEY, _SUM = pa.decimal128(18, 4), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -71,6 +75,7 @@ RESTATEMENTS = pa.schema(
         ("current_timezone", pa.string()),
         ("current_payload_sha256", pa.string()),
         ("current_fetched_at", _INSTANT),
+        ("current_store_id", pa.int64()),
     ]
 )
 POSTINGS = pa.schema([("restatement_no", pa.int64())])
@@ -121,6 +126,10 @@ class Closes:
             return [] if self.of(day, store_id) else [store_id]
         found = self._days.get(day, _Day())
         return None if found.every is None else sorted(store for store, no in found.own.items() if no is None)
+
+    def is_closed(self, day: dt.date) -> bool:
+        """Whether the day is closed for every store."""
+        return self.unclosed_stores(day, None) == []
 
     def separately_closed_stores(self, day: dt.date) -> list[int]:
         """Return the stores with an active close of their own, which closing the day leaves as it is."""

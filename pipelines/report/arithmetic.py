@@ -36,6 +36,7 @@ class LineRule:
     discount_sign: int
     """How often the subtotal counts the discount: -1 taken off, 1 added (sent as a negative), 0 not at all."""
     rounding: Rounding
+    currency: str | None = None
 
     def line(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
         """Return the terms of a line and its amount; price and quantities that the rule needs are stated."""
@@ -45,7 +46,9 @@ class LineRule:
             price: Decimal = line["price"]
             quantity: int = line["quantity"]
             written, amount = (
-                (f"{quantity} × {money(price)}", quantity * price) if self.is_unit_price else (money(price), price)
+                (f"{quantity} × {money(price, self.currency)}", quantity * price)
+                if self.is_unit_price
+                else (money(price, self.currency), price)
             )
             terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
             terms = [(sign, text, value) for sign, text, value in terms if sign]
@@ -66,7 +69,7 @@ class LineRule:
     def _by_unit(self, line: Mapping[str, Any], modifiers: Sequence[Mapping[str, Any]]) -> tuple[str, Decimal]:
         """Return the terms of a line whose units are rounded one by one: all that it adds is counted for each unit."""
         terms = [self._modifier(each) for each in modifiers if self.counts_modifiers and each["price"]]
-        terms = [(1, money(line["price"]), line["price"]), *(term for term in terms if term[0])]
+        terms = [(1, money(line["price"], self.currency), line["price"]), *(term for term in terms if term[0])]
         unit = self.rounding.of(sum((sign * value for sign, _, value in terms), Decimal(0)))
         inner = signed([(sign, text) for sign, text, _ in terms])
         return f"{line['quantity']} × {self.rounding.description} of ({inner})", line["quantity"] * unit
@@ -80,7 +83,7 @@ class LineRule:
                 f"{modifier['quantity']} × {money(modifier['price'])}",
                 modifier["quantity"] * modifier["price"],
             )
-        return sign, money(modifier["price"]), modifier["price"]
+        return sign, money(modifier["price"], self.currency), modifier["price"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class TotalRule:
     sentence: str
     signs: Mapping[str, int]
     rounding: Rounding
+    currency: str | None = None
 
     def total(self, order: Mapping[str, Any], components: Sequence[Decimal | None] = ()) -> tuple[str, Decimal | None]:
         """Return the terms of an order's total and its amount, None where a part that counts is not stated.
@@ -120,7 +124,8 @@ class TotalRule:
         """
         used = {part: sign for part, sign in self.signs.items() if sign}
         written = signed(
-            [(sign, money(order[part])) for part, sign in used.items()] + [(1, money(each)) for each in components]
+            [(sign, money(order[part], self.currency)) for part, sign in used.items()]
+            + [(1, money(each, self.currency)) for each in components]
         )
         if any(order[part] is None for part in used) or None in components:
             return written, None
@@ -138,8 +143,8 @@ def signed(terms: Sequence[tuple[int, str]]) -> str:
     return text.removeprefix("+ ")
 
 
-def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | None:
-    """Return a subtotal rule of the release's catalogue by its name, None without one."""
+def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> LineRule | None:
+    """Return a subtotal rule of the release's catalogue by its name, with its currency; None without one."""
     found = _rule(db, "subtotal", rule)
     if found is None:
         return None
@@ -148,11 +153,12 @@ def line_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> LineRule | Non
         found["rule"], found["rule_description"], price == 0, counted == 1, per_line == 0, once == 0, others,
         {0: 0, 1: -1, 2: 1}[discount],
         _rounding(found),
+        currency,
     )  # fmt: skip
 
 
-def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> TotalRule | None:
-    """Return a total rule of the release's catalogue by its name, None without one."""
+def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | None = None) -> TotalRule | None:
+    """Return a total rule of the release's catalogue by its name, with its currency; None without one."""
     found = _rule(db, "total", rule)
     if found is None:
         return None
@@ -160,6 +166,7 @@ def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None) -> TotalRule | N
     return TotalRule(
         found["rule"], found["rule_description"], dict(zip(parts, found["rule_parameters"], strict=True)),
         _rounding(found),
+        currency,
     )  # fmt: skip
 
 

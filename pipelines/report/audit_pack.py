@@ -155,7 +155,7 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
         day = next((name for name in _DAYS if name in columns), None)
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
         if name == "mart.restatements" and period.name:
-            where += f" or posted_period = {_text(period.name)}"
+            where += f" or {_text(period.name)} in (posted_period, reversed_period)"
         _copy(release.con, f"from {name} {where} order by all", draft / "tables" / f"{name}.csv")
     return absent
 

@@ -5,14 +5,20 @@ Amounts are exact, with their currency if known.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from pipelines.finance.currencies import measured, money_of
+from pipelines.report.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
+    from pipelines.finance.closed_orders import Totals
     from pipelines.finance.closing import Closed
     from pipelines.finance.periods import Period
+    from pipelines.finance.reopening import Reopened
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
     from pipelines.report.audit_pack import Pack
@@ -37,10 +43,16 @@ def verified(done: Verified) -> str:
     return f"The ledger is intact: {done.entries:,} entries.\nHead (keep a copy elsewhere): {done.head}"
 
 
-def reopened(entry: Entry) -> str:
-    """Return which day was reopened."""
-    store = "" if entry.body["store_id"] is None else f" of store {entry.body['store_id']}"
-    return f"Reopened {entry.body['day']}{store} as ledger entry {entry.no}.\n{_head(entry)}"
+def reopened(done: Reopened) -> str:
+    """Return which day was reopened, and what was reversed."""
+    body = done.entry.body
+    store = "" if body["store_id"] is None else f" of store {body['store_id']}"
+    text = f"Reopened {body['day']}{store} as ledger entry {done.entry.no}."
+    if done.reversal_count:
+        count = counted(done.reversal_count, "posted restatement", "posted restatements")
+        text += f"\nReversed in {body['period']}: {count} of this day, {_sums(done.amounts)}."
+        text += " Closed again, the day contains them."
+    return f"{text}\n{_head(done.entry)}"
 
 
 def restatements(rows: Sequence[dict[str, Any]]) -> str:
@@ -52,8 +64,7 @@ def posted(done: Posting) -> str:
     """Return what was posted."""
     if not done.restatement_count:
         return "No unposted restatements: nothing was posted."
-    sums = "; ".join(f"total_price {amount(money, currency, signed=True)}" for currency, money in done.amounts)
-    return f"Posted {done.restatement_count:,} restatements to {done.period}: {sums or 'no change of total_price'}."
+    return f"Posted {done.restatement_count:,} restatements to {done.period}: {_sums(done.amounts)}."
 
 
 def packed(pack: Pack) -> str:
@@ -74,13 +85,9 @@ def span(period: Period) -> str:
     return f"{period.name} ({days})" if period.name else days
 
 
-def amount(money: Decimal | None, currency: str | None, *, signed: bool = False) -> str:
-    """Return an amount with at least two decimals, and its currency."""
-    if money is None:
-        return "not stated"
-    text = f"{money:{'+' if signed else ''},.4f}"
-    text = text.removesuffix("00")
-    return f"{text} {currency}" if currency else text
+def _sums(amounts: Sequence[tuple[str, Decimal]]) -> str:
+    sums = "; ".join(f"total_price {money_of(total, currency, is_signed=True)}" for currency, total in amounts)
+    return sums or "no change of total_price"
 
 
 def _closed(period: Period, done: Closed) -> Iterator[str]:
@@ -89,16 +96,25 @@ def _closed(period: Period, done: Closed) -> Iterator[str]:
         yield from _listed(done.blockers)
         yield 'Fix these, or accept them: --with-exceptions "REASON".'
         return
-    release = done.entry.body["release"]
-    yield f"Closed {span(period)} as ledger entry {done.entry.no}: {done.order_count:,} orders of release {release}."
-    for sale_class, order_count, currency, money in done.totals:
-        yield f"  {sale_class:9} {order_count:8,} orders   total_price {amount(money, currency)}"
+    release, act = done.entry.body["release"], "Prepared" if done.is_prepared else "Closed"
+    yield f"{act} {span(period)} as ledger entry {done.entry.no}: {done.order_count:,} orders of release {release}."
+    yield from _totals(done.totals)
     if done.already_closed:
         yield f"  Already closed: {', '.join(map(str, done.already_closed))}."
+    if done.period_totals:
+        yield f"All closed orders of {span(period)}: {sum(count for _, count, _, _ in done.period_totals):,}."
+        yield from _totals(done.period_totals)
     if done.blockers:
         yield f"With exceptions ({done.entry.body['exceptions']['reason']}):"
         yield from _listed(done.blockers)
+    if done.is_prepared:
+        yield "NOT CLOSED yet: another system user must run `ordermart close approve`."
     yield _head(done.entry)
+
+
+def _totals(totals: Totals) -> Iterator[str]:
+    for sale_class, order_count, currency, total in totals:
+        yield f"  {sale_class:9} {order_count:8,} orders   total_price {money_of(total, currency)}"
 
 
 def _listed(blockers: Sequence[str]) -> Iterator[str]:
@@ -116,14 +132,16 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     heads = f"{'no':>6}  {'order':>12}  {'closed day':10}  {'class':9} {'measure':16}"
     yield f"{heads} {'booked':>14} {'current':>14} {'restatement':>14}  cause"
     for row in rows[:_SHOWN]:
+        shown = partial(measured, row["measure"], currency=row["currency"])
         state = "" if row["is_close_active"] else "  (day reopened)"
         state += f"  (posted to {row['posted_period']})" if row["posted_period"] else ""
+        state += f"  (reversed in {row['reversed_period']})" if row["reversed_period"] else ""
         yield (
             f"{row['restatement_no']:>6}  {row['order_id']:>12}  {row['business_date']}  {row['sale_class']:9} "
             f"{row['measure']:16} "
-            f"{amount(row['closed_amount'] + row['prior_restated_amount'], None):>14} "
-            f"{amount(row['current_amount'], None):>14} "
-            f"{amount(row['restatement_amount'], None, signed=True):>14}  {row['cause']}{state}"
+            f"{shown(row['closed_amount'] + row['prior_restated_amount']):>14} "
+            f"{shown(row['current_amount']):>14} "
+            f"{shown(row['restatement_amount'], is_signed=True):>14}  {row['cause']}{state}"
         )
     if len(rows) > _SHOWN:
         yield f"… and {len(rows) - _SHOWN:,} more: see mart.restatements."
@@ -133,5 +151,5 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             key = (row["cause"], row["sale_class"], row["currency"] or "")
             sums[key] = sums.get(key, 0) + row["restatement_amount"]
     yield "Total of total_price by cause and sale class:"
-    for (cause, sale_class, currency), money in sorted(sums.items()):
-        yield f"  {cause:20} {sale_class:9} {amount(money, currency, signed=True):>18}"
+    for (cause, sale_class, currency), total in sorted(sums.items()):
+        yield f"  {cause:20} {sale_class:9} {money_of(total, currency, is_signed=True):>18}"

@@ -68,14 +68,15 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     tables = tables_of(db)
     order_id = order["order_id"]
     checked = records(db, "from mart.order_reconciliation where order_id = ?", [order_id])[0]
-    rule = line_rule(db, checked.get("subtotal_rule"))
+    currency = order["currency"]
+    rule = line_rule(db, checked.get("subtotal_rule"), currency)
     yield from _head(order)
     yield from _document(db, order)
     if "audit.possible_duplicate_orders" in tables:
         yield from _duplicates(db, order_id)
-    yield from _lines(db, tables, order_id, rule)
+    yield from _lines(db, tables, order, rule)
     if "mart.price_variances" in tables:
-        yield from menu_prices(db, order_id)
+        yield from menu_prices(db, order_id, currency)
     yield from _price_fields(order)
     yield from identities(db, tables, order, checked, rule)
     yield from _deliveries(db, order_id)
@@ -131,7 +132,8 @@ def _duplicates(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
         )
 
 
-def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int, rule: LineRule | None) -> Iterator[str]:
+def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order: Record, rule: LineRule | None) -> Iterator[str]:
+    order_id, currency = order["order_id"], order["currency"]
     lines = records(db, "from core.order_lines where order_id = ? order by line_no", [order_id])
     modifiers: dict[int, list[Record]] = {}
     for modifier in records(
@@ -144,18 +146,22 @@ def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int, rule:
     for line in lines:
         index, own = line["line_no"] - 1, modifiers.get(line["line_no"], [])
         yield from _amount(
-            f"{line['line_no']:>3}. {_quantity(line['quantity'])} {_name(line)}", line["price"], f"/items/{index}/price"
+            f"{line['line_no']:>3}. {_quantity(line['quantity'])} {_name(line)}",
+            line["price"],
+            currency,
+            f"/items/{index}/price",
         )
         for modifier in own:
             yield from _amount(
                 f"       {_text(modifier['action'], 'no action')} {_quantity(modifier['quantity'])} {_name(modifier)}",
                 modifier["price"],
+                currency,
                 f"/items/{index}/modifiers/{modifier['modifier_no'] - 1}/price",
             )
         if line["has_instructions"]:
             yield "       instructions: encrypted"
         if line["line_no"] in amounts:
-            yield from _line_amount(line, own, rule, amounts[line["line_no"]])
+            yield from _line_amount(line, own, rule, amounts[line["line_no"]], currency)
     if not lines:
         yield "  none"
 
@@ -169,7 +175,9 @@ def _amounts(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> 
     return {row["line_no"]: row for row in found}
 
 
-def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | None, amount: Record) -> Iterator[str]:
+def _line_amount(
+    line: Record, modifiers: Sequence[Record], rule: LineRule | None, amount: Record, currency: str | None
+) -> Iterator[str]:
     if rule is None or amount["line_amount"] is None:
         reason = {
             "no_rule": "no subtotal rule is in force",
@@ -179,16 +187,16 @@ def _line_amount(line: Record, modifiers: Sequence[Record], rule: LineRule | Non
         yield from wrapped(f"no line amount: {reason}", 7)
         return
     written, result = rule.line(line, modifiers)
-    yield from wrapped(f"line amount = {written} = {money(result)}", 7)
+    yield from wrapped(f"line amount = {written} = {money(result, currency)}", 7)
     if result != amount["line_amount"]:
-        yield from wrapped(f"mart.order_lines has {money(amount['line_amount'])}: {MISMATCH}", 7)
+        yield from wrapped(f"mart.order_lines has {money(amount['line_amount'], currency)}: {MISMATCH}", 7)
 
 
 def _price_fields(order: Record) -> Iterator[str]:
     yield ""
     yield _row("Price fields", "as sent", "pointer")
     for field in _PRICE_FIELDS:
-        yield from _amount(f"  {field}", order[field], f"/{field}")
+        yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
 
 
 def _deliveries(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
@@ -251,8 +259,8 @@ def _reason(row: Record) -> str:
     return f"{row['reason'] or 'rejected'} at {plain(row['pointer'])}" if row["pointer"] else f"{row['reason']}"
 
 
-def _amount(label: str, amount: Any, pointer: str) -> Iterator[str]:
-    text = money(amount)
+def _amount(label: str, amount: Any, currency: str | None, pointer: str) -> Iterator[str]:
+    text = money(amount, currency)
     if width(pointer) > _POINTER_COLUMNS:
         yield _row(label, text, "")
         yield f"{pointer:>{COLUMNS}}"

@@ -46,7 +46,9 @@ def identities(
     yield ""
     yield "Identities"
     components = _components(db, tables, order["order_id"])
-    yield from _total(order, checked, total_rule(db, checked.get("total_rule", _OBSERVED)), sources, components)
+    yield from _total(
+        order, checked, total_rule(db, checked.get("total_rule", _OBSERVED), order["currency"]), sources, components
+    )
     if "mart.order_lines" in tables:
         yield from _subtotal(db, order, checked, lines, sources)
     yield from _evidence(db, tables, order["order_id"])
@@ -106,8 +108,10 @@ def _total(
     )
     written, amount = rule.total(order, [amount for _, amount in components])
     yield from wrapped(f"total = {names}", 2, 6)
-    yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount)}"), 8)
-    yield from _compared(order["total_price"], amount, checked["total_residual"], checked.get("total_likely_cause"))
+    yield from wrapped(f"= {written}" + ("" if amount is None else f" = {money(amount, order['currency'])}"), 8)
+    yield from _compared(
+        order["total_price"], amount, checked["total_residual"], checked.get("total_likely_cause"), order["currency"]
+    )
     yield from _rule(rule, sources.get("total"), 8)
 
 
@@ -125,11 +129,11 @@ def _subtotal(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
     ).fetchall()
     amounts = [amount for (amount,) in rows]
-    terms = [(1, money(amount)) for amount in amounts]
+    terms = [(1, money(amount, order["currency"])) for amount in amounts]
     known = bool(amounts) and None not in amounts
     result = sum(amounts, Decimal(0)) if known else None
     if rule.discount_sign:
-        terms.append((rule.discount_sign, money(order["discount"])))
+        terms.append((rule.discount_sign, money(order["discount"], order["currency"])))
         known = result is not None and order["discount"] is not None
         result = result + rule.discount_sign * order["discount"] if result is not None and known else None
     if rule.rounding.per == "order" and result is not None:
@@ -140,24 +144,36 @@ def _subtotal(
     if rule.rounding.per == "order":
         written = f"{rule.rounding.description} of ({written})"
     if rows:
-        yield from wrapped(f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result)}"), 11)
+        yield from wrapped(
+            f"= {written}" + ("" if result is None or len(terms) == 1 else f" = {money(result, order['currency'])}"), 11
+        )
     yield from _compared(
-        order["subtotal_price"], result, checked["subtotal_residual"], checked.get("subtotal_likely_cause"), 11
+        order["subtotal_price"],
+        result,
+        checked["subtotal_residual"],
+        checked.get("subtotal_likely_cause"),
+        order["currency"],
+        11,
     )
     yield from _rule(rule, sources.get("subtotal"), 11)
 
 
 def _compared(
-    stated: Decimal | None, amount: Decimal | None, residual: Decimal | None, cause: str | None, indent: int = 8
+    stated: Decimal | None,
+    amount: Decimal | None,
+    residual: Decimal | None,
+    cause: str | None,
+    currency: str | None,
+    indent: int = 8,
 ) -> Iterator[str]:
     if stated is None or amount is None:
-        yield from wrapped(f"stated: {money(stated)}; residual: indeterminate", indent)
+        yield from wrapped(f"stated: {money(stated, currency)}; residual: indeterminate", indent)
         return
     recomputed = stated - amount
     likely = f"; likely cause: {cause}" if cause else ""
-    yield from wrapped(f"stated {money(stated)}, residual {money(recomputed)}{likely}", indent)
+    yield from wrapped(f"stated {money(stated, currency)}, residual {money(recomputed, currency)}{likely}", indent)
     if recomputed != residual:
-        yield from wrapped(f"mart.order_reconciliation has {money(residual)}: {MISMATCH}", indent)
+        yield from wrapped(f"mart.order_reconciliation has {money(residual, currency)}: {MISMATCH}", indent)
 
 
 def _rule(rule: LineRule | TotalRule, source: str | None, indent: int) -> Iterator[str]:

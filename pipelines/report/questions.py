@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.currencies import money_of
 from pipelines.finance.records import records
 from pipelines.finance.released import released
 from pipelines.settings.assumptions import assumptions
@@ -81,7 +82,7 @@ def _depends(row: dict[str, Any]) -> str:
     return (
         orders
         if row["affected_amount"] is None
-        else f"{orders}, {row['affected_amount']:,.2f} {row['currency']} in total"
+        else f"{orders}, {money_of(row['affected_amount'], row['currency'])} in total"
     )
 
 

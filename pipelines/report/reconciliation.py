@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.control_totals import describe_total
 from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
 from pipelines.report.verdict import undated, verdict
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pipelines.finance.reconciliation import Reconciliation
 
 _DAYS = 31  # the workbook has all
+_TOTALS = 20  # control totals that differ; audit.control_totals has all
 _RULES = 12  # populations with the most orders; audit.formula_populations has all
 _PRICE_FIELDS = {
     "subtotal": "subtotal_price",
@@ -48,9 +50,9 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
 def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     currency = plain(line["currency"]) if line["currency"] else "currency not stated"
     yield f"{line['sale_class'].capitalize()}, {currency}: {counted(line['order_count'], 'order', 'orders')}"
-    amounts = ", ".join(f"{name} {_sum(line[field])}" for name, field in _PRICE_FIELDS.items())
+    amounts = ", ".join(f"{name} {_sum(line, field)}" for name, field in _PRICE_FIELDS.items())
     yield from wrapped(f"as sent: {amounts}")
-    yield from wrapped(f"lines {_sum(line['line_amount'])}, unallocated {_sum(line['unallocated_amount'])}")
+    yield from wrapped(f"lines {_sum(line, 'line_amount')}, unallocated {_sum(line, 'unallocated_amount')}")
     yield from wrapped(
         f"{line['balanced_count']:,} balanced, {counted(line['break_count'], 'break', 'breaks')} "
         f"({line['total_break_count']:,} total, {line['subtotal_break_count']:,} subtotal, "
@@ -66,7 +68,7 @@ def _line(line: Mapping[str, Any], days: Sequence[Mapping[str, Any]]) -> Iterato
 
 def _day(day: Mapping[str, Any]) -> Iterator[str]:
     date, counts = str(day["business_date"] or "no day"), f"{day['break_count']:>6,} {day['unposted_count']:>8,}"
-    total, lines, rest = (_sum(day[name]) for name in ("total_price", "line_amount", "unallocated_amount"))
+    total, lines, rest = (_sum(day, name) for name in ("total_price", "line_amount", "unallocated_amount"))
     row = f"  {date:10} {day['order_count']:>7,} {total:>15} {lines:>15} {rest:>11} {counts}"
     if len(row) <= COLUMNS:
         yield row
@@ -74,7 +76,8 @@ def _day(day: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {date:10} {day['order_count']:>7,} {counts:>{len(counts) + 44}}"
         yield from wrapped(f"total {total}, lines {lines}, unallocated {rest}", 13)
     residuals = [
-        f"{name} {_sum(residual)}" + (f" (absolute {_sum(size)})" if abs(residual) != size else "")
+        f"{name} {_sum(day, f'{name}_residual')}"
+        + (f" (absolute {_sum(day, f'{name}_abs_residual')})" if abs(residual) != size else "")
         for name in ("total", "subtotal")
         if (size := day[f"{name}_abs_residual"]) and (residual := day[f"{name}_residual"]) is not None
     ]
@@ -100,12 +103,18 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
     suspected = reconciled.possible_duplicates()
     if suspected:
         yield from wrapped(f"Possible duplicate orders: {suspected:,}, see audit.possible_duplicate_orders.", 0)
+    if totals := reconciled.control_total_variances():
+        yield "Control totals that differ"
+    for total in totals[:_TOTALS]:
+        yield from wrapped(describe_total(total))
+    if len(totals) > _TOTALS:
+        yield f"  … {len(totals) - _TOTALS:,} more in audit.control_totals"
     yield from wrapped(f"{verdict(reconciled)}.", 0)
     largest = reconciled.largest_breaks()
     if largest:
-        ids = ", ".join(map(str, largest))
-        yield from wrapped(f"Largest breaks: {ids}. See `ordermart explain order {largest[0]}`.", 0)
+        ids = "; ".join(f"{plain(currency or 'no currency')}: {', '.join(map(str, ids))}" for currency, ids in largest)
+        yield from wrapped(f"Largest breaks, {ids}. See `ordermart explain order {largest[0][1][0]}`.", 0)
 
 
-def _sum(amount: Any) -> str:
-    return "none" if amount is None else money(amount)
+def _sum(row: Mapping[str, Any], field: str) -> str:
+    return "none" if row[field] is None else money(row[field], row["currency"])

@@ -9,13 +9,14 @@ import datetime as dt
 import html
 from typing import TYPE_CHECKING, Any
 
+from pipelines.finance.currencies import measured
 from pipelines.report.files import draft_of
 from pipelines.report.listings import MEASURES, Column, listings
-from pipelines.report.text import money, plain
+from pipelines.report.text import plain
 from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipelines.finance.reconciliation import Reconciliation
@@ -101,6 +102,7 @@ def _verdict(reconciled: Reconciliation) -> str:
 
 def _table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     kinds = [_KINDS.get(column.kind, "") for column in columns]
+    names = [column.name for column in columns]
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(
         f"<th{_class(kind)}>{column.name.replace('_', ' ')}</th>" for kind, column in zip(kinds, columns, strict=True)
@@ -108,20 +110,21 @@ def _table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator
     yield "</tr></thead><tbody>"
     for row in rows:
         cells = zip(kinds, columns, row, strict=True)
-        yield "<tr>" + "".join(_cell(kind, column, value) for kind, column, value in cells) + "</tr>"
+        named = dict(zip(names, row, strict=True))
+        yield "<tr>" + "".join(_cell(kind, column, value, named) for kind, column, value in cells) + "</tr>"
     yield "</tbody></table></div>"
 
 
-def _cell(kind: str, column: Column, value: Any) -> str:
+def _cell(kind: str, column: Column, value: Any, row: Mapping[str, Any]) -> str:
     name = column.name.replace("_", " ")
     if value is None:
         return f'<td class="x" data-name="{name}">–</td>'
-    return f'<td{_class(kind)} data-name="{name}">{_text(_shown(column, value))}</td>'
+    return f'<td{_class(kind)} data-name="{name}">{_text(_shown(column, value, row))}</td>'
 
 
-def _shown(column: Column, value: Any) -> str:
+def _shown(column: Column, value: Any, row: Mapping[str, Any]) -> str:
     if column.kind == "amount":
-        return money(value)
+        return measured(row.get("measure", ""), value, row.get("currency"))
     if column.kind == "count":
         return f"{value:,}"
     if isinstance(value, dt.datetime):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
+from pipelines.finance.currencies import digits
 from pipelines.finance.released import FinanceError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _LONGEST = 32_000  # characters of a cell's text; the limit is 32,767
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FIRST_DAY = dt.date(1900, 3, 1)  # spreadsheets disagree about earlier dates
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
-_AMOUNT = "#,##0.00##;[Red]-#,##0.00##"
+# By the digits of the currency; a whole number needs no point, other digits beyond them are shown.
+_AMOUNTS = {0: "#,##0", 1: "#,##0.0###", 2: "#,##0.00##", 3: "#,##0.000#", 4: "#,##0.0000"}
 _HEAD = {"bold": True, "bg_color": "#E7ECF2", "text_wrap": True}
 _LOOKS: dict[str, dict[str, Any]] = {
     "text": {"indent": 1},
@@ -38,7 +40,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "prose": {"indent": 1, "text_wrap": True},
     "id": {"indent": 1, "num_format": "@"},
     "count": {"num_format": "#,##0"},
-    "amount": {"num_format": _AMOUNT},
+    **{f"amount {least}": {"num_format": f"{look};[Red]-{look}"} for least, look in _AMOUNTS.items()},
     "day": {"indent": 1, "num_format": "yyyy-mm-dd", "align": "left"},
     "clock": {"indent": 1, "num_format": "yyyy-mm-dd hh:mm:ss", "align": "left"},
     "title": {"bold": True, "font_size": 14},
@@ -48,7 +50,10 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "head": {**_HEAD, "indent": 1},
     "head right": {**_HEAD, "align": "right"},
     "total count": {"num_format": "#,##0", "bold": True},
-    "total amount": {"num_format": _AMOUNT, "bold": True},
+    **{
+        f"total amount {least}": {"num_format": f"{look};[Red]-{look}", "bold": True}
+        for least, look in _AMOUNTS.items()
+    },
     "exact": {"align": "right", "font_color": "#555555"},
 }
 _WIDTHS = {"text": 15, "prose": 100, "id": 13, "count": 9, "amount": 13, "day": 11, "clock": 18, "instant": 18}
@@ -160,7 +165,7 @@ class Sheet:
             return
         if kind in {"text", "prose", "id"}:
             self.text(column, str(value), kind)
-        elif kind in {"count", "amount"}:
+        elif kind.startswith(("count", "amount")):
             self._check(self._sheet.write_number(self.row, column, value, self._looks[kind]), column)
         else:
             self._time(column, value, "day" if kind == "day" else "clock")
@@ -168,10 +173,14 @@ class Sheet:
     def line(self, values: Iterable[Any], columns: Sequence[Column]) -> None:
         """Write a row of a listing, followed by amounts beyond a double's precision as text."""
         exact = []
+        values = list(values)
+        row = {column.name: value for column, value in zip(columns, values, strict=True)}
         for number, (value, column) in enumerate(zip(values, columns, strict=True)):
             if column.kind == "prose" and value is not None and len(value) > _WIDTHS["prose"]:
                 self.tall(1 + len(value) // (_WIDTHS["prose"] - 10))
-            self.cell(number, value, column.kind)
+            is_amount = column.kind == "amount"
+            kind = amount_look(value, row.get("currency"), row.get("measure")) if is_amount else column.kind
+            self.cell(number, value, kind)
             if column.kind == "amount" and is_long(value):
                 exact.append(f"{column.name.replace('_', ' ')} {value:,f}")
         if exact:
@@ -223,6 +232,12 @@ class Sheet:
         if code:
             cell = f"{xl_col_to_name(column)}{self.row + 1}"
             raise WorkbookError(f"sheet {self.name}, cell {cell} cannot be written (code {code}): a limit was exceeded")
+
+
+def amount_look(value: Any, currency: str | None, measure: str | None = None) -> str:
+    """Return the look of an amount in its currency; order_count, a measure, is a number of orders."""
+    least = 0 if measure == "order_count" else digits(currency)
+    return f"amount {1 if not least and value is not None and value % 1 else least}"
 
 
 def is_long(amount: Any) -> bool:

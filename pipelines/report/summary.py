@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.finance.currencies import money
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
 
@@ -25,7 +26,9 @@ _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
 TRY = (
     """select store_id, store_name, sale_class, currency, sum(order_count) as order_count,
     sum(total_price) as total_price
-    from mart.daily_store_sales group by all order by total_price desc limit 5""",
+    from mart.daily_store_sales group by all
+    qualify row_number() over (partition by currency order by total_price desc) <= 5
+    order by currency, total_price desc""",
     """select product_id, max(ordered_name) as name, sum(unit_count) as unit_count
     from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by unit_count desc limit 5""",
     """select check_name, count(*) as violations, min(entity_id) as example_id
@@ -130,7 +133,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             "from mart.orders group by all order by all"
         ).fetchall()
         for currency, sale_class, number, total in totals:
-            amount = f"{total:,.2f}" if total is not None else "unknown"
+            amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
         yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()

@@ -10,23 +10,28 @@ import textwrap
 import unicodedata
 from typing import TYPE_CHECKING
 
+from pipelines.finance.currencies import NOT_STATED, money, money_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from decimal import Decimal
 
+__all__ = [
+    "COLUMNS",
+    "MISMATCH",
+    "NOT_STATED",
+    "counted",
+    "fitted",
+    "moment",
+    "money",
+    "money_of",
+    "plain",
+    "width",
+    "wrapped",
+]
 COLUMNS = 80
-NOT_STATED = "not stated"
 MISMATCH = "mismatch, please report it"
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def money(amount: Decimal | None) -> str:
-    """Return an amount exactly, with two to four decimals; null as 'not stated'."""
-    if amount is None:
-        return NOT_STATED
-    whole, _, decimals = f"{amount:,.4f}".partition(".")
-    return f"{whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
 
 
 def moment(at: dt.datetime | None) -> str:

@@ -21,6 +21,7 @@ from pipelines.report.sheets import (
     Book,
     Page,
     Sheet,
+    amount_look,
     count_where,
     is_long,
     sum_visible,
@@ -129,7 +130,8 @@ def _measure(
     values = [line[column.name] if line[column.name] is not None else Decimal(0) for line in lines]
     for number, value in enumerate(values, 1):
         condition = f"{xl_col_to_name(number)}${key}"
-        sheet.formula(number, f"={sum_where(pages, _place(days, column.name), condition)}", value, column.kind)
+        look = amount_look(value, lines[number - 1]["currency"]) if column.kind == "amount" else column.kind
+        sheet.formula(number, f"={sum_where(pages, _place(days, column.name), condition)}", value, look)
     sheet.row += 1
     if any(is_long(value) for value in values):
         sheet.text(0, f"{column.name.replace('_', ' ')}: {EXACT}", "note")
@@ -160,10 +162,10 @@ def _ties(
         )
 
     return [
-        ("line amounts plus unallocated less subtotals", rest, "amount"),
+        ("line amounts plus unallocated less subtotals", rest, "amount 2"),
         ("breaks by day less breaks listed", listed, "count"),
-        ("total residuals by day less those of breaks", residuals("total_residual"), "amount"),
-        ("subtotal residuals by day less those of breaks", residuals("subtotal_residual"), "amount"),
+        ("total residuals by day less those of breaks", residuals("total_residual"), "amount 2"),
+        ("subtotal residuals by day less those of breaks", residuals("subtotal_residual"), "amount 2"),
     ]
 
 
@@ -183,7 +185,8 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, p
         sheet.cell(2, row["line"], "count")
         sheet.formula(3, f"={count_where(pages, key)}", row["restatement_count"], "count")
         amount = sum_where(pages, _place(restatements, "restatement_amount"), key)
-        sheet.formula(4, f"={amount}", row["restatement_amount"], "amount")
+        value = row["restatement_amount"]
+        sheet.formula(4, f"={amount}", value, amount_look(value, row["currency"], row["measure"]))
         sheet.row += 1
 
 
@@ -203,7 +206,7 @@ def _listing(
         _write_line(sheet, listing.description, "note")
         sheet.row += 1
         if not number:
-            _totals(sheet, listing, pages, sums)
+            _totals(sheet, listing, pages, sums, next((line["currency"] for line in reconciled.lines()), None))
         sheet.row = _ABOVE - 1
         sheet.head(listing.columns, has_long=has_long)
         here = page.last - page.first + 1
@@ -215,7 +218,9 @@ def _listing(
                 progress(f"workbook: {listing.name}", done, total)
 
 
-def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping[str, Any]) -> None:
+def _totals(
+    sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping[str, Any], currency: str | None
+) -> None:
     """Write the sums of the visible rows over all sheets of the listing; none if they would add currencies."""
     if not any(column.is_summed for column in listing.columns) or not pages:
         return
@@ -226,7 +231,8 @@ def _totals(sheet: Sheet, listing: Listing, pages: Sequence[Page], sums: Mapping
     for number, column in enumerate(listing.columns):
         if column.is_summed:
             value = sums[column.name] if sums[column.name] is not None else Decimal(0)
-            sheet.formula(number, f"={sum_visible(pages, number)}", value, f"total {column.kind}")
+            look = amount_look(value, currency) if column.kind == "amount" else column.kind
+            sheet.formula(number, f"={sum_visible(pages, number)}", value, f"total {look}")
 
 
 def _write_line(sheet: Sheet, text: str, look: str) -> None:

@@ -22,6 +22,7 @@ _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extens
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
 _RULE = re.compile(r"[a-z0-9_+]+(/[a-z0-9_]+)+")
 _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
+_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
 
 
@@ -37,6 +38,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from planner(settings.planner)
     yield from _formula(settings)
     yield from _notify(settings)
+    yield from _closing(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):
@@ -63,6 +65,14 @@ def _times(settings: Settings) -> Iterator[str]:
         yield f"[business_day] day_start: {start!r} is not a local time such as 04:00"
     if not _CRON.fullmatch(settings.schedule.cron):
         yield f"[schedule] cron: {settings.schedule.cron!r} is not a cron expression such as 15 3 * * *"
+
+
+def _closing(settings: Settings) -> Iterator[str]:
+    for currency, amount in settings.closing.tolerance.items():
+        if not _CURRENCY.fullmatch(currency):
+            yield f"[closing.tolerance] {currency}: is not a currency such as EUR"
+        if not _AMOUNT.fullmatch(amount) or amount.startswith("-"):
+            yield f'[closing.tolerance] {currency}: {amount!r} is not an amount such as "0.02", with at most 4 decimals'
 
 
 def _notify(settings: Settings) -> Iterator[str]:

@@ -206,10 +206,13 @@ class Finance(Table, frozen=True):
 
 
 class Closing(Table, frozen=True):
-    """When a business day may be closed, and fiscal periods besides calendar months."""
+    """When a business day may be closed, by whom, and fiscal periods besides calendar months."""
 
     close_after_hours: float
     periods_file: str
+    tolerance: dict[str, str]
+    require_control_totals: bool
+    approver: Literal["any", "another"]
 
 
 class Data(Table, frozen=True):

@@ -1,8 +1,8 @@
 -- One row per order: the rules that it keeps while its day is closed, if it is.
 --
 -- What the close recorded for the order; of a close that recorded rules by scope alone, the
--- narrowest scope's. An order that came later takes the one rule of its store's day, else
--- of the whole day, else none.
+-- narrowest scope's. An order that came later takes the rule that its population was closed
+-- with, else the one rule of its store's day, else of the whole day, else none.
 with
 
 every_store as (
@@ -67,6 +67,7 @@ by_scope as (
                 scope
             ) as place,
         from raw.closed_rules
+        where scope <> 'population'
     ) as rules
         on orders.close_entry_no = rules.close_entry_no
         and rules.scope_value is not distinct from case rules.scope
@@ -94,12 +95,25 @@ found as (
     select
         orders.order_id,
         orders.close_entry_no is not null as is_closed,
+        subtotals.order_id is not null as has_subtotal,
+        totals.order_id is not null as has_total,
         coalesce(by_scope.rules, recorded.rules, store_days.rules, days.rules) as rules,
+        subtotals.rule as population_line_rule,
+        subtotals.open_parts as population_open_parts,
+        subtotals.basis as population_subtotal_basis,
+        if(totals.basis is null, null, totals.rule) as population_total_rule,
+        totals.basis as population_total_basis,
     from orders
     left join recorded
         on orders.order_id = recorded.order_id
         and orders.close_entry_no = recorded.close_entry_no
     left join by_scope on orders.order_id = by_scope.order_id
+    left join audit.closed_population_rules as subtotals
+        on orders.order_id = subtotals.order_id
+        and subtotals.rule_target = 'subtotal'
+    left join audit.closed_population_rules as totals
+        on orders.order_id = totals.order_id
+        and totals.rule_target = 'total'
     left join shared as store_days
         on store_days.is_of_store
         and orders.business_date = store_days.business_date
@@ -114,9 +128,17 @@ select
     order_id,
     -- the rules
     is_closed,
-    if(is_closed, rules.line_rule, null) as line_rule,
-    if(is_closed, coalesce(rules.line_open_parts, []), null) as line_open_parts,
-    if(is_closed, rules.subtotal_basis, null) as subtotal_basis,
-    if(is_closed, rules.total_rule, null) as total_rule,
-    if(is_closed, rules.total_basis, null) as total_basis,
+    if(has_subtotal, population_line_rule, if(is_closed, rules.line_rule, null))
+        as line_rule,
+    if(
+        has_subtotal,
+        population_open_parts,
+        if(is_closed, coalesce(rules.line_open_parts, []), null)
+    ) as line_open_parts,
+    if(has_subtotal, population_subtotal_basis, if(is_closed, rules.subtotal_basis, null))
+        as subtotal_basis,
+    if(has_total, population_total_rule, if(is_closed, rules.total_rule, null))
+        as total_rule,
+    if(has_total, population_total_basis, if(is_closed, rules.total_basis, null))
+        as total_basis,
 from found

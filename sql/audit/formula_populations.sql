@@ -30,6 +30,9 @@ select
     populations.distinguishing_fit_count,
     populations.deciding_cases,
     populations.residual_pattern,
+    populations.residual_kind,
+    populations.residual_value,
+    populations.residual_base,
 from raw.formula_populations as populations
 inner join audit.formula_rules as rules
     on populations.rule_target = rules.rule_target

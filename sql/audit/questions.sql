@@ -365,7 +365,6 @@ select
     row_number() over (
         order by
             affected_order_count desc,
-            affected_amount desc nulls last,
             contradicting_count desc,
             supporting_count,
             no

@@ -43,6 +43,8 @@ select
     coalesce(zones.timezone, 'UTC') as timezone,
     restatements.posted_period,
     case
+        when restatements.reversed_period is not null
+            then 'reversed in ' || restatements.reversed_period
         when not restatements.is_close_active then 'day reopened'
         when restatements.is_unposted then 'unposted'
         else 'posted'

@@ -12,6 +12,7 @@ booked as (
     select
         order_id,
         close_entry_no as entry_no,
+        store_id,
         business_date,
         sale_class,
         timezone,
@@ -25,6 +26,7 @@ booked as (
     select
         order_id,
         entry_no,
+        current_store_id,
         current_business_date,
         current_sale_class,
         current_timezone,
@@ -80,6 +82,7 @@ known_at_close as (
 current_orders as (
     select
         orders.order_id,
+        orders.store_id,
         orders.business_date,
         orders.sale_class,
         orders.timezone,
@@ -111,17 +114,33 @@ net_amounts as (
     group by order_id, measure
 ),
 
+-- all measures of an order have one cause
 amount_changes as (
-    select order_id, bool_or(net <> 0) as has_changed from net_amounts group by order_id
+    select
+        order_id,
+        bool_or(net <> 0) as has_changed,
+        bool_and(measure = 'line_amount') as is_of_lines_alone,
+    from net_amounts
+    group by order_id
 ),
 
--- orders whose current day is closed too, so that a move nets to zero
-moved_to_closed_days as (
-    select distinct pending.order_id
+-- moves from a closed day to a closed one, which net to zero
+moves_between_closed_days as (
+    select order_id
     from pending
-    inner join current_orders
-        on pending.order_id = current_orders.order_id
-        and pending.business_date = current_orders.business_date
+    group by order_id
+    having count(distinct struct_pack(business_date, store_id)) > 1
+),
+
+-- orders whose documents named another store when they were seen before
+store_changes as (
+    select changes.order_id, max(versions.known_at) as changed_at
+    from core.order_changes as changes
+    inner join versions
+        on changes.order_id = versions.order_id
+        and changes.version_no = versions.version_no
+    where changes.field = 'store_id'
+    group by changes.order_id
 ),
 
 causes as (
@@ -132,6 +151,7 @@ causes as (
         current_orders.timezone as current_timezone,
         current_orders.payload_sha256 as current_payload_sha256,
         current_orders.fetched_at as current_fetched_at,
+        current_orders.store_id as current_store_id,
         case
             -- neither a close nor a restatement has the order
             when last_booked.order_id is null
@@ -152,6 +172,8 @@ causes as (
                 and current_orders.changed_at <= closes.known_to
                 and closes.business_day_hash <> present.business_day_hash
                 then 'setting_changed'
+            when last_booked.order_id is null and store_changes.changed_at > closes.known_to
+                then 'moved_to_another_store'
             when last_booked.order_id is null then 'business_date_changed'
             when current_orders.is_deleted and last_booked.sale_class <> 'deleted'
                 then 'deleted'
@@ -168,11 +190,21 @@ causes as (
                 )
                 then 'released_from_quarantine'
             when current_orders.payload_sha256 <> last_booked.payload_sha256
+                and current_orders.business_date is null
+                and last_booked.business_date is not null
+                then 'lost_its_date'
+            -- between closed days only if no amount changed besides
+            when current_orders.payload_sha256 <> last_booked.payload_sha256
+                and current_orders.store_id is distinct from last_booked.store_id
+                and last_booked.store_id is not null
+                and (not has_changed or moves.order_id is null)
+                then 'moved_to_another_store'
+            when current_orders.payload_sha256 <> last_booked.payload_sha256
                 and current_orders.business_date is distinct from last_booked.business_date
-                and (net_amounts.net = 0 or moved_to_closed_days.order_id is null)
+                and (not has_changed or moves.order_id is null)
                 then 'business_date_changed'
             when current_orders.payload_sha256 <> last_booked.payload_sha256
-                and not amount_changes.has_changed
+                and not has_changed
                 then 'sale_class_changed'
             when current_orders.payload_sha256 <> last_booked.payload_sha256
                 then 'source_changed'
@@ -188,7 +220,7 @@ causes as (
             when current_orders.business_date is distinct from last_booked.business_date
                 and current_orders.timezone <> last_booked.timezone
                 then 'business_date_changed'
-            when pending.measure = 'line_amount'
+            when is_of_lines_alone
                 and last_booked.rules_hash <> present.rules_hash
                 then 'rule_changed'
             else 'pipeline_changed'
@@ -197,11 +229,9 @@ causes as (
     cross join memory.present as present
     inner join memory.entries as closes on pending.close_entry_no = closes.entry_no
     inner join current_orders on pending.order_id = current_orders.order_id
-    inner join net_amounts
-        on pending.order_id = net_amounts.order_id
-        and pending.measure = net_amounts.measure
     inner join amount_changes on pending.order_id = amount_changes.order_id
-    left join moved_to_closed_days on pending.order_id = moved_to_closed_days.order_id
+    left join store_changes on pending.order_id = store_changes.order_id
+    left join moves_between_closed_days as moves on pending.order_id = moves.order_id
     left join last_booked on pending.order_id = last_booked.order_id
     left join known_at_close
         on pending.order_id = known_at_close.order_id
@@ -230,5 +260,6 @@ select
     current_timezone,
     current_payload_sha256,
     current_fetched_at,
+    current_store_id,
 from causes
 order by restatement_no

@@ -54,6 +54,8 @@ parts as (
         orders.total_price,
         in_force.subtotal_rule,
         in_force.total_rule,
+        in_force.subtotal_population_no,
+        in_force.total_population_no,
         contents.order_id is not null as has_lines,
         contents.line_amount as line_amount,
         if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
@@ -115,6 +117,8 @@ compared as (
         total_price,
         subtotal_rule,
         total_rule,
+        subtotal_population_no,
+        total_population_no,
         has_lines,
         line_amount,
         line_sum is not null as has_line_sum,
@@ -146,6 +150,9 @@ breaks as (
         discount,
         loyalty_discount as loyalty,
         total_rule as rule,
+        total_population_no as population_no,
+        subtotal_price as subtotal,
+        currency,
     from compared
     where total_residual <> 0
 
@@ -162,6 +169,9 @@ breaks as (
         discount,
         loyalty_discount,
         subtotal_rule,
+        subtotal_population_no,
+        subtotal_price,
+        currency,
     from compared
     where subtotal_residual <> 0
 ),
@@ -193,6 +203,40 @@ broken_modifiers as (
     having bool_and(lines.is_whole)
 ),
 
+-- what the orders have in common that their population's rule does not fit
+patterns as (
+    select
+        breaks.order_id,
+        breaks.part,
+        case
+            when populations.residual_kind = 'zero' and breaks.stated = 0 then 'zero_stated'
+            when populations.residual_kind = 'constant'
+                and breaks.residual = populations.residual_value then 'constant_amount'
+            when populations.residual_kind = 'share'
+                and abs(
+                    breaks.residual
+                    - cast(
+                        populations.residual_value * case populations.residual_base
+                            when 'subtotal' then breaks.subtotal
+                            when 'subtotal_less_discount'
+                                then breaks.subtotal - breaks.discount
+                            when 'delivery' then breaks.delivery
+                            when 'tip' then breaks.tip
+                            when 'discount' then breaks.discount
+                            when 'loyalty' then breaks.loyalty
+                        end as decimal(38, 8)
+                    )
+                ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
+            when populations.residual_kind = 'step'
+                and breaks.stated % populations.residual_value = 0
+                and abs(breaks.residual) < populations.residual_value then 'rounding_step'
+        end as cause,
+    from breaks
+    inner join audit.formula_populations as populations
+        on breaks.part = populations.rule_target
+        and breaks.population_no = populations.population_no
+),
+
 explained as (
     select
         breaks.order_id,
@@ -206,12 +250,19 @@ explained as (
                 if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
                 if(is_a_line, 'line', null),
                 if(
-                    -- rounded to whole units, up or down; or one cent off
-                    abs(residual) = 0.01
-                    or (stated % 1 = 0 and abs(residual) < 1)
-                    or (stated % 0.1 = 0 and abs(residual) < 0.1)
-                    or (stated % 0.01 = 0 and abs(residual) < 0.01)
-                    or (stated % 0.001 = 0 and abs(residual) < 0.001),
+                    list_contains(
+                        flatten(
+                            list_transform(
+                                [1.000, 0.100, 0.010, 0.001],
+                                lambda unit: [
+                                    rounded(expected, 'half_up', unit),
+                                    rounded(expected, 'half_even', unit),
+                                    rounded(expected, 'down', unit),
+                                ]
+                            )
+                        ),
+                        stated
+                    ),
                     'rounding',
                     null
                 ),
@@ -249,10 +300,22 @@ explained as (
 causes as (
     select
         order_id,
-        any_value(causes[1]) filter (where part = 'total') as total_likely_cause,
-        any_value(causes[1]) filter (where part = 'subtotal') as subtotal_likely_cause,
-    from explained
-    where len(causes) = 1
+        any_value(cause) filter (where part = 'total') as total_likely_cause,
+        any_value(cause) filter (where part = 'subtotal') as subtotal_likely_cause,
+    from (
+        select
+            explained.order_id,
+            explained.part,
+            coalesce(
+                patterns.cause,
+                if(len(explained.causes) = 1, explained.causes[1], null)
+            ) as cause,
+        from explained
+        left join patterns
+            on explained.order_id = patterns.order_id
+            and explained.part = patterns.part
+    )
+    where cause is not null
     group by order_id
 )
 

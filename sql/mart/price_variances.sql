@@ -94,7 +94,7 @@ sold_of_several as materialized (
 ),
 
 spans_of_several as (
-    select sold.store_id, spans.* exclude (menu_id),
+    select sold.store_id, spans.*,
     from sold_of_several as sold
     inner join core.store_menus as store_menus on sold.store_id = store_menus.store_id
     inner join spans
@@ -122,7 +122,7 @@ intervals_of_several as (
 ),
 
 offers as (
-    select false as are_several, menu_id as menu_scope_id, * exclude (menu_id),
+    select false as are_several, menu_id as menu_scope_id, *, from_at as seen_at,
     from spans
 
     union all
@@ -130,6 +130,8 @@ offers as (
     select
         true as are_several,
         intervals.store_id as menu_scope_id,
+        -- of offers of several menus none is named
+        if(count(distinct spans.menu_id) = 1, any_value(spans.menu_id), null) as menu_id,
         intervals.product_id,
         intervals.modifier_id,
         intervals.from_at,
@@ -137,6 +139,7 @@ offers as (
         cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
         list_distinct(flatten(list(spans.prices))) as prices,
         list_distinct(flatten(list(spans.delivery_prices))) as delivery_prices,
+        max(spans.from_at) as seen_at,
     from intervals_of_several as intervals
     inner join spans_of_several as spans
         on intervals.store_id = spans.store_id
@@ -144,7 +147,12 @@ offers as (
         and intervals.modifier_id is not distinct from spans.modifier_id
         and spans.from_at <= intervals.from_at
         and spans.until_at >= intervals.until_at
-    group by all
+    group by
+        intervals.store_id,
+        intervals.product_id,
+        intervals.modifier_id,
+        intervals.from_at,
+        intervals.until_at
 )
 
 select
@@ -173,6 +181,8 @@ select
             then 'menu_unknown'
         else 'none'
     end as menu_match,
+    offers.menu_id,
+    nullif(offers.seen_at, cast('-infinity' as timestamptz)) as menu_seen_at,
     -- money
     sold.currency,
     sold.price,

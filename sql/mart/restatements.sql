@@ -36,6 +36,7 @@ select
         false
     ) as is_close_active,
     restated.posted_period,
+    restated.reversed_period,
 from raw.restated as restated
 left join own
     on restated.business_date = own.business_date

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance import closing, restating
+from pipelines.finance import closing, reopening, restating
 from pipelines.finance.periods import one_day, period_of
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.settings import load_settings
@@ -34,6 +34,21 @@ _SPEC.loader.exec_module(LANDED)
 # Hours after 2026-11-01 12:00 UTC: before any close of these tests, whenever they run, and after all of them.
 BEFORE, AFTER = -24 * 3650, 24 * 3650 * 4
 WHY = "the tests close what they have"
+RULES = {
+    "total_rule": "observed/unrounded",
+    "subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded",
+}
+# An order that both rules explain.
+LINE = {"id": 1, "product_id": 100, "quantity": 1, "name": "Soup", "has_instructions": False, "price": "7.25"}
+BALANCED = {
+    "items": [LINE | {"modifiers": []}],
+    "subtotal_price": "7.25",
+    "delivery_price": "2",
+    "tip": "0",
+    "discount": "1",
+    "loyalty_discount": "0",
+    "total_price": "8.25",
+}
 
 
 class Books:
@@ -98,7 +113,7 @@ class Books:
 
     def reopen(self, day: str, store_id: int | None = None) -> None:
         """Reopen a day."""
-        closing.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
+        reopening.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
 
     def post(self, period: str) -> Posting:
         """Post the unposted restatements."""
@@ -141,6 +156,18 @@ class Books:
         query = f"select sum({column}) from mart.closed_days where measure = 'total_price'"
         found: Decimal | None = self.all(query)[0][0]
         return found
+
+
+@pytest.fixture(scope="session")
+def rules() -> dict[str, str]:
+    """Give the [formula] by which `balanced` adds up."""
+    return RULES
+
+
+@pytest.fixture(scope="session")
+def balanced() -> dict[str, Any]:
+    """Give what an order states whose total and subtotal are those of `rules`."""
+    return BALANCED
 
 
 @pytest.fixture

@@ -20,10 +20,6 @@ from pipelines.ledger import Closes, verify
 from pipelines.settings import SettingsError
 
 OCTOBER, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
-RULES = {
-    "total_rule": "observed/unrounded",
-    "subtotal_rule": "line_price/no_modifiers/all_add/before_discount/unrounded",
-}
 # The day ends at midnight in Berlin, 23:00 UTC; a day later it can be closed.
 CAN_BE_CLOSED = dt.datetime(2026, 11, 1, 23, tzinfo=dt.UTC)
 CHECKED = 24  # hours after 2026-11-01 12:00 UTC
@@ -35,13 +31,15 @@ def heads(found: list[str]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory, books_of: Any) -> Any:
+def clean(
+    tmp_path_factory: pytest.TempPathFactory, books_of: Any, rules: dict[str, str], balanced: dict[str, Any]
+) -> Any:
     """Publish a day without blockers; tests of this fixture close nothing."""
     books = books_of(tmp_path_factory.mktemp("blockers") / "books")
-    books.set(formula=RULES)
+    books.set(formula=rules)
     books.world.land("stores", [{"id": 1, "at": CHECKED, "document": books.store(1)}])
     for order_id in (1, 2):
-        books.land(order_id, CHECKED, created_at=OCTOBER, store_id=1)
+        books.land(order_id, CHECKED, created_at=OCTOBER, store_id=1, **balanced)
     books.publish()
     return books
 

@@ -55,18 +55,42 @@ def test_a_move_to_an_unclosed_day_is_one_row(closed: Any, hours: tuple[int, int
 
 
 def test_a_move_between_closed_days_nets_to_zero(closed: Any, hours: tuple[int, int]) -> None:
-    """A move is two rows per measure that net to zero; a measure that changed too has cause source_changed."""
+    """A move is two rows per measure that net to zero; if an amount changed too, all of them are source_changed."""
     closed.close("2026-11-20")
-    closed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="12.00")
+    closed.land(1, hours[1], created_at=NOVEMBER, store_id=1, total_price="10.00")
+    closed.land(3, hours[1], created_at=OCTOBER, store_id=1, total_price="6.00")
     closed.publish()
     rows = closed.all(
-        "select measure, cause, count(*), sum(restatement_amount) from mart.restatements "
-        "where cause = 'business_date_changed' "
-        "or measure = 'total_price' group by all order by cause, measure"
+        "select order_id, measure, cause, count(*), sum(restatement_amount) from mart.restatements group by all"
     )
-    assert rows[-1] == ("total_price", "source_changed", 2, 2)
-    assert ("order_count", "business_date_changed", 2, 0) in rows
-    assert all(row[1:] == ("business_date_changed", 2, 0) for row in rows[:-1])
+    assert {row[2:] for row in rows if row[0] == 1} == {("business_date_changed", 2, 0)}
+    assert {row[2] for row in rows if row[0] == 3} == {"source_changed"}
+    assert (3, "total_price", "source_changed", 2, 1) in rows
+    assert closed.off() == []
+
+
+def test_an_order_moves_to_another_store(closed: Any, hours: tuple[int, int]) -> None:
+    """On a closed day or to an open one, and back in: the cause is the store; a null time is a lost date."""
+    for order_id in (11, 12, 13):
+        closed.land(order_id, created_at=NOVEMBER, store_id=1)
+    closed.publish()
+    closed.close("2026-11-20", 1)
+    after = hours[1]
+    closed.land(1, after, created_at=OCTOBER, store_id=2, total_price="10.00")
+    closed.land(11, after, created_at=NOVEMBER, store_id=2)
+    closed.land(12, after, created_at=None, store_id=1)
+    closed.land(13, after, created_at=OCTOBER, store_id=2)
+    closed.publish()
+    assert closed.causes() == {
+        1: {"moved_to_another_store"},
+        11: {"moved_to_another_store"},
+        12: {"lost_its_date"},
+        13: {"moved_to_another_store"},
+    }
+    assert closed.restated("order_id", "store_id", "restatement_amount")[:2] == [(1, 1, -10), (1, 2, 10)]
+    closed.land(11, after + 1, created_at=NOVEMBER, store_id=1)
+    closed.publish()
+    assert closed.causes()[11] == {"moved_to_another_store"}
     assert closed.off() == []
 
 

@@ -33,13 +33,14 @@ CHAIN = (
     "audit.order_line_sums",
     "audit.order_components",
     "audit.order_rule_settings",
-    "audit.closed_order_rules",
     "audit.subtotal_patterns",
     "audit.total_patterns",
     "audit.formula_populations",
     "audit.formula_divisions",
     "audit.formula_evidence",
     "audit.order_populations",
+    "audit.closed_population_rules",
+    "audit.closed_order_rules",
     "audit.order_rules",
 )
 

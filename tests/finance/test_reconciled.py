@@ -22,7 +22,8 @@ def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:
         """
         create or replace table audit.order_rules as
         select orders.order_id, pairs.line_rule as subtotal_rule, pairs.line_rule, pairs.total_rule,
-            cast([] as bigint[]) as line_open_parts
+            cast([] as bigint[]) as line_open_parts,
+            null::bigint as subtotal_population_no, null::bigint as total_population_no
         from mart.orders as orders inner join pairs on orders.platform = pairs.platform
         """
     )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
+from pipelines.finance.selection import Selection
 from pipelines.report.explain import receipt
 from pipelines.report.reconciliation import reconciliation_lines
 from pipelines.report.workbook import write_workbook

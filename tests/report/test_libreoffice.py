@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
+from pipelines.finance.selection import Selection
 from pipelines.report.workbook import write_workbook
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
+from pipelines.finance.selection import Selection
 from pipelines.report.reconciliation import reconciliation_lines
 from pipelines.report.text import width
 
@@ -41,7 +42,7 @@ Rules, as all orders show them
 
 Possible duplicate orders: 1, see audit.possible_duplicate_orders.
 Not balanced: 1 break.
-Largest breaks: 22. See `ordermart explain order 22`.
+Largest breaks, EUR: 22. See `ordermart explain order 22`.
 """
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
+from pipelines.finance.selection import Selection
 from pipelines.report.reconciliation_page import page_lines
 
 if TYPE_CHECKING:

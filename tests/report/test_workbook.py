@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.finance.reconciliation import Selection, reconciliation
+from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
+from pipelines.finance.selection import Selection
 from pipelines.report.files import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook

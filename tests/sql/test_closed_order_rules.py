@@ -61,6 +61,20 @@ def test_a_later_order_takes_the_rule_of_its_day(run_table: Run) -> None:
     assert [(row["order_id"], row["total_rule"]) for row in rows] == [(1, "a"), (2, "b"), (3, "a"), (4, None)]
 
 
+def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run) -> None:
+    """Subtotal and total each: the population's, even that there was none, else the day's."""
+    population = {"order_id": 3, "rule_target": "total", "open_parts": []}
+    given = {
+        "mart.orders": [order(1), order(3)],
+        "raw.day_closes": [CLOSE],
+        "raw.closed_orders": [closed(1, 7, "a") | {"line_rule": "lines", "subtotal_basis": "agreed"}],
+    }
+    for rule, basis in (("b", "supported"), ("b", None), (None, None)):
+        told = [population | {"rule": rule, "basis": basis}]
+        rows = run_table("audit.closed_order_rules", given | {"audit.closed_population_rules": told})
+        assert [(row["line_rule"], row["total_rule"]) for row in rows] == [("lines", "a"), ("lines", basis and rule)]
+
+
 def test_an_older_close_keeps_its_rules_by_scope(run_table: Run) -> None:
     """Of rules recorded by scope the narrowest holds."""
     rule = {"close_entry_no": 4, "rule_target": "total", "basis": "supported"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
@@ -46,10 +46,11 @@ def reconciled(
     lines: tuple[str | None, ...] = ("7", "3"),
     total_rule: str | None = OBSERVED,
     subtotal_rule: str | None = USUAL,
+    populations: Sequence[dict[str, Any]] = (),
     **modifiers: str,
 ) -> dict[str, Any]:
     """Return the one row of an order with these six amounts, the total last, and these amounts of lines."""
-    order = {"order_id": 1, "sale_class": "counted"} | dict(zip(PARTS, amounts, strict=True))
+    order = {"order_id": 1, "sale_class": "counted", "currency": "EUR"} | dict(zip(PARTS, amounts, strict=True))
     (row,) = run_table(
         "mart.order_reconciliation",
         {
@@ -57,7 +58,11 @@ def reconciled(
             "mart.order_lines": [
                 {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines, 1)
             ],
-            "audit.order_rules": [{"order_id": 1, "total_rule": total_rule, "subtotal_rule": subtotal_rule}],
+            "audit.order_rules": [
+                {"order_id": 1, "total_rule": total_rule, "subtotal_rule": subtotal_rule}
+                | {"subtotal_population_no": 0, "total_population_no": 0}
+            ],
+            "audit.formula_populations": list(populations),
             "audit.order_line_sums": [{"order_id": 1, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers],
             "audit.formula_rules": RULES,
         },
@@ -145,7 +150,7 @@ def test_the_rule_in_force_decides(run_table: Run) -> None:
         ("-0.1", "loyalty_discount"),
         ("-3", "line"),
         ("1.75", "modifiers"),
-        ("0.01", "rounding"),
+        ("0.01", None),
         ("1277.1", "factor_of_100"),
         ("-12.771", "factor_of_100"),
         ("-25.8", "sign"),
@@ -168,6 +173,36 @@ def test_a_total_that_was_rounded(run_table: Run) -> None:
     assert reconciled(run_table, *STATED[:5], "13")["total_likely_cause"] is None  # 0.1 is the loyalty discount, too
     assert reconciled(run_table, "10", "2.2", "1.3", "0.5", "0.7", "12")["total_likely_cause"] == "rounding"
     assert reconciled(run_table, "10.0055", "0", "0", "0", "0", "10")["total_likely_cause"] == "rounding"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "off", "cause"),
+    [
+        (("constant", "0.99", None), "0.99", "constant_amount"),
+        (("constant", "0.99", None), "0.98", None),
+        (("constant", "1.3", None), "1.3", "constant_amount"),
+        (("share", "0.08", "subtotal_less_discount"), "0.76", "share_of_a_base"),
+        (("share", "0.08", "subtotal_less_discount"), "0.75", "share_of_a_base"),
+        (("share", "0.08", "subtotal_less_discount"), "0.74", None),
+        (("step", "0.05", None), "0.04", "rounding_step"),
+        (("step", "0.05", None), "0.03", None),
+        (("zero", "0", None), "-12.91", "zero_stated"),
+    ],
+)
+def test_a_pattern_of_the_population_is_a_cause(
+    run_table: Run, pattern: tuple[str, str, str | None], off: str, cause: str | None
+) -> None:
+    """What the exceptions of its population have in common is named, where it explains the order: before chance."""
+    kind, value, base = pattern
+    population = {"rule_target": "total", "population_no": 0, "residual_kind": kind}
+    stated = ("10", "2.21", "1.3", "0.5", "0.1")
+    row = reconciled(
+        run_table,
+        *stated,
+        str(Decimal("12.91") + Decimal(off)),
+        populations=[population | {"residual_value": value, "residual_base": base}],
+    )
+    assert row["total_likely_cause"] == cause
 
 
 def test_two_causes_are_none(run_table: Run) -> None:

@@ -18,6 +18,8 @@ CAUSES = (
     "source_changed",
     "deleted",
     "business_date_changed",
+    "moved_to_another_store",
+    "lost_its_date",
     "sale_class_changed",
     "setting_changed",
     "rule_changed",
@@ -116,9 +118,10 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
 
     Source: the ledger, to which a run appends restatements before it publishes its release.
     Caveats: each row is a change to all rows before it: add restatement_amount, not current_amount. An order that moved
-    between closed days has rows on both, which net to zero (a measure that changed too: source_changed); one that
+    between closed days has rows on both, which net to zero (source_changed if an amount changed too); one that
     moved to an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no
-    longer count: filter by is_close_active.
+    longer count: filter by is_close_active. The books of a period are what its days were closed with, plus what was
+    posted to it, less what was reversed in it.
     """
 
     restatement_no: Count = column("Number of the restatement, from 1, without gaps, never reused.", ge=1)
@@ -134,11 +137,13 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     restatement_amount: Amount = column("current_amount - closed_amount - prior_restated_amount.")
     cause: Text = column(
         "late_arriving: first seen after the close. released_from_quarantine: quarantined at close, accepted since. "
-        "deleted: deleted at source. business_date_changed: its document, or its store's time zone, puts it on another "
-        "day. sale_class_changed: its status changed and no amount did, or it is not deleted any more. source_changed: "
-        "its document changed otherwise. setting_changed: same document, other [sales] or [business_day]. "
-        "rule_changed: same document, other effective rule. pipeline_changed: only the pipeline's code differs. The "
-        "first that applies, in the order of docs/DECISIONS.md.",
+        "deleted: deleted at source. lost_its_date: its document no longer has the time that decides its day. "
+        "moved_to_another_store: its document names another store. business_date_changed: its document, or its store's "
+        "time zone, puts it on another day. sale_class_changed: its status changed and no amount did, or it is not "
+        "deleted any more. source_changed: its document changed otherwise. setting_changed: same document, other "
+        "[sales] or [business_day]. rule_changed: same document, other effective rule. pipeline_changed: only the "
+        "pipeline's code differs. All rows of an order that one run records have the same: the first that applies, in "
+        "the order of docs/DECISIONS.md.",
         isin=CAUSES,
     )
     current_business_date: Day = column(
@@ -149,6 +154,9 @@ class Restatements(Contract, table="mart.restatements", scope="all", key=("resta
     close_entry_no: Count = column(_CLOSE, ge=1)
     is_close_active: Flag = column("Whether that close is active: false once its day was reopened.")
     posted_period: Text = column("The period it was posted to; null while unposted.", nullable=True)
+    reversed_period: Text = column(
+        "The period in which its posting was reversed, when its day was reopened; else null.", nullable=True
+    )
 
 
 class ClosedDays(

@@ -12,7 +12,7 @@ from pipelines.warehouse.contracts.contract import (
     Text,
     column,
 )
-from pipelines.warehouse.contracts.formula import FITS, HOLDS, SETTING
+from pipelines.warehouse.contracts.formula import FITS, HOLDS, RULE_TARGET, RULE_TARGETS, SETTING
 
 _ORDER = "The order, as the service numbers it."
 
@@ -101,12 +101,34 @@ class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=(
     is_rounded: Flag = column("Whether its parts have more decimals than its total can have.")
 
 
+class ClosedPopulationRules(
+    Contract,
+    table="audit.closed_population_rules",
+    scope="order",
+    key=("order_id", "rule_target"),
+    is_released=False,
+):
+    """One row per order that is new to a closed day, and rule target: the rule that its population was closed with.
+
+    A step: read audit.order_rules instead.
+    Source: audit.order_populations, audit.formula_populations and the rules by population that the close recorded.
+    Caveats: no row if the close recorded no such population.
+    """
+
+    order_id: Id = column(_ORDER)
+    rule_target: Text = column(RULE_TARGET, isin=RULE_TARGETS)
+    rule: Text = column("The rule; null where none held.", nullable=True)
+    open_parts: Ids = column("part_no of what the order holds that was undecided then.")
+    basis: Text = column("On what the rule was based; null where it does not hold for the order.", nullable=True)
+
+
 class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order", key=("order_id",), is_released=False):
     """One row per order: the rules that it keeps while its day is closed, if it is.
 
     A step: read audit.order_rules instead.
-    Source: mart.orders and the ledger's closes. An order that came after the close has the one rule of its store's
-    day, else of the whole day, else none.
+    Source: mart.orders and the ledger's closes. An order that came after the close has the rule that its population
+    was closed with (audit.closed_population_rules), else the one rule of its store's day, else of the whole day, else
+    none.
     """
 
     order_id: Id = column(_ORDER)

@@ -6,6 +6,7 @@ from pipelines.warehouse.contracts.contract import (
     Flag,
     Id,
     Ids,
+    Money,
     Share,
     Text,
     Texts,
@@ -132,6 +133,14 @@ class FormulaPopulations(
     distinguishing_fit_count: Count = column("How many of those the form fits.", ge=0)
     deciding_cases: Texts = column("Which orders would decide what is open.")
     residual_pattern: Text = column("What the orders that the form does not fit have in common.", nullable=True)
+    residual_kind: Text = column(
+        "zero: they state zero. constant, share, step: they are off by one amount, by a share of a base, by less than "
+        "the step that their prices are multiples of.",
+        nullable=True,
+        isin=("zero", "constant", "share", "step"),
+    )
+    residual_value: Money = column("That amount, share or step.", nullable=True)
+    residual_base: Text = column("The base of a share.", nullable=True)
 
 
 class FormulaDivisions(

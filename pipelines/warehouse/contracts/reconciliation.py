@@ -17,6 +17,10 @@ from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 VERDICTS = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
 CAUSES = (
+    "zero_stated",
+    "constant_amount",
+    "share_of_a_base",
+    "rounding_step",
     "tip",
     "delivery",
     "discount",

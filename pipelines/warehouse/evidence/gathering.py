@@ -152,7 +152,8 @@ def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
         rival = wording.rival_of(forms, judged)
         told = wording.distinguishing(forms, found.patterns, node.weights, judged.leader, rival)
         rounding = found.roundings.get(node.no)
-        pattern = wording.residual(found.residuals[node.no]) if node.no in found.residuals else None
+        residual = found.residuals.get(node.no)
+        pattern = wording.residual(residual) if residual else None
         is_configured = node.setting_no is not None
         needed = orders_needed(judged.fits, judged.orders, 1 - asked.noise) if judged.verdict == COMPATIBLE else None
         yield (
@@ -176,6 +177,7 @@ def _populations(found: Gathered, asked: Asked) -> Iterator[tuple[Any, ...]]:
             wording.deciding(forms, judged, asked),
             pattern,
             wording.sentence(forms, judged, asked, told, rounding, pattern, is_configured=is_configured),
+            *((residual.kind, residual.amount, residual.base or None) if residual else (None, None, None)),
         )
 
 

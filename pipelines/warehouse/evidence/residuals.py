@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,11 @@ class Residual:
     base: str
     fits: int
     orders: int
+
+    @property
+    def amount(self) -> Decimal:
+        """The value as an amount, or as a share."""
+        return Decimal(self.value) / _UNIT
 
 
 def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> dict[int, Residual]:

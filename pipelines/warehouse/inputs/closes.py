@@ -6,7 +6,7 @@ of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-
+_OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule
 _TYPES: dict[pa.DataType, str] = {
     pa.int64(): "BIGINT",
     pa.string(): "VARCHAR",
@@ -46,11 +46,13 @@ COLUMNS: dict[str, dict[str, str]] = {
         "scope_value": "VARCHAR",
         "rule": "VARCHAR",
         "basis": "VARCHAR",
+        "open_parts": "BIGINT[]",
     },
     "raw.restated": {
         "entry_no": "BIGINT",
         **{field.name: _TYPES[field.type] for field in RESTATEMENTS},
         "posted_period": "VARCHAR",
+        "reversed_period": "VARCHAR",
     },
 }
 
@@ -70,7 +72,7 @@ def state_of(*acts: str) -> Callable[[Path], str]:
 
 DAY_CLOSES_STATE = state_of(CLOSED, REOPENED)
 CLOSED_ORDERS_STATE = state_of(CLOSED)
-RESTATED_STATE = state_of(RESTATED, POSTED)
+RESTATED_STATE = state_of(RESTATED, POSTED, REOPENED)
 
 
 def create_day_closes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -105,37 +107,56 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
 
 
 def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.closed_rules from closes that recorded rules by scope, not by order."""
-    basis = {"setting": "configured", "evidence": "supported"}
+    """Fill raw.closed_rules: by scope of closes that did not record rules by order, else by population."""
     rows = [
-        (entry.no, rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis.get(rule["source"]))
+        (entry.no, *(_rule_by_scope(rule) if "source" in rule else _rule_of_population(rule)))
         for entry in ledger_of(data_dir).entries(CLOSED)
         for rule in entry.body["rules"]
-        if "source" in rule
+        if "source" in rule or "open_parts" in rule
     ]
     if rows:
-        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?)", rows)
+        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _rule_by_scope(rule: dict[str, Any]) -> tuple[Any, ...]:
+    basis = {"setting": "configured", "evidence": "supported"}.get(rule["source"])
+    return rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis, []
+
+
+def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what orders of a population that hold none of its open parts were valued by: as in audit.order_rules."""
+    name, open_parts = rule["rule"], rule["open_parts"]
+    if rule["is_configured"]:
+        basis, open_parts = "configured", []
+    elif name is not None:
+        basis = "supported" if rule["verdict"] == "supported" else "agreed"
+    elif rule["is_assumable"]:
+        name, basis, open_parts = _OBSERVED, "assumed", []
+    else:
+        basis = None
+    return rule["rule_target"], "population", rule["scope"], name, basis, open_parts
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.restated, each row with the period that it was posted to."""
+    """Fill raw.restated, each row with the periods that it was posted to and reversed in."""
     if not (files := _files(data_dir, RESTATED)):
         return
     con.execute(
         f"insert into {name} by name select entry_no, {', '.join(RESTATEMENTS.names)} "
         f"from ({select_rows(RESTATED, files, RESTATEMENTS.names)})"
     )
-    if posted := _files(data_dir, POSTED):
-        periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(POSTED)]
-        con.execute(
-            f"update {name} as restated set posted_period = periods.period "
-            f"from ({select_rows(POSTED, posted, POSTINGS.names)}) as posted "
-            "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
-            "on posted.entry_no = periods.entry_no where restated.restatement_no = posted.restatement_no",
-            [[no for no, _ in periods], [period for _, period in periods]],
-        )
+    for act, column in ((POSTED, "posted_period"), (REOPENED, "reversed_period")):
+        if numbers := _files(data_dir, act):
+            periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(act) if entry.file]
+            con.execute(
+                f"update {name} as restated set {column} = periods.period "
+                f"from ({select_rows(act, numbers, POSTINGS.names)}) as numbers "
+                "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
+                "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
+                [[no for no, _ in periods], [period for _, period in periods]],
+            )
 
 
 def _files(data_dir: Path, act: str) -> list[Path]:
     ledger = ledger_of(data_dir)
-    return [ledger.file(entry) for entry in ledger.entries(act)]
+    return [ledger.file(entry) for entry in ledger.entries(act) if entry.file]

@@ -141,6 +141,9 @@ FORMULA_EVIDENCE: dict[str, dict[str, str]] = {
         "deciding_cases": "VARCHAR[]",
         "residual_pattern": "VARCHAR",
         "sentence": "VARCHAR",
+        "residual_kind": "VARCHAR",
+        "residual_value": "DECIMAL(18,4)",
+        "residual_base": "VARCHAR",
     },
     "raw.formula_divisions": {
         "rule_target": "VARCHAR",

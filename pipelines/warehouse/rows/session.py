@@ -205,17 +205,21 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
     )
 
 
+def rules_of_settings(settings: Settings) -> list[tuple[Any, ...]]:
+    """Return the rules that settings name, by setting_no from 1: target, rule and scope."""
+    formula = settings.formula
+    plain = (("subtotal", formula.subtotal_rule), ("total", formula.total_rule))
+    rules: list[tuple[Any, ...]] = [(target, rule, *[None] * 6) for target, rule in plain if rule]
+    return rules + [(each.rule_target, each.rule, *each.scope) for each in formula.rule]
+
+
 def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
     """Fill the relations of the rules and components that settings name; plain rules come first."""
     for name in ("raw.formula_settings", "raw.formula_components"):
         con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in inputs.RAW[name].items())})")
-    formula = settings.formula
-    plain = (("subtotal", formula.subtotal_rule), ("total", formula.total_rule))
-    rules: list[tuple[Any, ...]] = [(target, rule, *[None] * 6) for target, rule in plain if rule]
-    rules += [(each.rule_target, each.rule, *each.scope) for each in formula.rule]
-    for number, row in enumerate(rules, 1):
+    for number, row in enumerate(rules_of_settings(settings), 1):
         con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
-    for number, each in enumerate(formula.component, 1):
+    for number, each in enumerate(settings.formula.component, 1):
         con.execute(
             "insert into raw.formula_components values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [number, each.name, each.constant or None, each.share or None, each.base or None, *each.scope],

@@ -1,0 +1,95 @@
+"""`ordermart breaks`: list breaks, accept them, assign them and comment on them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Config, load_settings, say, usage_error
+
+app = typer.Typer(help="List, accept, assign and comment on breaks.", no_args_is_help=True)
+Orders = Annotated[list[int], typer.Argument(metavar="ORDER_ID...", help="Ids of orders with a break.")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
+
+
+@app.command("list")
+def breaks_list(
+    *,
+    since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")] = "",
+    store: Annotated[int | None, typer.Option(help="Limit to this store id.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Include accepted breaks.")] = False,
+    config: Config = None,
+) -> None:
+    """List the open breaks of the current release by currency, the largest first, with what was decided of them."""
+    from pipelines.finance.breaks import list_breaks
+    from pipelines.finance.selection import Selection
+    from pipelines.report.breaks import break_lines
+
+    selection = Selection.between(since, until, store)
+    say(break_lines(list_breaks(load_settings(config), selection), everything=everything))
+
+
+@app.command("accept")
+def breaks_accept(
+    orders: Orders,
+    *,
+    reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Accept breaks as they are: until their amounts change they fail neither `reconcile` nor a close.
+
+    Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 wrong usage.
+    """
+    from pipelines.finance.breaks import accept
+    from pipelines.ledger.users import current_user
+    from pipelines.report.breaks import accepted
+
+    done = accept(load_settings(config), orders, _text("--reason", reason), current_user(name))
+    say(accepted(done))
+
+
+@app.command("assign")
+def breaks_assign(
+    orders: Orders,
+    *,
+    assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="Who looks after them.")],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Record who looks after breaks.
+
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 wrong usage.
+    """
+    from pipelines.finance.breaks import assign
+    from pipelines.ledger.users import current_user
+
+    done = assign(load_settings(config), orders, _text("--to", assignee), current_user(name))
+    say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
+
+
+@app.command("comment")
+def breaks_comment(
+    orders: Orders,
+    *,
+    text: Annotated[str, typer.Option(help="The comment; recorded in the ledger.")],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Record a comment on breaks; write no personal data: entries are never erased.
+
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 wrong usage.
+    """
+    from pipelines.finance.breaks import comment
+    from pipelines.ledger.users import current_user
+
+    done = comment(load_settings(config), orders, _text("--text", text), current_user(name))
+    say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])
+
+
+def _text(option: str, text: str) -> str:
+    if not text.strip():
+        raise usage_error(f"{option}: the text is empty")
+    return text.strip()

@@ -1,0 +1,144 @@
+"""Books by period: what days were closed with, plus postings, less reversals, is what is there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.finance import reopening, restating
+from pipelines.finance.released import FinanceError
+from pipelines.ledger import verify
+from pipelines.report.closing import reopened, restatements
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY, D31 = "2026-10-31", dt.date(2026, 10, 31)
+AT = "2026-10-31T10:00:00Z"
+CHANGE = Decimal("21.83")
+
+
+def by_period(books: Any) -> dict[str, Decimal]:
+    """Return the total_price in the books of each period."""
+    return dict(
+        books.all(
+            """
+            select period, sum(amount) from (
+                select strftime(business_date, '%Y-%m') as period, closed_amount as amount
+                from mart.closed_days where measure = 'total_price'
+                union all
+                select posted_period, restatement_amount from mart.restatements
+                where measure = 'total_price' and posted_period is not null
+                union all
+                select reversed_period, -restatement_amount from mart.restatements
+                where measure = 'total_price' and reversed_period is not null
+            ) group by period order by period
+            """
+        )
+    )
+
+
+def there(books: Any) -> Decimal:
+    """Return the current total_price of closed days, found from the orders."""
+    found: Decimal = books.all(
+        "select sum(total_price) from mart.orders where business_date in (select business_date from mart.closed_days)"
+    )[0][0]
+    return found
+
+
+@pytest.fixture
+def posted(books: Any, hours: tuple[int, int]) -> Any:
+    """Close October, restate it by +21.83, and post that to November."""
+    books.land(1, created_at=AT, store_id=1, total_price="100.00")
+    books.land(2, created_at="2026-10-30T10:00:00Z", store_id=1, total_price="50.00")
+    books.publish()
+    books.close("2026-10")
+    books.land(1, hours[1], created_at=AT, store_id=1, total_price="121.83")
+    books.publish()
+    books.post("2026-11")
+    books.publish()
+    return books
+
+
+@pytest.mark.slow
+def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
+    """What was posted is reversed in the earliest open period, by the reopening itself, which says so."""
+    books = posted
+    assert by_period(books) == {"2026-10": 150, "2026-11": CHANGE}
+    done = reopening.reopen(books.settings, D31, None, "a test")
+    assert "Reversed in 2026-11: 1 posted restatement of this day, total_price -21.83" in reopened(done)
+    books.publish()
+    assert by_period(books) == {"2026-10": 50, "2026-11": 0}
+    assert sum(by_period(books).values()) == there(books)
+    books.close(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": Decimal("171.83"), "2026-11": 0}
+    assert sum(by_period(books).values()) == there(books)
+    assert books.off() == []
+    assert "(posted to 2026-11)  (reversed in 2026-11)" in restatements(
+        restating.recorded(books.settings, everything=True)
+    )
+    books.reopen(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": 50, "2026-11": 0}, "a posting is reversed once"
+    before = books.world.contents()
+    books.publish(full=True)
+    assert books.world.contents() == before
+    assert verify(books.ledger).entries == 6
+
+
+@pytest.mark.slow
+def test_a_closed_period_takes_no_postings(posted: Any, hours: tuple[int, int]) -> None:
+    """Posting into a closed period is refused and writes nothing; a reversal goes to the period after it."""
+    books = posted
+    books.close("2026-11")
+    books.land(1, hours[1] + 1, created_at=AT, store_id=1, total_price="122.83")
+    books.publish()
+    entries = verify(books.ledger).entries
+    for period in ("2026-10", "2026-11"):
+        with pytest.raises(FinanceError, match=f"{period} is closed: post to an open period, such as 2026-12"):
+            books.post(period)
+    assert verify(books.ledger).entries == entries
+    books.reopen("2026-11-17")
+    assert books.post("2026-11").restatement_count == 1
+    books.close("2026-11")
+    books.reopen(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": 50, "2026-11": CHANGE + 1, "2026-12": -CHANGE - 1}
+    assert sum(by_period(books).values()) == there(books)
+
+
+def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:
+    """With posted restatements and every fiscal period closed a day stays closed; without any it is reopened."""
+    books = posted
+    file: Path = books.settings.file.parent / "periods.csv"
+    file.write_text("period,first_day,last_day\nP10,2026-10-01,2026-10-31\n")
+    books.set(closing={"periods_file": "periods.csv"})
+    with pytest.raises(FinanceError, match="no period from then on is open to reverse them in"):
+        books.reopen(DAY)
+    books.reopen("2026-10-30")
+    books.reopen(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-11": CHANGE, "P10": -CHANGE}
+
+
+def test_a_store_reopened_alone_reverses_its_own(books: Any, hours: tuple[int, int]) -> None:
+    """Restatements of the day's other stores stay posted."""
+    for store_id in (1, 2):
+        books.land(store_id, created_at=AT, store_id=store_id, total_price="10.00")
+    books.publish()
+    books.close("2026-10")
+    for store_id in (1, 2):
+        books.land(store_id, hours[1], created_at=AT, store_id=store_id, total_price=f"1{store_id}.00")
+    books.publish()
+    books.post("2026-11")
+    books.reopen(DAY, 2)
+    books.publish()
+    assert by_period(books) == {"2026-10": 10, "2026-11": 1}
+    books.close(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": 22, "2026-11": 1}
+    assert sum(by_period(books).values()) == there(books) == 23
