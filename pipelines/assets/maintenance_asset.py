@@ -7,13 +7,16 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.raw import OWNER
 from pipelines.ingest.maintenance import run_maintenance
 
 
 @dg.asset(
     key="maintenance",
-    deps=["release"],
+    deps=["warehouse"],
     group_name="release",
+    owners=[OWNER],
+    kinds={"python"},
     required_resource_keys={"settings", "run_lock"},
     description="Maintenance after a nightly release: prune deliveries, work-list entries and quarantined payloads by "
     "retention, merge the small files of past days. A failed task is reported and does not fail the run.",

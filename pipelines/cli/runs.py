@@ -26,6 +26,9 @@ def run(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File of menu ids to fetch besides those of store records."),
     ] = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
     ] = False,
@@ -37,6 +40,7 @@ def run(
     """
     from pipelines.assets.healing import heal
     from pipelines.assets.night import exit_code, run_night
+    from pipelines.assets.notifications import NOTIFIED
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
@@ -60,10 +64,11 @@ def run(
         before = refused(settings)
         night = run_night(
             settings,
-            wiring(settings, progress).resolve_job_def(NIGHTLY),
+            wiring(settings, progress).resolve_job_def(NOTIFIED if due else NIGHTLY),
             order_ids=order_ids,
             order_id_range=order_id_range,
             menu_ids=menu_ids,
+            is_small=due,
         )
     typer.echo(summary(settings, night))
     for failure in after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage):
