@@ -25,7 +25,7 @@ def status(
     import json
 
     from pipelines.report.status import status as state_of
-    from pipelines.report.status import status_lines
+    from pipelines.report.status_lines import status_lines
 
     state = state_of(load_settings(config))
     say([json.dumps(state, indent=1)] if as_json else status_lines(state))
