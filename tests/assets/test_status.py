@@ -165,7 +165,7 @@ def test_next_tick(cron: str, timezone: str, now: str, due: str) -> None:
     expected = dt.datetime.fromisoformat(due).replace(tzinfo=dt.UTC)
     assert next_tick(cron, timezone, start) == expected
     ticks = schedule_execution_time_iterator(start.timestamp(), cron, timezone, ascending=True)
-    assert next(tick for tick in ticks if tick > start) == expected
+    assert next(tick.timestamp() for tick in ticks if tick > start) == expected.timestamp()
 
 
 @pytest.mark.parametrize("cron", ["", "x", "61 * * * *", "* * * *", "5-1 * * * *", "*/0 * * * *", "0 0 31 2 *"])
