@@ -17,6 +17,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
 from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.build.room import needed_bytes, require_room
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
 from pipelines.warehouse.rows.making import results_as_stored
@@ -127,10 +128,13 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                         checks=results_as_stored(con),
                     )
                 if not why:
+                    require_room(settings.data_dir, needed_bytes(file, (), full=False))
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
+        documents = [each.path for files in raw.values() for each in files.documents]
+        require_room(settings.data_dir, needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show)
         with attached(con, file):
             tables = frozenset(table.name for table in catalogue.tables())
