@@ -11,6 +11,7 @@ from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.run_alarms import run_alarm_sensors
+from pipelines.assets.tables import table_checks, table_specs
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.ingest.lock import JOB, run_lock
 from pipelines.ingest.session import PartnerSession
@@ -25,8 +26,8 @@ NIGHTLY = "nightly"
 
 def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> dg.Definitions:
     """Return all Dagster definitions for these settings; `progress` gets (what, done, total)."""
-    assets = [raw_stores, raw_menus, raw_orders, *warehouse_assets()]
-    everything = [key for asset in assets for key in asset.keys]
+    assets = [raw_stores, raw_menus, raw_orders, *warehouse_assets(settings)]
+    everything = [key for asset in assets if isinstance(asset, dg.AssetsDefinition) for key in asset.keys]
     nightly = dg.define_asset_job(
         NIGHTLY,
         selection=[*everything, *maintenance.keys],
@@ -39,7 +40,8 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
         description="Fetch and publish what webhooks named, without the list of stores, a plan or maintenance.",
     )
     return dg.Definitions(
-        assets=[*assets, maintenance],
+        assets=[*assets, maintenance, *table_specs()],
+        asset_checks=[table_checks()],
         jobs=[nightly, notified],
         sensors=[notification_sensor(settings, notified), *run_alarm_sensors(settings, [nightly, notified])],
         schedules=[

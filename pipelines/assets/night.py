@@ -14,9 +14,11 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.assets.raw import REPORT
 from pipelines.assets.shortfalls import INCOMPLETE, OUTAGE, shortfalls
+from pipelines.assets.warehouse import failing_checks
 from pipelines.ingest.lock import RUN, run_lock
 from pipelines.ingest.stop import current_stop
 from pipelines.report.summary import Night, current_release
+from pipelines.warehouse.release.need import HINT, NIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,29 +48,35 @@ def run_night(
     order_ids: Path | None = None,
     order_id_range: str = "",
     menu_ids: Path | None = None,
+    is_small: bool = False,
 ) -> Night:
     """Execute the job on the instance below the data folder and return its result.
 
-    Raise RunLockedError at once if another run holds the lock. A failed job raises nothing: the result has its errors.
+    `is_small`: as a run for webhooks, without the list of stores and without a plan. Raise RunLockedError at once if
+    another run holds the lock. A failed job raises nothing: the result has its errors.
     Raise KeyboardInterrupt if a signal ended the job, which Dagster then has as cancelled.
     """
     with run_lock(settings.data_dir, RUN):
         before = current_release(settings)
         dagster_home(settings.data_dir)
+        ops: dict[str, Any] = {
+            "raw__menus": {"config": {"menu_ids": str(menu_ids.resolve()) if menu_ids else ""}},
+            "raw__orders": {
+                "config": {
+                    "order_ids": str(order_ids.resolve()) if order_ids else "",
+                    "order_id_range": order_id_range,
+                    "plans": not is_small,
+                }
+            },
+            "raw__stores": {"config": {"lists": not is_small}},
+            "warehouse": {"config": {"run": HINT if is_small else NIGHT}},
+        }
         with dg.DagsterInstance.get() as instance:
             result = job.execute_in_process(
                 instance=instance,
                 raise_on_error=False,
                 run_config={
-                    "ops": {
-                        "raw__menus": {"config": {"menu_ids": str(menu_ids.resolve()) if menu_ids else ""}},
-                        "raw__orders": {
-                            "config": {
-                                "order_ids": str(order_ids.resolve()) if order_ids else "",
-                                "order_id_range": order_id_range,
-                            }
-                        },
-                    },
+                    "ops": ops,
                     # Dagster's own records keep the full log; the terminal gets the summary.
                     "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 },
@@ -76,20 +84,16 @@ def run_night(
         if current_stop().signal and not result.success:
             raise KeyboardInterrupt
         after = current_release(settings)
-    evaluations = result.get_asset_check_evaluations()
     missing = shortfalls(event.materialization for event in result.get_asset_materialization_events())
+    checks, failing = _checks(result)
     return Night(
         published=result.success,
         run_id=result.run_id,
         is_new=after != before,
         landed=_landed(result),
         errors=tuple(_errors(result)),
-        failing=tuple(
-            (e.asset_key.to_user_string().replace("/", "."), e.check_name, _number(e.metadata["violations"]))
-            for e in evaluations
-            if not e.passed
-        ),
-        checks=len(evaluations),
+        failing=failing,
+        checks=checks,
         undone=tuple(_failed_tasks(result)),
         said=tuple(_reports(result)),
         is_outage=is_outage(result.all_events) or missing.is_outage,
@@ -122,6 +126,17 @@ def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
                 if not name.startswith("dagster/") and name not in (REPORT, INCOMPLETE, OUTAGE)
             }
     return landed
+
+
+def _checks(result: dg.ExecuteInProcessResult) -> tuple[int, tuple[tuple[str, str, int], ...]]:
+    """Return how many checks ran and which failed, as the step that built the tables says."""
+    for event in result.all_events:
+        if event.step_key == "warehouse" and event.is_step_failure and event.step_failure_data.user_failure_data:
+            return failing_checks(dict(event.step_failure_data.user_failure_data.metadata))
+    for event in result.get_asset_materialization_events():
+        if event.asset_key is not None and event.asset_key.path == ["warehouse"]:
+            return failing_checks(dict(event.materialization.metadata))
+    return 0, ()
 
 
 def _failed_tasks(result: dg.ExecuteInProcessResult) -> Iterator[str]:

@@ -4,6 +4,7 @@ A run that is already under way fetches what was due when it began; the sensor d
 """
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -15,6 +16,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
+from pipelines.warehouse.release.need import HINT, deferred_until
 
 NOTIFIED = "notified"
 _EVERY_SECONDS = 60
@@ -23,6 +25,7 @@ SMALL: dict[str, Any] = {
     "ops": {
         "raw__stores": {"config": {"lists": False}},
         "raw__orders": {"config": {"plans": False}},
+        "warehouse": {"config": {"run": HINT}},
     }
 }
 
@@ -49,7 +52,10 @@ def notification_sensor(settings: Settings, job: Any) -> dg.SensorDefinition:
             entries = [work.entry(kind, id_) for kind in KINDS for id_ in work.due(kind, limit=1)]
         due = [entry.due_at for entry in entries if entry is not None and entry.due_at is not None]
         if not due:
-            return dg.SkipReason("nothing is due")
+            waiting = deferred_until(settings.data_dir / "published")
+            if waiting is None or waiting > datetime.now(UTC):
+                return dg.SkipReason("nothing is due")
+            return dg.SensorResult(run_requests=[dg.RunRequest(f"publication due {waiting}", run_config=SMALL)])
         # One run per set of due entries: after a failed run they wait for the nightly one.
         key = f"deliveries to {delivery}, due since {min(due).isoformat()}"
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=key, run_config=SMALL)], cursor=str(delivery))

@@ -20,6 +20,7 @@ from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.ingest.request import add_requested
 from pipelines.settings.kinds import Kind
 
+OWNER = "team:data"
 REPORT = "plan and its results"
 _NEEDS = {"settings", "progress", "partner", "run_lock"}
 _SHOWN = 20  # rejected documents in the log
@@ -48,6 +49,8 @@ class OrderRequest(dg.Config):
 @dg.asset(
     key=["raw", "stores"],
     group_name="raw",
+    owners=[OWNER],
+    kinds={"parquet"},
     required_resource_keys=_NEEDS,
     description="Store records from the list of stores; one document per distinct record.",
 )
@@ -62,6 +65,8 @@ def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.Ma
     key=["raw", "menus"],
     deps=[["raw", "stores"]],
     group_name="raw",
+    owners=[OWNER],
+    kinds={"parquet"},
     required_resource_keys=_NEEDS,
     description="Menus that store records or a request name; one document per distinct menu.",
 )
@@ -78,6 +83,8 @@ def raw_menus(context: dg.AssetExecutionContext, config: MenuRequest) -> dg.Mate
     key=["raw", "orders"],
     deps=[["raw", "stores"]],
     group_name="raw",
+    owners=[OWNER],
+    kinds={"parquet"},
     required_resource_keys=_NEEDS,
     description="Orders on the work list (the interface cannot list them); one document per distinct order.",
 )

@@ -1,105 +1,102 @@
-"""The warehouse as one step with a spec per table, and the release.
+"""The step that builds every table, reports those that changed, and publishes the release.
 
 It is one step because a step per table would commit bad rows before a check could block them.
+
+Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
-from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
-from pipelines.assets.raw import REPORT
+from pipelines.assets.raw import OWNER, REPORT
 from pipelines.assets.shortfalls import fail_if_nothing_came
+from pipelines.assets.tables import key_of, report, report_checks
 from pipelines.finance.restating import build_and_record
-from pipelines.warehouse import BuildBlocked, CheckResult, Table, publish, tables
-from pipelines.warehouse.inputs import LANDED_KINDS
+from pipelines.settings import Settings
+from pipelines.warehouse import BuildBlocked, CheckResult, publish, tables
 
-_NEEDS = {"settings", "progress", "run_lock"}
+CHECKS = "checks"  # metadata of the step: how many ran, and [table, check, violations] of those that failed
+RELEASE = "release"
+_NEEDS = {"settings", "progress", "run_lock", "partner"}
 
 
-def warehouse_assets() -> list[dg.AssetsDefinition]:
-    """Return the multi-asset of all tables, and the release that depends on it."""
-    catalogue = list(tables())
-    checks = [
-        dg.AssetCheckSpec(check.name, asset=_key(table), blocking=check.severity == "blocking", description=check.claim)
-        for table in catalogue
-        for check in table.checks
-    ]
+class PublishingRun(dg.Config):
+    """Which kind of run publishes: `night`, or `hint`, which may have to wait for the next release."""
 
-    @dg.multi_asset(
-        name="warehouse",
-        specs=[_spec(table) for table in catalogue],
-        check_specs=checks,
-        required_resource_keys=_NEEDS | {"partner"},
-    )
-    def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        fail_if_nothing_came(context.resources.settings, context.resources.partner)
-        try:
-            result = build_and_record(context.resources.settings, progress=context.resources.progress)
-        except BuildBlocked as blocked:
-            yield from (_evaluation(check) for check in blocked.checks)
-            raise dg.Failure(description=str(blocked), allow_retries=False) from None
-        context.log.info("build: %s", result.why)
-        notes = {REPORT: "\n".join(result.notes)} if result.notes else {}
-        for table in catalogue:
-            rows = {"dagster/row_count": result.rows.get(table.name, 0)}
-            yield dg.MaterializeResult(asset_key=_key(table), metadata={**rows, **notes})
-            notes = {}  # with the first table alone
-        yield from (_evaluation(check) for check in result.checks)
+    run: str = "night"
+
+
+def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return the step that builds all tables and publishes them, and the release as an asset without a step."""
 
     @dg.asset(
-        key="release",
-        deps=[_key(table) for table in catalogue],
-        group_name="release",
+        key="warehouse",
+        deps=[["raw", "stores"], ["raw", "menus"], ["raw", "orders"]],
+        group_name="warehouse",
         required_resource_keys=_NEEDS,
-        description="What readers open: one DuckDB file, Parquet files and a manifest, switched in one rename.",
+        owners=[OWNER],
+        kinds={"duckdb"},
+        freshness_policy=freshness(settings),
+        description="Builds core, mart and audit in one commit, after every blocking check has passed, and publishes a "
+        "release if readers need one; reports the tables whose rows changed.",
     )
-    def release(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-        release = publish(context.resources.settings)
-        notes = {REPORT: "\n".join(release.notes)} if release.notes else {}
-        return dg.MaterializeResult(metadata={"release": release.id, "path": str(release.path), **notes})
+    def warehouse(context: dg.AssetExecutionContext, config: PublishingRun) -> dg.MaterializeResult[Any]:
+        settings = context.resources.settings
+        fail_if_nothing_came(settings, context.resources.partner)
+        try:
+            result = build_and_record(settings, progress=context.resources.progress)
+        except BuildBlocked as blocked:
+            report_checks(context, blocked.failed)
+            shown = {CHECKS: _shown(blocked.checks)}
+            raise dg.Failure(description=str(blocked), metadata=shown, allow_retries=False) from None
+        context.log.info("build: %s", result.why)
+        report(context, result, _stale(context.instance, settings))
+        release = publish(settings, run=config.run)
+        notes = [*result.notes, *release.notes]
+        if release.why_kept:
+            notes.append(f"No release was published: {release.why_kept} {release.id}.")
+        else:
+            metadata = {"release": release.id, "path": str(release.path)}
+            context.log_event(dg.AssetMaterialization(RELEASE, metadata=metadata))
+        said = {REPORT: "\n".join(notes)} if notes else {}
+        changed: dict[str, Any] = {"why": result.why, "changed_tables": len(result.changed_tables)}
+        return dg.MaterializeResult(metadata={**changed, CHECKS: _shown(result.checks), **said})
 
+    release = dg.AssetSpec(
+        RELEASE,
+        deps=["warehouse", *(key_of(table.name) for table in tables())],
+        group_name="release",
+        owners=[OWNER],
+        kinds={"duckdb", "parquet"},
+        description="What readers open: one DuckDB file, Parquet files and a manifest, switched in one rename. A run "
+        "after which readers would see the same publishes none.",
+    )
     return [warehouse, release]
 
 
-def _key(table: Table) -> dg.AssetKey:
-    return dg.AssetKey(table.name.split("."))
+def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
+    """Return the policy that a run succeeds every [notify] max_age_hours; None where that is switched off."""
+    hours = settings.notify.max_age_hours
+    return dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours > 0 else None
 
 
-def _spec(table: Table) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        _key(table),
-        deps=_deps(table),
-        group_name=table.name.split(".")[0],
-        description=table.description,
-        metadata={
-            "dagster/column_schema": dg.TableSchema(
-                [
-                    dg.TableColumn(
-                        column.name,
-                        column.type,
-                        description=column.description,
-                        constraints=dg.TableColumnConstraints(nullable=column.nullable),
-                    )
-                    for column in table.columns
-                ]
-            )
-        },
-    )
+def _shown(checks: list[CheckResult]) -> dg.JsonMetadataValue:
+    failing = [[each.table, each.name, each.violations] for each in checks if each.violations]
+    return dg.MetadataValue.json({"ran": len(checks), "failing": failing})
 
 
-def _deps(table: Table) -> list[dg.AssetKey]:
-    """Return the other tables that its SQL reads, and the raw assets behind the inputs that it reads."""
-    kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
-    others = [name.split(".") for name in table.depends_on if not name.startswith("raw.") and name != table.name]
-    return [dg.AssetKey(path) for path in others] + [dg.AssetKey(["raw", kind]) for kind in kinds]
+def _stale(instance: dg.DagsterInstance, settings: Settings) -> list[str]:
+    """Return the tables whose last report maintenance would soon remove, though they did not change since."""
+    before = datetime.now(UTC) - timedelta(days=settings.dagster.keep_days / 2)
+    names = {key_of(table.name): table.name for table in tables()}
+    records = instance.get_asset_records(list(names))
+    found = [(each.asset_entry.asset_key, each.asset_entry.last_materialization_record) for each in records]
+    return sorted(names[key] for key, last in found if last is not None and last.timestamp < before.timestamp())
 
 
-def _evaluation(check: CheckResult) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=dg.AssetKey(check.table.split(".")),
-        check_name=check.name,
-        passed=check.violations == 0,
-        severity=dg.AssetCheckSeverity.ERROR if check.severity == "blocking" else dg.AssetCheckSeverity.WARN,
-        metadata={"violations": check.violations, "first": dg.MetadataValue.json(check.sample)},
-    )
+def failing_checks(metadata: dict[str, Any]) -> tuple[int, tuple[tuple[str, str, int], ...]]:
+    """Return how many checks ran and (table, check, violations) of those that failed, from the step's metadata."""
+    shown: Any = metadata[CHECKS].value if CHECKS in metadata else {"ran": 0, "failing": []}
+    return shown["ran"], tuple((table, check, number) for table, check, number in shown["failing"])

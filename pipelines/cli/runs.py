@@ -30,6 +30,9 @@ def run(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File of menu ids to fetch besides those of store records."),
     ] = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
     ] = False,
@@ -45,7 +48,7 @@ def run(
 
     with stoppable() as stop:
         try:
-            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids)
+            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due)
         except KeyboardInterrupt:
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
@@ -61,6 +64,7 @@ def run(
         is_new=night.is_new,
         is_outage=night.is_outage,
         incomplete=night.incomplete,
+        is_nightly=not due,
     ):
         typer.echo(f"An alarm could not be sent: {failure}", err=True)
     now = refused(settings)
@@ -68,11 +72,12 @@ def run(
 
 
 def _run_night(
-    config: Path | None, order_ids: Path | None, order_id_range: str, menu_ids: Path | None
+    config: Path | None, order_ids: Path | None, order_id_range: str, menu_ids: Path | None, *, due: bool
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
     from pipelines.assets.night import run_night
+    from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
     from pipelines.definitions import NIGHTLY, wiring
     from pipelines.ingest.lock import run_lock
@@ -93,10 +98,11 @@ def _run_night(
         before = refused(settings)
         night = run_night(
             settings,
-            wiring(settings, progress).resolve_job_def(NIGHTLY),
+            wiring(settings, progress).resolve_job_def(NOTIFIED if due else NIGHTLY),
             order_ids=order_ids,
             order_id_range=order_id_range,
             menu_ids=menu_ids,
+            is_small=due,
         )
     return settings, before, night
 

@@ -1,4 +1,4 @@
-"""The command `ordermart status`."""
+"""The commands that look and change nothing: status, doctor."""
 
 from __future__ import annotations
 
@@ -25,8 +25,24 @@ def status(
     import json
 
     from pipelines.report.status import status as state_of
-    from pipelines.report.status import status_lines
+    from pipelines.report.status_lines import status_lines
 
     state = state_of(load_settings(config))
     say([json.dumps(state, indent=1)] if as_json else status_lines(state))
     raise typer.Exit(3 if state["is_stale"] else 0)
+
+
+@app.command()
+def doctor(*, config: Config = None) -> None:
+    """Examine settings, secrets, disk, lock, daemon, receiver and the service; say what to fix. Changes nothing.
+
+    Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
+    2 invalid settings; 3 there are warnings only.
+    """
+    from pipelines.report.doctor import examine, exit_code
+
+    findings = []
+    for finding in examine(load_settings(config)):
+        findings.append(finding)
+        say([finding.line()])
+    raise typer.Exit(exit_code(findings))

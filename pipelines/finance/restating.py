@@ -62,7 +62,14 @@ def build_and_record(
         return result
     again = build(settings, progress=progress)
     why = f"{result.why}; {count} restatements of closed days were recorded"
-    return dataclasses.replace(again, changed=True, full=result.full or again.full, why=why)
+    return dataclasses.replace(
+        again,
+        changed=True,
+        full=result.full or again.full,
+        why=why,
+        changed_tables=result.changed_tables | again.changed_tables,
+        changed_checks=result.changed_checks | again.changed_checks,
+    )
 
 
 def record(settings: Settings) -> int:

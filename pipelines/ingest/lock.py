@@ -16,8 +16,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.landing.formats import guard_format
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -64,6 +62,8 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
         os.pwrite(descriptor, json.dumps(note).encode(), 0)
         _held[data_dir] = resumed
         stays = False
+        from pipelines.landing.formats import guard_format  # noqa: PLC0415 -- slow: a status only asks who holds it
+
         try:
             guard_format(data_dir)
             yield

@@ -13,9 +13,9 @@ from email.message import EmailMessage
 from email.utils import formatdate
 from typing import TYPE_CHECKING
 
-import httpx
-
 if TYPE_CHECKING:
+    import httpx
+
     from pipelines.settings import Notify, Settings
 
 Channel = Callable[[str], None]
@@ -40,6 +40,8 @@ def channels_of(settings: Settings) -> dict[str, Channel]:
 def beat(settings: Settings) -> None:
     """Call [notify] heartbeat_url, if there is one, so that a monitor elsewhere misses the night that does not call."""
     if settings.notify.heartbeat_url:
+        import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
         _request("heartbeat", lambda: httpx.get(settings.notify.heartbeat_url.reveal(), timeout=_TIMEOUT_SECONDS))
 
 
@@ -50,10 +52,14 @@ def _post(notify: Notify, text: str) -> None:
         if notify.webhook_format == "slack"
         else {"source": "ordermart", "text": titled, "host": _host()}
     )
+    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
     _request("webhook", lambda: httpx.post(notify.webhook_url.reveal(), json=body, timeout=_TIMEOUT_SECONDS))
 
 
 def _request(what: str, send: Callable[[], httpx.Response]) -> None:
+    import httpx  # noqa: PLC0415 -- slow: a status sends nothing
+
     try:
         answer = send()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

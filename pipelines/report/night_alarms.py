@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
+from pipelines.warehouse import warehouse_file
+from pipelines.warehouse.inputs.verifications import verifications
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ _AFTER_NIGHT = ("incomplete",)
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
+_RECEIVED = "select max(last_observed_at) from audit.loads where not is_backfill"
 _RULES = "select rule_target, scope, rule from audit.formula_populations where rule is not null"
 
 
@@ -57,7 +60,14 @@ def after_run(
     alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
     for kind, sentences in (incomplete or {}).items():
         alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {'; '.join(sentences)}."))
-    sentence = "; ".join(alarm.text for alarm in alarms) or "No alarms."
+    did = (
+        "It published a release."
+        if is_new
+        else "There was nothing to publish."
+        if succeeded
+        else "It published nothing."
+    )
+    sentence = " ".join([did, "; ".join(alarm.text for alarm in alarms) or "No alarms."])
     is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
     record_run(settings.data_dir, sentence, is_good=is_good, now=now)
     looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
@@ -85,11 +95,11 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: boo
     current, before = _releases(settings)
     if current is None or not succeeded:
         return
-    new = _rows(current, _REFUSED) - (_rows(before, _REFUSED) if before else set())
+    new = _rows(_file(current), _REFUSED) - (_rows(_file(before), _REFUSED) if before else set())
     if is_new and new:
         yield Alarm("new_failures", f"{len(new):,} ids were newly quarantined or failed: see audit.quarantine.")
     yield from _of_release(settings, current, now)
-    if is_new and before and (changed := _rows(current, _RULES) ^ _rows(before, _RULES)):
+    if is_new and before and (changed := _rows(_file(current), _RULES) ^ _rows(_file(before), _RULES)):
         yield Alarm(
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
@@ -102,12 +112,14 @@ def _is_incomplete(data_dir: Path) -> bool:
 
 def _of_release(settings: Settings, release: Path, now: dt.datetime) -> Iterator[Alarm]:
     hours = settings.notify.silence_hours
-    times = {row[0] for row in _rows(release, "select max(last_observed_at) from audit.loads where not is_backfill")}
+    # Loads that changed nothing are in the warehouse before a release shows them.
+    times = {row[0] for file in (warehouse_file(settings.data_dir), _file(release)) for row in _rows(file, _RECEIVED)}
     if hours and not any(isinstance(at, dt.datetime) and now - at <= dt.timedelta(hours=hours) for at in times):
         yield Alarm(
             "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
         )
-    wrong = _rows(release, "select verification_no from audit.verifications where is_latest and not is_proven")
+    latest = {(v.part, v.first_order_id, v.business_date): v for v in verifications(settings.data_dir)}
+    wrong = [each for each in latest.values() if not each.is_proven]
     if wrong:
         yield Alarm(
             "verification",
@@ -125,10 +137,15 @@ def _releases(settings: Settings) -> tuple[Path | None, Path | None]:
     return current, older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
 
 
-def _rows(release: Path, query: str) -> set[tuple[object, ...]]:
+def _file(release: Path) -> Path:
+    return release / "ordermart.duckdb"
+
+
+def _rows(file: Path, query: str) -> set[tuple[object, ...]]:
+    """Return the rows of a query; none of a file that another process is writing, or of an older version."""
     try:
-        with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
+        with duckdb.connect(str(file), read_only=True) as db:
             db.execute("set timezone = 'UTC'")
             return set(db.execute(query).fetchall())
-    except duckdb.CatalogException:
-        return set()  # a release of an older version lacks the table
+    except (duckdb.CatalogException, duckdb.IOException):
+        return set()

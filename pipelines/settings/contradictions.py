@@ -135,6 +135,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[landing] max_depth": landing.max_depth,
         "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
         "[warehouse] keep_releases": warehouse.keep_releases,
+        "[dagster] keep_days": settings.dagster.keep_days,
         "[formula] min_distinguishing_orders": settings.formula.min_distinguishing_orders,
         "[finance] duplicate_minutes": settings.finance.duplicate_minutes,
     }
@@ -146,6 +147,8 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner.list_stores] first_page": partner.list_stores.first_page,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
+        "[release] publish_every_minutes": settings.release.publish_every_minutes,
+        "[release] keep_nights": settings.release.keep_nights,
         "[verify] seconds": settings.verify.seconds,
         "[closing] close_after_hours": settings.closing.close_after_hours,
         "[notify] silence_hours": settings.notify.silence_hours,

@@ -19,6 +19,13 @@ class Warehouse(Table, frozen=True):
     keep_releases: int
 
 
+class ReleaseSettings(Table, frozen=True):
+    """How often runs for webhooks publish, and how many nightly releases are kept besides the newest ones."""
+
+    publish_every_minutes: float
+    keep_nights: int
+
+
 class Verify(Table, frozen=True):
     """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
 
@@ -39,6 +46,7 @@ class DagsterPages(Table, frozen=True):
     host: str
     port: int
     allowed_hosts: tuple[str, ...]
+    keep_days: float
 
 
 class Notify(Table, frozen=True):

@@ -11,7 +11,16 @@ from typing import Literal
 
 import msgspec
 
-from pipelines.settings.operations import DagsterPages, Notify, Planner, Schedule, Verify, Warehouse, Webhooks
+from pipelines.settings.operations import (
+    DagsterPages,
+    Notify,
+    Planner,
+    ReleaseSettings,
+    Schedule,
+    Verify,
+    Warehouse,
+    Webhooks,
+)
 from pipelines.settings.table import Secret, SettingsError, Table
 
 PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
@@ -236,6 +245,7 @@ class Settings(Table, frozen=True):
     closing: Closing
     data: Data
     warehouse: Warehouse
+    release: ReleaseSettings
     verify: Verify
     schedule: Schedule
     dagster: DagsterPages

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from pipelines.assets.home import dagster_home
+from pipelines.assets.tables import CHECK
 from pipelines.definitions import NIGHTLY, wiring
 from pipelines.settings import load_settings
 from pipelines.warehouse import Table, tables
@@ -24,14 +26,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_asset_graph_is_the_catalogue() -> None:
-    """Every table is an asset with its columns and its checks; besides them there is what is landed and published."""
+    """Every table is an asset with its columns and its checks; besides them there is what is landed and published.
+
+    Only what is executed has a step: a step, or a check, per table would cost more than the build.
+    """
     repository = wiring(load_settings(environ={})).get_repository_def()
     graph = repository.asset_graph
     ours = {dg.AssetKey(table.name.split(".")) for table in tables()}
     raw = {dg.AssetKey(["raw", kind]) for kind in ("stores", "menus", "orders")}
-    assert set(graph.get_all_asset_keys()) == ours | raw | {dg.AssetKey(["release"]), dg.AssetKey(["maintenance"])}
-    assert {check.name for check in graph.asset_check_keys} == {c.name for table in tables() for c in table.checks}
+    steps = raw | {dg.AssetKey(["warehouse"]), dg.AssetKey(["maintenance"])}
+    assert set(graph.get_all_asset_keys()) == ours | steps | {dg.AssetKey(["release"])}
+    assert set(graph.executable_asset_keys) == steps
+    assert {check.asset_key for check in graph.asset_check_keys} == ours
+    for table in tables():
+        spec = graph.get_check_spec(dg.AssetCheckKey(dg.AssetKey(table.name.split(".")), CHECK))
+        assert all(f"{check.name} ({check.severity}): {check.claim}" in spec.description for check in table.checks)
     assert repository.has_job(NIGHTLY)
+    planned = repository.get_job(NIGHTLY).asset_layer
+    assert set(planned.executable_asset_keys) == steps
+    assert not planned.executable_asset_keys - steps
     for table in tables():
         schema = graph.get(dg.AssetKey(table.name.split("."))).metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == [column.name for column in table.columns]
@@ -60,6 +73,19 @@ def test_asset_edges_are_what_the_sql_reads() -> None:
     assert found["audit.inactive_periods"] == {"audit/loads", "mart/daily_store_sales"}
     assert found["audit.plans"] == {"raw/orders"}
     assert found["audit.quarantine"] == {"raw/stores", "raw/menus", "raw/orders"}
+
+
+def test_every_asset_has_an_owner_a_kind_and_a_description() -> None:
+    """Dagster's pages say of each asset what it is, what it is made of and whose it is; the data must stay fresh."""
+    graph = wiring(load_settings(environ={})).get_repository_def().asset_graph
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.owners, key
+        assert node.kinds, key
+        assert node.description, key
+    policy = graph.get(dg.AssetKey("warehouse")).freshness_policy
+    assert policy is not None
+    assert policy.fail_window.to_timedelta() == timedelta(hours=load_settings(environ={}).notify.max_age_hours)
 
 
 def test_every_input_declares_its_kinds() -> None:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dagster._utils.schedules import schedule_execution_time_iterator
 
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
 from pipelines.notify import record_run
+from pipelines.report.cron import next_tick
 from pipelines.report.night_alarms import after_run
-from pipelines.report.status import status, status_lines
+from pipelines.report.status import status
+from pipelines.report.status_lines import status_lines
 from pipelines.settings import load_settings
+from pipelines.warehouse.inputs.verifications import Verified, append_verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 NOW = dt.datetime(2026, 11, 20, 4, tzinfo=dt.UTC)
 
 
@@ -100,3 +109,66 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
     state = status(settings, NOW + dt.timedelta(hours=2))
     assert (state["is_stale"], state["last_good_at"]) == (False, "2026-11-20T04:00:00Z")
     assert any(line.startswith("Last run: failed") for line in status_lines(state))
+
+
+def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
+    """What a monitor asks every minute starts without what takes seconds to import."""
+    code = (
+        "import sys; from pipelines.cli import app; import pipelines.report.status, pipelines.report.status_lines;"
+        "slow = {'dagster', 'pandas', 'pandera', 'pyarrow', 'httpx', 'pipelines.warehouse', 'pipelines.landing'};"
+        "print(sorted(slow & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_status_shows_verification_backup_next_tick_and_reasons(tmp_path: Path) -> None:
+    """A part that differed is shown until it is proven again; so are the last backup, the next tick, what is due."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path), "ORDERMART_SCHEDULE__TIMEZONE": "UTC"})
+    assert (status(settings, NOW)["verification"], status(settings, NOW)["last_backup"]) == (None, None)
+    for number, differing in enumerate((2, 0)):
+        part = Verified(number, NOW, "orders", 5, 3, differing, 1, first_order_id=1, last_order_id=5)
+        append_verification(tmp_path, part)
+        shown = status(settings, NOW)["verification"]
+        assert shown == {"verified_at": "2026-11-20T04:00:00Z", "differing": int(differing > 0)}
+        assert any("PARTS DIFFER" in line for line in status_lines(status(settings, NOW))) == (differing > 0)
+    (tmp_path / "notify").mkdir()
+    (tmp_path / "notify" / "last_backup.json").write_text(
+        json.dumps({"taken_at": NOW.isoformat(), "path": "/b/1", "bytes": 9})
+    )
+    with WorkList(inbox_path(tmp_path)) as work:
+        work.add("orders", [1, 2], why="file")
+        work.add("orders", [2], why="webhook")
+    state = status(settings, NOW)
+    assert state["last_backup"] == {"taken_at": "2026-11-20T04:00:00Z", "path": "/b/1"}
+    assert state["schedule"]["next_tick"] == "2026-11-21T03:15:00Z"
+    due = status(settings)["work_list"]["orders"]
+    assert (due["due"], due["due: file"], due["due: webhook"]) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("cron", "timezone", "now", "due"),
+    [
+        ("15 3 * * *", "UTC", "2026-11-20T03:14:59", "2026-11-20T03:15:00"),
+        ("15 3 * * *", "UTC", "2026-11-20T03:15:00", "2026-11-21T03:15:00"),
+        ("*/20 8-9 * * mon-fri", "UTC", "2026-11-20T09:40:00", "2026-11-23T08:00:00"),
+        ("0 0 13 * 5", "UTC", "2026-11-07T00:00:00", "2026-11-13T00:00:00"),
+        ("0 0 29 2 *", "UTC", "2026-11-07T00:00:00", "2028-02-29T00:00:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00", "2026-10-25T01:30:00"),
+        ("30 2 * * *", "Europe/Berlin", "2027-03-28T00:00:00", "2027-03-28T01:00:00"),
+        ("@daily", "America/New_York", "2026-07-01T00:00:00", "2026-07-01T04:00:00"),
+    ],
+)
+def test_next_tick(cron: str, timezone: str, now: str, due: str) -> None:
+    """The next tick is the one that Dagster's own schedule takes."""
+    start = dt.datetime.fromisoformat(now).replace(tzinfo=dt.UTC)
+    expected = dt.datetime.fromisoformat(due).replace(tzinfo=dt.UTC)
+    assert next_tick(cron, timezone, start) == expected
+    ticks = schedule_execution_time_iterator(start.timestamp(), cron, timezone, ascending=True)
+    assert next(tick.timestamp() for tick in ticks if tick > start) == expected.timestamp()
+
+
+@pytest.mark.parametrize("cron", ["", "x", "61 * * * *", "* * * *", "5-1 * * * *", "*/0 * * * *", "0 0 31 2 *"])
+def test_a_cron_that_cannot_be_read_has_no_tick(cron: str) -> None:
+    """Status shows an unknown tick rather than an error: settings are judged elsewhere."""
+    assert next_tick(cron, "UTC", NOW) is None

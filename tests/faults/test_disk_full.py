@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
-from pipelines.warehouse import publish
+from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse.build.room import FULL, INCREMENT, needed_bytes
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a file system of 26 MB; without the right to mount one, skip."""
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Give a file system of 26 MB, or of what the test says; without the right to mount one, skip."""
     folder = tmp_path / "small"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=26m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 26)}m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a file system of its own may not be mounted here")
     try:
@@ -47,6 +49,27 @@ def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) 
     assert not (world.data / "published" / "current").exists()
     release = publish(world.settings)
     assert release.rows["core.orders"] == 4
+
+
+@pytest.mark.parametrize("small_disk", [64], indirect=True)
+def test_a_build_without_room_does_not_begin(small_disk: Path) -> None:
+    """What a build needs is known before it: with less room it stops at once, says both figures and writes nothing."""
+    world = World(small_disk / "world")
+    world.land("orders", [{"id": each, "document": order(each)} for each in range(1, 5)])
+    world.build()
+    world.land("orders", [{"id": 5, "document": order(5)}])
+    size = warehouse_file(world.data).stat().st_size
+    filler = small_disk / "filler"
+    free = shutil.disk_usage(small_disk).free
+    for full, times in ((False, INCREMENT), (True, FULL)):
+        needed = needed_bytes(warehouse_file(world.data), (), full=full)
+        assert needed == times * size
+        filler.write_bytes(bytes(free - needed + (1 << 16)))
+        with pytest.raises(DiskFullError, match=rf"need about {needed // (1 << 20) + 1:,} MiB .* nothing was built"):
+            world.build(full=full)
+        filler.unlink()
+    assert not list((world.data / "warehouse").glob("*.building"))
+    assert world.build().rows["core.orders"] == 5
 
 
 def test_full_device_is_recognised(tmp_path: Path) -> None:

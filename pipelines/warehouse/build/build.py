@@ -17,7 +17,8 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
 from pipelines.warehouse.build.full import rebuild
-from pipelines.warehouse.increment.increment import apply_changes, find_changes
+from pipelines.warehouse.build.room import needed_bytes, require_room
+from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from pipelines.landing import RawFiles
     from pipelines.settings import Settings
-    from pipelines.warehouse.rows.results import CheckResult
 
 _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
@@ -128,13 +128,18 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                         checks=results_as_stored(con),
                     )
                 if not why:
+                    require_room(settings.data_dir, needed_bytes(file, (), full=False))
                     if find_changes(con, raw, new):
-                        checks = apply_changes(con, raw, new, now, sources, show)
-                        return _result(con, checks, full=False, why=_how_many(con, new, sources))
+                        applied = apply_changes(con, raw, new, now, sources, show)
+                        return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
+        documents = [each.path for files in raw.values() for each in files.documents]
+        require_room(settings.data_dir, needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show)
         with attached(con, file):
-            return _result(con, checks, full=True, why=why)
+            tables = frozenset(table.name for table in catalogue.tables())
+            every = Applied(checks, tables, frozenset(check.name for check in checks))
+            return _result(con, every, full=True, why=why)
 
 
 def _must_be_full(
@@ -168,8 +173,16 @@ def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]], sour
     return f"{loads} new loads changed {row[0] if row else 0} orders"
 
 
-def _result(con: duckdb.DuckDBPyConnection, checks: list[CheckResult], *, full: bool, why: str) -> BuildResult:
-    return BuildResult(changed=True, full=full, why=why, rows=_rows(con), checks=checks)
+def _result(con: duckdb.DuckDBPyConnection, applied: Applied, *, full: bool, why: str) -> BuildResult:
+    return BuildResult(
+        changed=True,
+        full=full,
+        why=why,
+        rows=_rows(con),
+        checks=applied.results,
+        changed_tables=applied.tables,
+        changed_checks=applied.checks,
+    )
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

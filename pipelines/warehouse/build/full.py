@@ -80,7 +80,7 @@ def rebuild(
             for tie in tie_out(con):
                 making.tally.add(tie)
             making.tally.raise_if_blocked()
-            remember(con, memory, _parts(con))
+            remember(con, memory, _parts(con), is_shown=True)
             results = making.results()
     except BaseException:
         for each in (draft, _log_of(draft)):

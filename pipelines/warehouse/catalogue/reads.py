@@ -5,12 +5,18 @@ Knows nothing of which tables there are.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import msgspec
+
+from pipelines.kept import fingerprint, keep, read_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +38,39 @@ class Reads:
     stars: frozenset[str]
 
 
+class _Kept(dict[str, Reads]):
+    """What selects read, by their hash, as kept on disk for this DuckDB and this code."""
+
+    def __init__(self) -> None:
+        self.of = fingerprint(duckdb.__version__, Path(__file__))
+        self.is_new = False
+        with contextlib.suppress(msgspec.DecodeError):
+            super().__init__(msgspec.json.decode(read_kept("reads", self.of) or b"{}", type=dict[str, Reads]))
+
+
+@functools.cache
+def _kept() -> _Kept:
+    return _Kept()
+
+
+def keep_reads() -> None:
+    """Keep on disk what selects read, if any of them was not kept yet: parsing all of them takes most of a second."""
+    if _kept().is_new:
+        keep("reads", _kept().of, msgspec.json.encode(dict(_kept())))
+        _kept().is_new = False
+
+
 @functools.cache
 def reads(sql: str) -> Reads:
     """Return what a select reads."""
+    of = hashlib.sha256(sql.encode()).hexdigest()
+    if of not in _kept():
+        _kept()[of] = _parsed(sql)
+        _kept().is_new = True
+    return _kept()[of]
+
+
+def _parsed(sql: str) -> Reads:
     row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
     if tree["error"]:

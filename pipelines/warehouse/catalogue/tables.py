@@ -33,7 +33,7 @@ from pipelines.resources import resource
 from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.catalogue.match_validation import match_validation
-from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
+from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def tables() -> tuple[Table, ...]:
     order = graphlib.TopologicalSorter(
         {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
     )
+    keep_reads()
     return tuple(found[name] for name in order.static_order())
 
 
@@ -174,7 +175,9 @@ def stages() -> dict[str, int]:
 def checks() -> tuple[Check, ...]:
     """Return every check of `sql/checks/`, by name."""
     names = {path.stem for path in (SQL / "checks").glob("*.sql")} | GENERATED_CHECKS.keys()
-    return tuple(check(name) for name in sorted(names))
+    found = tuple(check(name) for name in sorted(names))
+    keep_reads()
+    return found
 
 
 @functools.cache

@@ -101,9 +101,9 @@ class SalesSetEvidence(Contract, table="audit.sales_set_evidence", scope="all", 
     Source: mart.orders and the control totals of sales (class counted) in the ledger. A set is proposed if it ties all
     but a tolerated share ([formula] max_violation_rate) of the store-days that distinguish it from each rival, and
     there are at least min_distinguishing_orders such store-days. [sales] decides; a proposal is never applied.
-    Caveats: deleted orders are in no set. A store-day whose orders do not state the amount of the total is left out, as is one
-    with a sum of more than 17 digits. Without control totals there is no row; above 10 statuses sets are not compared,
-    and one row states that.
+    Caveats: deleted orders are in no set. A store-day whose orders do not state the amount of the total is left out, as
+    is one with a sum of more than 17 digits. Without control totals there is no row; above 10 statuses sets are not
+    compared, and one row states that.
     """
 
     statuses: Texts = column("Statuses of the set, of those on such store-days; '(none)' if the service sent none.")

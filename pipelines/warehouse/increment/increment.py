@@ -6,18 +6,18 @@ buckets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.increment.affected import is_stale, touched
+from pipelines.warehouse.increment.changed import changed_checks, changed_tables, concerns_readers, findings_of
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.session import WHOLE, month_of, remember
 from pipelines.warehouse.rows.ties import require_increment_ties
-from pipelines.warehouse.rows.views import ENTITIES, STATES, between
+from pipelines.warehouse.rows.views import STATES, between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
 _IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs.IS_DELETED}"
+
+
+class Applied(NamedTuple):
+    """What an increment found and changed: tables of which a row differs, and checks of which a finding does."""
+
+    results: list[CheckResult]
+    tables: frozenset[str]
+    checks: frozenset[str]
 
 
 def find_changes(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> bool:
@@ -74,8 +82,8 @@ def apply_changes(
     memory: Memory,
     sources: set[str],
     progress: Callable[[str, int, int], None],
-) -> list[CheckResult]:
-    """Make what find_changes noted, and what reads one of these sources; check it, commit it, return what checks found.
+) -> Applied:
+    """Make what find_changes noted, and what reads one of these sources; check it, and commit the rows that differ.
 
     Raise BuildBlocked when a blocking check found anything, TiesBroken when totals over all rows do not tie out: the
     warehouse is then as it was.
@@ -89,20 +97,23 @@ def apply_changes(
     making.staged.sources = sources
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
-    parts = _parts(making)
+    changed, checks = changed_tables(making), changed_checks(making)
+    is_shown = bool(checks) or concerns_readers(making, changed)
+    parts = _parts(making, changed, has_other_findings=bool(checks))
     con.execute("begin")
     try:
-        for name in making.staged.sets:
+        for name in changed:
             making.replace(name)
-        _replace_findings(making)
+        if checks:
+            _replace_findings(making)
         _replace_memory(con, new)
-        remember(con, memory, parts)
+        remember(con, memory, parts, is_shown=is_shown)
         require_increment_ties(con, making.tally)
         con.execute("commit")
     except BaseException:
         con.execute("rollback")
         raise
-    return making.results()
+    return Applied(making.results(), frozenset(changed | ({FINDINGS} if checks else set())), frozenset(checks))
 
 
 def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
@@ -131,7 +142,7 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
     con, staged = making.con, making.staged
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
     if making.looked:
-        replaced = " or ".join(f"({_replaced(name, keys)})" for name, keys in making.looked.items())
+        replaced = " or ".join(f"({findings_of(name, keys)})" for name, keys in making.looked.items())
         con.execute(
             f"""
             create or replace view fresh."{FINDINGS}" as
@@ -145,14 +156,6 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
         if is_stale(staged, table):
             making.make(table, None)
     staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
-
-
-def _replaced(check_name: str, keys: str | None) -> str:
-    """Return the condition of the findings of a check that this build looked for again."""
-    scope = catalogue.check(check_name).scope
-    key = SCOPE_KEYS[scope] if scope in ENTITIES else None
-    where = "true" if keys is None or key is None else f"entity_id in (select {key} from {keys})"
-    return f"check_name = '{check_name}' and {where}"
 
 
 def _find_known(con: duckdb.DuckDBPyConnection) -> None:
@@ -218,12 +221,15 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
     )
 
 
-def _parts(making: Making) -> str:
+def _parts(making: Making, changed: set[str], *, has_other_findings: bool) -> str:
     """Return a relation of the parts of tables that this changes, in which orders are or were."""
     con, staged = making.con, making.staged
     con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
-    con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
+    if has_other_findings:
+        con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
     for name, keys in staged.sets.items():
+        if name not in changed:
+            continue
         months = f"select '{WHOLE}' as month"
         if staged.catalogue[name].scope == "order" and keys is not None:
             orders = " union ".join(
@@ -244,7 +250,7 @@ def _of(alias: str) -> str:
 def _replace_findings(making: Making) -> None:
     con = making.con
     for name, keys in making.looked.items():
-        con.execute(f"delete from warehouse.{FINDINGS} where {_replaced(name, keys)}")
+        con.execute(f"delete from warehouse.{FINDINGS} where {findings_of(name, keys)}")
     columns = ", ".join(column.name for column in catalogue.table(FINDINGS).columns)
     con.execute(f"insert into warehouse.{FINDINGS} ({columns}) {catalogue.table(FINDINGS).sql}")
 

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pipelines.kept import fingerprint, keep, read_kept
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -39,7 +41,22 @@ def version() -> str:
 
 @functools.cache
 def zone_offsets() -> pa.Table:
-    """Return one row per timezone and change of its clocks: timezone, from_us (since 1970), offset_us (from UTC)."""
+    """Return one row per timezone and change of its clocks: timezone, from_us (since 1970), offset_us (from UTC).
+
+    Computing them takes a second, so they are kept on disk for the version of the data and this code.
+    """
+    of = fingerprint(version(), pa.__version__, Path(__file__))
+    if (kept := read_kept("zones", of)) is not None:
+        return pa.ipc.open_file(pa.py_buffer(kept)).read_all()
+    table = _computed()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    keep("zones", of, sink.getvalue().to_pybytes())
+    return table
+
+
+def _computed() -> pa.Table:
     root = Path(str(resources.files("tzdata")))
     names, starts, offsets = [], [], []
     for name in (root / "zones").read_text(encoding="utf-8").split():

@@ -21,6 +21,7 @@ from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.catalogue.macros import create_macros
+from pipelines.warehouse.release import need
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.parquet import write_parquet
@@ -40,26 +41,32 @@ _UNFINISHED = ".unfinished-"
 
 @dataclass(frozen=True)
 class Release:
-    """A published release: where it is and how many rows each table has."""
+    """The current release: where it is and how many rows each table has.
+
+    `why_kept` says why no other was published, "" if this one is new.
+    """
 
     id: str
     path: Path
     rows: Mapping[str, int]
+    why_kept: str = ""
     notes: tuple[str, ...] = ()  # sentences for whoever runs it: what was damaged, and what became of it
 
 
-def publish(settings: Settings, result: BuildResult | None = None) -> Release:
+def publish(settings: Settings, result: BuildResult | None = None, *, run: str = "") -> Release:
     """Publish the warehouse as it is and return the release that `current` now names.
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
-    written; a damaged release is published again and removed. The manifest has the violations of every check: from
-    `result`, else as the build stored them. One process at a time: the caller holds the run lock.
+    written; a damaged release is published again and removed. For a `run` (night or hint) it is enough that `current`
+    shows what readers need to know (see `need`); a hint's release waits for [release] publish_every_minutes. The
+    manifest has the violations of every check: from `result`, else as the build stored them. One process at a time:
+    the caller holds the run lock.
     """
     with naming_a_full_disk(settings.data_dir):
-        return _publish(settings, result)
+        return _publish(settings, result, run)
 
 
-def _publish(settings: Settings, result: BuildResult | None) -> Release:
+def _publish(settings: Settings, result: BuildResult | None, run: str) -> Release:
     published = settings.data_dir / "published"
     releases = published / "releases"
     releases.mkdir(parents=True, exist_ok=True)
@@ -68,10 +75,14 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
     known = read_manifest(last) if last else None
     damaged = damaged_files(last) if last else []
     with session(settings) as con:
-        commit, fingerprint = _settle(con, warehouse_file(settings.data_dir))
-        if last and known and known.commit == commit and not damaged:
-            return Release(known.id, last, known.rows)
+        commit, shown_in, fingerprint = _settle(con, warehouse_file(settings.data_dir))
         started = _now_after(releases)
+        if last and known and not damaged:
+            why = "nothing changed since" if known.commit == commit else ""
+            if run and not why and known.fingerprint == fingerprint:
+                why = _why_wait(settings, known, shown_in, run, started)
+            if why:
+                return Release(known.id, last, known.rows, why)
         release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         draft = releases / (_UNFINISHED + release_id)
         draft.mkdir()
@@ -98,6 +109,8 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
         files=[described(draft, draft / DATABASE), *files],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
+        shown_in=shown_in,
+        run=run,
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)
@@ -108,8 +121,11 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
     if last and damaged:
         _remove(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
-    _prune(published, settings.warehouse.keep_releases)
-    return Release(release_id, releases / release_id, rows, tuple(notes))
+    need.is_published(published)
+    for old in need.superfluous(releases, settings):
+        if old.resolve() != current_release(published):
+            _remove(old)
+    return Release(release_id, releases / release_id, rows, notes=tuple(notes))
 
 
 def current_release(published: Path) -> Path | None:
@@ -118,12 +134,31 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
-def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, dict[str, str]]:
-    """Write what a killed build left in the log into the file; return its last commit's id and the fingerprint."""
+def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, str, dict[str, str]]:
+    """Write what a killed build left in the log into the file.
+
+    Return its last commit's id, that of the last one that concerns readers, and the fingerprint.
+    """
     with attached(con, file):
-        row = con.execute("select commit_id from warehouse.build.memory").fetchone()
+        row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
         memory = remembered(con)
-    return str(row[0]) if row else "", memory.fingerprint if memory else {}
+    commit, shown_in = row or ("", "")
+    return str(commit), str(shown_in), memory.fingerprint if memory else {}
+
+
+def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now: dt.datetime) -> str:
+    """Return why a run publishes no other release than the known one, "" if it does."""
+    published = settings.data_dir / "published"
+    if known.shown_in == shown_in:
+        need.is_published(published)
+        return "no row of core or mart and no open decision changed since"
+    until = dt.datetime.fromisoformat(known.as_of or known.published_at) + dt.timedelta(
+        minutes=settings.release.publish_every_minutes
+    )
+    if run != need.HINT or until <= now:
+        return ""
+    need.defer(published, until)
+    return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
@@ -141,15 +176,6 @@ def _switch(published: Path, release_id: str) -> None:
     link.symlink_to(f"releases/{release_id}")
     link.replace(published / "current")
     _sync(published)
-
-
-def _prune(published: Path, keep: int) -> None:
-    """Remove the oldest releases beyond `keep`, never the current one."""
-    current = current_release(published)
-    found = sorted(each for each in (published / "releases").iterdir() if not each.name.startswith("."))
-    for release in found[: max(len(found) - keep, 0)]:
-        if release.resolve() != current:
-            _remove(release)
 
 
 def _remove(release: Path) -> None:

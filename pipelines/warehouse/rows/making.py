@@ -88,22 +88,26 @@ class Making:
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
+        self.con.execute(f"delete from warehouse.{name} where {self._of_fresh_keys(name)}")
+        self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
+
+    def differs(self, name: str, select: str = "select *", where: str = "") -> bool:
+        """Tell whether the fresh rows of a table differ from the stored rows of the same keys, in what is selected."""
+        stored = f"({select} from (from warehouse.{name} where {self._of_fresh_keys(name)}) {where})"
+        return differ(self.con, stored, f'({select} from fresh."{name}" {where})')
+
+    def _of_fresh_keys(self, name: str) -> str:
+        """Return the condition of the stored rows of a table that its fresh rows replace."""
         keys = self.staged.sets[name]
         if keys is None:
-            self.con.execute(f"delete from warehouse.{name}")
-        else:
-            key = str(key_of(self.staged.catalogue[name]))
-            bound = "true"
-            if self.staged.catalogue[name].scope in ENTITIES:
-                bound = between(self.con, keys, key, key)
-            plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
-            null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
-            self.con.execute(
-                f"delete from warehouse.{name} where {plain} or {null}"
-                if key in UNDATED
-                else f"delete from warehouse.{name} where {plain}"
-            )
-        self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
+            return "true"
+        key = str(key_of(self.staged.catalogue[name]))
+        bound = "true"
+        if self.staged.catalogue[name].scope in ENTITIES:
+            bound = between(self.con, keys, key, key)
+        plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
+        null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
+        return f"{plain} or {null}" if key in UNDATED else plain
 
     def results(self) -> list[CheckResult]:
         """Return a result for every check of the catalogue; warnings count all rows of audit.findings."""
@@ -132,6 +136,20 @@ class Making:
         """Write or count rows, and return how many."""
         row = self.con.execute(sql).fetchone()
         return int(row[0]) if row else 0
+
+
+def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
+    """Tell whether two relations of the same columns hold other rows; their order does not matter.
+
+    Counts and a sum of hashes show most differences in one pass; only where both are equal are rows compared.
+    """
+    # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
+    ((left_rows, left_sum), (right_rows, right_sum)) = con.execute(
+        f"select count(*), sum(hash(t)) from {left} as t union all select count(*), sum(hash(t)) from {right} as t"
+    ).fetchall()
+    if (left_rows, left_sum) != (right_rows, right_sum):
+        return True
+    return bool(con.execute(f"select 1 from (from {left} except all from {right}) limit 1").fetchall())
 
 
 def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:

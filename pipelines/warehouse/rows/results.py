@@ -31,7 +31,8 @@ class CheckResult:
 class BuildResult:
     """What a build did; `why` is one sentence, `rows` counts every table as it now is.
 
-    `notes` are sentences for whoever runs it: what was found broken, and what became of it.
+    `notes` are sentences for whoever runs it: what was found broken, and what became of it. `changed_tables` are those
+    of which a row differs from before, `changed_checks` the checks of which a finding does; of a full build, all.
     """
 
     changed: bool
@@ -40,6 +41,8 @@ class BuildResult:
     rows: Mapping[str, int]
     checks: list[CheckResult]
     notes: tuple[str, ...] = ()
+    changed_tables: frozenset[str] = frozenset()
+    changed_checks: frozenset[str] = frozenset()
 
 
 class BuildBlocked(Exception):

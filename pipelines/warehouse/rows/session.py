@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
 WHOLE = ""  # the month of a table that is published as one file
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
-LAYOUT = 3  # of schema `build`; another number means a rebuild
+LAYOUT = 4  # of schema `build`; another number means a rebuild
 
 
 @contextmanager
@@ -114,7 +114,8 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("create table warehouse.build.loads (load_id varchar, kind varchar)")
     con.execute("create table warehouse.build.months (table_name varchar, month varchar, changed_in varchar)")
     con.execute(
-        "create table warehouse.build.memory (layout integer, fingerprint varchar, sources varchar, commit_id varchar)"
+        "create table warehouse.build.memory "
+        "(layout integer, fingerprint varchar, sources varchar, commit_id varchar, shown_in varchar)"
     )
     con.execute("commit")
 
@@ -127,13 +128,18 @@ class Memory:
     sources: dict[str, str]
 
 
-def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str) -> None:
-    """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed."""
+def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_shown: bool) -> None:
+    """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed.
+
+    `is_shown`: the changes concern readers, so that a release without them shows something else.
+    """
     commit = secrets.token_hex(8)
+    before = con.execute("select shown_in from warehouse.build.memory").fetchone()
+    shown_in = commit if is_shown or before is None else before[0]
+    fingerprint, sources = (json.dumps(each, sort_keys=True) for each in (memory.fingerprint, memory.sources))
     con.execute("delete from warehouse.build.memory")
     con.execute(
-        "insert into warehouse.build.memory values (?, ?, ?, ?)",
-        [LAYOUT, json.dumps(memory.fingerprint, sort_keys=True), json.dumps(memory.sources, sort_keys=True), commit],
+        "insert into warehouse.build.memory values (?, ?, ?, ?, ?)", [LAYOUT, fingerprint, sources, commit, shown_in]
     )
     con.execute(
         f"""

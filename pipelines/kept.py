@@ -1,0 +1,59 @@
+"""Keep on disk what takes long to compute and follows from the code and its dependencies alone.
+
+Below the user's cache folder, one file per name and fingerprint, with a hash of its content in front. Whatever is
+missing, damaged or cannot be written is computed again: nothing depends on it. Knows nothing of what is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+_HASH = 64  # characters in front of the content
+_MONTH = 30 * 86_400  # seconds
+
+
+def fingerprint(*parts: str | Path) -> str:
+    """Return a hash of texts, and of the content of files."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.read_bytes() if isinstance(part, Path) else part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def read_kept(name: str, of: str) -> bytes | None:
+    """Return what was kept under a name and fingerprint; None if there is nothing, or it is damaged."""
+    try:
+        content = _file(name, of).read_bytes()
+    except (OSError, RuntimeError):
+        return None
+    kept = content[_HASH:]
+    return kept if hashlib.sha256(kept).hexdigest().encode() == content[:_HASH] else None
+
+
+def keep(name: str, of: str, content: bytes) -> None:
+    """Keep content under a name and fingerprint, remove what others left a month ago, and raise nothing."""
+    with contextlib.suppress(OSError, RuntimeError):
+        file = _file(name, of)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=file.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                opened.write(hashlib.sha256(content).hexdigest().encode() + content)
+            Path(draft).replace(file)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+        for other in file.parent.glob(f"{name}-*"):
+            if time.time() - other.stat().st_mtime > _MONTH:
+                other.unlink(missing_ok=True)
+
+
+def _file(name: str, of: str) -> Path:
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"  # RuntimeError without a home
+    return Path(folder) / "ordermart" / f"{name}-{of[:16]}"

@@ -1,0 +1,161 @@
+"""Examine an installation and say for each part whether it works, and what to do where it does not.
+
+What is on this machine: secrets, disk, lock, daemon, last run, receiver. The service is examined in `doctor_service`.
+Changes nothing, and shows neither secrets nor values of documents.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.client
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pipelines.ingest.lock import lock_holder
+from pipelines.notify import channels_of, last_run, standing
+from pipelines.report.doctor_service import service_findings
+from pipelines.vault import VaultError
+from pipelines.vault.keys import read_keys
+from pipelines.warehouse import warehouse_file
+from pipelines.warehouse.build.room import FULL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+
+Level = Literal["ok", "warning", "failure"]
+_ALIVE = dt.timedelta(minutes=2)  # a daemon that works says so every 30 seconds
+_SECONDS = 3.0
+_GIB = 1 << 30
+
+
+class Finding(NamedTuple):
+    """What was found about one part: `fix` says what to do, unless the level is ok."""
+
+    part: str
+    level: Level
+    text: str
+    fix: str = ""
+
+    def line(self) -> str:
+        """Return the finding for a terminal."""
+        return f"{self.level:8} {self.part}: {self.text}" + (f" Fix: {self.fix}" if self.fix else "")
+
+
+def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
+    """Yield a finding for each part, the service last."""
+    now = now or dt.datetime.now(dt.UTC)
+    yield Finding("settings", "ok", f"{settings.file} is valid.")
+    yield from _secrets(settings)
+    yield _disk(settings)
+    holder = lock_holder(settings.data_dir)
+    yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
+    yield _daemon(settings, now)
+    yield _last_run(settings, now)
+    for alarm in standing(settings.data_dir):
+        yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
+    yield _channels(settings)
+    yield _receiver(settings)
+    yield from (Finding(*each) for each in service_findings(settings))
+
+
+def exit_code(findings: list[Finding]) -> int:
+    """Return 0 if every part is ok, 3 if there are only warnings, 1 if anything fails."""
+    levels = {each.level for each in findings}
+    return 1 if "failure" in levels else 3 if "warning" in levels else 0
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    missing = [name for name in ("client_id", "client_secret") if not getattr(settings.partner, name)]
+    if missing:
+        names = ", ".join(f"ORDERMART_PARTNER__{name.upper()}" for name in missing)
+        yield Finding("credentials", "failure", f"{names} not set.", "set them, or the same with _FILE")
+    else:
+        yield Finding("credentials", "ok", "client id and secret are set.")
+    try:
+        read_keys(settings)
+        yield Finding("vault keys", "ok", "both are set and well formed.")
+    except VaultError as error:
+        yield Finding(
+            "vault keys", "failure", f"{error}.", "`ordermart vault generate-keys` for a new vault, else restore"
+        )
+    signature = settings.webhooks.signature
+    if signature != "none" and not settings.webhooks.secret:
+        yield Finding("webhook secret", "failure", "not set.", "set ORDERMART_WEBHOOKS__SECRET")
+    elif signature == "none":
+        yield Finding("webhook secret", "ok", "not needed: webhooks are not signed ([webhooks] signature).")
+    else:
+        yield Finding("webhook secret", "ok", f"set, for {signature}.")
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = settings.data_dir
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    file = warehouse_file(settings.data_dir)
+    needed = FULL * file.stat().st_size if file.exists() else 0
+    shown = f"{free / _GIB:.1f} GiB are free, a full rebuild with its release needs {needed / _GIB:.1f} GiB"
+    fix = "free some, or lower [warehouse] keep_releases"
+    if free < needed:
+        return Finding("disk", "failure", f"{shown}.", fix)
+    if free < settings.notify.min_free_gb * 10**9:
+        return Finding("disk", "warning", f"{shown}; [notify] min_free_gb is {settings.notify.min_free_gb}.", fix)
+    return Finding("disk", "ok", f"{shown}.")
+
+
+def _daemon(settings: Settings, now: dt.datetime) -> Finding:
+    """Look when Dagster's scheduler last said that it is alive."""
+    if not settings.schedule.is_on:
+        return Finding("daemon", "ok", "not needed: [schedule] is_on is false.")
+    file = settings.data_dir / "dagster" / "history" / "runs.db"
+    fix = "start `ordermart dev`; with cron or a systemd timer instead, set [schedule] is_on = false"
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=_SECONDS)) as db:
+            query = "select max(timestamp) from daemon_heartbeats where daemon_type = 'SCHEDULER'"
+            (beat,) = db.execute(query).fetchone()
+    except sqlite3.Error:
+        beat = None
+    if beat is None:
+        return Finding("daemon", "warning", "Dagster's scheduler has never run on this folder.", fix)
+    at = dt.datetime.fromisoformat(beat).replace(tzinfo=dt.UTC)
+    if now - at > _ALIVE:
+        return Finding("daemon", "warning", f"Dagster's scheduler was last alive at {at:%Y-%m-%d %H:%M:%S}Z.", fix)
+    return Finding("daemon", "ok", "Dagster's scheduler is alive.")
+
+
+def _last_run(settings: Settings, now: dt.datetime) -> Finding:
+    last, hours = last_run(settings.data_dir), settings.notify.max_age_hours
+    if last is None:
+        return Finding("last run", "warning", "there was none.", "`ordermart run`")
+    said = f"ended at {last.ended_at:%Y-%m-%d %H:%M:%S}Z, {'good' if last.is_good else 'failed'}."
+    if not last.is_good:
+        return Finding("last run", "failure", said, "`ordermart run`, which names the error")
+    if last.is_stale(now, hours):
+        return Finding("last run", "failure", f"{said} [notify] max_age_hours is {hours:g}.", "see daemon")
+    return Finding("last run", "ok", said)
+
+
+def _channels(settings: Settings) -> Finding:
+    if names := sorted(channels_of(settings)):
+        return Finding("alarms", "ok", f"are sent by {' and '.join(names)}.")
+    fix = "set ORDERMART_NOTIFY__WEBHOOK_URL or [notify] smtp_host"
+    return Finding("alarms", "warning", "reach nobody: no channel is set.", fix)
+
+
+def _receiver(settings: Settings) -> Finding:
+    host, port = settings.webhooks.host, settings.webhooks.port
+    connection = http.client.HTTPConnection(host, port, timeout=_SECONDS)
+    try:
+        with closing(connection):
+            connection.request("GET", "/health")
+            status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        fix = "start `ordermart webhooks serve`, if the partner sends webhooks"
+        return Finding("receiver", "warning", f"nothing answers on {host}:{port} ({type(error).__name__}).", fix)
+    if status != http.client.OK:
+        return Finding("receiver", "failure", f"answers {status} on {host}:{port}.", "see its log; restart it")
+    return Finding("receiver", "ok", f"answers on {host}:{port}.")

@@ -1,0 +1,130 @@
+"""`ordermart doctor`: each part is ok, a warning or a failure with its fix; the exit code says the worst."""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.server
+import socket
+import sqlite3
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.notify import Alarm, record_run, update_alarms
+from pipelines.report.doctor import Finding, examine, exit_code
+from pipelines.sandbox.process import Sandbox
+from pipelines.settings import load_settings
+from pipelines.vault import new_key_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOW = dt.datetime(2026, 11, 20, 4, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    """Give a service with two stores."""
+    with Sandbox(orders=20, stores=2, days=2) as sandbox:
+        yield sandbox.base_url
+
+
+@pytest.fixture
+def environ(tmp_path: Path, base_url: str) -> dict[str, str]:
+    """Give the settings of an installation in which all is well, but for the receiver, the daemon and runs."""
+    new_key_file(tmp_path / "keys.json")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return {
+        "ORDERMART_PARTNER__BASE_URL": base_url,
+        "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
+        "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
+        "ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"),
+        "ORDERMART_DATA__DIR": str(tmp_path / "data"),
+        "ORDERMART_WEBHOOKS__PORT": str(port),
+        "ORDERMART_NOTIFY__MIN_FREE_GB": "0",
+        "ORDERMART_NOTIFY__SMTP_HOST": "localhost",
+    }
+
+
+def examined(environ: dict[str, str], **more: str) -> dict[str, Finding]:
+    """Return what was found, by part; everything but ok has its fix, nothing shows the secret."""
+    findings = list(examine(load_settings(environ=environ | more), NOW))
+    assert all((each.level == "ok") == (not each.fix) for each in findings), findings
+    assert not any("very-secret" in each.line() for each in findings)
+    return {each.part: each for each in findings}
+
+
+def test_a_working_installation_is_ok(tmp_path: Path, environ: dict[str, str]) -> None:
+    """With a receiver, a daemon and a good run only what was never landed is a warning; the exit code says so."""
+    record_run(tmp_path / "data", "", is_good=True, now=NOW)
+    runs = tmp_path / "data" / "dagster" / "history" / "runs.db"
+    runs.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(runs)) as db, db:
+        db.execute("create table daemon_heartbeats (daemon_type text, timestamp text)")
+        db.execute("insert into daemon_heartbeats values ('SCHEDULER', '2026-11-20 03:59:40')")
+
+    class Health(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Be well."""
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", int(environ["ORDERMART_WEBHOOKS__PORT"])), Health) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        found = examined(environ)
+        server.shutdown()
+        thread.join()
+    assert {part for part, each in found.items() if each.level != "ok"} == {"order"}
+    assert found["order"].level == "warning"
+    assert {"settings", "credentials", "vault keys", "disk", "lock", "daemon", "last run", "receiver"} < found.keys()
+    assert {"service", "store", "menu"} < found.keys()
+    assert "names 1 menus" in found["store"].text or "names 2 menus" in found["store"].text
+    assert exit_code(list(found.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("part", "level", "more"),
+    [
+        ("credentials", "failure", {"ORDERMART_PARTNER__CLIENT_SECRET": ""}),
+        ("token", "failure", {"ORDERMART_PARTNER__CLIENT_SECRET": "very-secret"}),
+        ("service", "failure", {"ORDERMART_PARTNER__BASE_URL": "http://127.0.0.1:9"}),
+        ("store list", "failure", {"ORDERMART_PARTNER__LIST_STORES__ITEMS_POINTER": "/data"}),
+        ("store", "failure", {"ORDERMART_PARTNER__STORE__ID_POINTER": "/number"}),
+        ("store", "warning", {"ORDERMART_PARTNER__STORE__MENU_ID_POINTERS": '["/menus/*"]'}),
+        ("menu", "warning", {"ORDERMART_PARTNER__MENU__PATH": "/v1/carte/{menu_id}"}),
+        ("vault keys", "failure", {"ORDERMART_VAULT__KEY_FILE": "none.json"}),
+        ("webhook secret", "failure", {"ORDERMART_WEBHOOKS__SIGNATURE": "standard_webhooks"}),
+        ("disk", "warning", {"ORDERMART_NOTIFY__MIN_FREE_GB": "1000000"}),
+        ("alarms", "warning", {"ORDERMART_NOTIFY__SMTP_HOST": ""}),
+        ("daemon", "warning", {}),
+        ("receiver", "warning", {}),
+        ("last run", "warning", {}),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_fix(
+    environ: dict[str, str], part: str, level: str, more: dict[str, str]
+) -> None:
+    """A planted fault is found, as what it is."""
+    found = examined(environ, **more)
+    assert found[part].level == level, found
+    assert exit_code(list(found.values())) == (1 if level == "failure" else 3)
+
+
+def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: dict[str, str]) -> None:
+    """A failed run is a failure, so is a good one of long ago; alarms that stand are warnings."""
+    record_run(tmp_path / "data", "", is_good=False, now=NOW)
+    update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, looked_at=["disk"], now=NOW)
+    found = examined(environ)
+    assert (found["last run"].level, "failed" in found["last run"].text) == ("failure", True)
+    assert "alarm" in found
+    record_run(tmp_path / "data", "", is_good=True, now=NOW - dt.timedelta(hours=40))
+    assert examined(environ)["last run"].level == "failure"

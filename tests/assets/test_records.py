@@ -1,0 +1,77 @@
+"""What Dagster keeps of old runs goes, all of it, and what it needs of the others stays.
+
+Dagster reads the annotations at runtime, so this file does not postpone them.
+"""
+
+import datetime as dt
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from pipelines.assets.records import prune_records
+
+RUNS = 24
+DAYS = 2.0
+
+
+@dg.asset
+def table(context: dg.AssetExecutionContext) -> None:
+    """Log an event of its own and a check, as a build does."""
+    context.log_event(dg.AssetMaterialization("other", metadata={"text": "x" * 20_000}))
+    context.log_event(dg.AssetCheckEvaluation(asset_key=dg.AssetKey("other"), check_name="holds", passed=True))
+
+
+def count(file: Path, query: str) -> int:
+    """Return the count that a query gives."""
+    with closing(sqlite3.connect(file)) as db:
+        return int(db.execute(query).fetchone()[0])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the home of an instance with a run every six hours, the last one now."""
+    folder = tmp_path_factory.mktemp("dagster")
+    (folder / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        for _ in range(RUNS):
+            assert dg.materialize([table], instance=instance).success
+    now = dt.datetime.now(dt.UTC)
+    with closing(sqlite3.connect(folder / "history" / "runs.db")) as db, db:
+        ids = [row[0] for row in db.execute("select run_id from runs order by id")]
+        moments = {run: f"{now - dt.timedelta(hours=6 * n):%F %T}" for n, run in enumerate(reversed(ids))}
+        db.executemany("update runs set create_timestamp = ? where run_id = ?", [(at, i) for i, at in moments.items()])
+    with closing(sqlite3.connect(folder / "history" / "runs" / "index.db")) as db, db:
+        for name, column in (("event_logs", "timestamp"), ("asset_check_executions", "create_timestamp")):
+            query = f"update {name} set {column} = ? where run_id = ?"
+            db.executemany(query, [(at, run) for run, at in moments.items()])
+    return folder
+
+
+def test_old_runs_leave_nothing(home: Path) -> None:
+    """Rows, events, checks, databases and logs of old runs go, the files shrink, and Dagster reads the others."""
+    index = home / "history" / "runs" / "index.db"
+    files, size = len(list(index.parent.glob("*.db"))), index.stat().st_size
+    kept = 10  # the newest, though only nine are of the last two days
+    assert prune_records(home, DAYS, dt.datetime.now(dt.UTC)) == RUNS - kept
+    assert len(list(index.parent.glob("*.db"))) == files - (RUNS - kept)
+    assert len(list((home / "storage").iterdir())) <= kept + 1
+    assert index.stat().st_size < size * 0.7
+    assert count(index, "select count(distinct run_id) from event_logs") == kept
+    assert count(index, "select count(distinct run_id) from asset_check_executions") == kept
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        runs = instance.get_runs()
+        assert len(runs) == kept
+        assert all(instance.all_logs(run.run_id) for run in runs)
+        assert all(instance.get_job_snapshot(str(run.job_snapshot_id)) for run in runs)
+        assert all(instance.get_execution_plan_snapshot(str(run.execution_plan_snapshot_id)) for run in runs)
+        assert instance.get_latest_materialization_event(dg.AssetKey("other")) is not None
+        assert dg.materialize([table], instance=instance).success
+    assert prune_records(home, DAYS, dt.datetime.now(dt.UTC)) == 1
+
+
+def test_another_storage_is_left_alone(tmp_path: Path) -> None:
+    """Without Dagster's SQLite files there is nothing to remove, and nothing fails."""
+    assert prune_records(tmp_path, DAYS, dt.datetime.now(dt.UTC)) == 0

@@ -1,0 +1,86 @@
+"""A run publishes only what readers need, hints not too often, and nightly releases are kept apart."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.warehouse import publish
+from pipelines.warehouse.release.need import HINT, NIGHT, deferred_until, superfluous
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def world(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give a world of three orders with a release of a night; its tests follow each other."""
+    make_order, make_menu, make_store = makers
+    made = world_of(tmp_path_factory.mktemp("publication"))
+    made.land("stores", [{"id": 1, "document": make_store(1)}])
+    made.land("menus", [{"id": 1, "document": make_menu(1)}])
+    made.land("orders", [{"id": i, "document": make_order(i)} for i in (1, 2, 3)])
+    made.build()
+    made.first = publish(made.settings, run=NIGHT)
+    return made
+
+
+def released(world: Any) -> str:
+    """Return the id of the release that readers see."""
+    return str((world.data / "published" / "current").resolve().name)
+
+
+def test_an_unchanged_order_changes_no_release(world: Any, makers: Any) -> None:
+    """Seeing the same document again changes evidence, not what readers need: the release stays, and it is said why."""
+    world.land("orders", [{"id": 1, "document": makers[0](1), "verdict": "unchanged", "at": 5}])
+    result = world.build()
+    assert result.changed
+    assert {"audit.loads", "core.order_versions"} <= result.changed_tables
+    assert not {"core.orders", "core.order_lines", "mart.daily_store_sales"} & result.changed_tables
+    kept = publish(world.settings, run=NIGHT)
+    assert kept.id == world.first.id == released(world)
+    assert "no row of core or mart and no open decision changed" in kept.why_kept
+
+
+def test_an_open_decision_is_published(world: Any) -> None:
+    """A newly quarantined id is a reason for a release; the same one again is none."""
+    world.land("orders", [{"id": 9, "verdict": "quarantined", "reason": "not_json", "at": 6}])
+    world.build()
+    published = publish(world.settings, run=NIGHT)
+    assert not published.why_kept
+    world.land("orders", [{"id": 9, "verdict": "quarantined", "reason": "not_json", "at": 7}])
+    assert "audit.quarantine" in world.build().changed_tables
+    assert publish(world.settings, run=NIGHT).id == published.id
+
+
+def test_a_hint_waits_for_its_turn(world: Any, makers: Any) -> None:
+    """A hint's change waits while the last release is young; a later run publishes it though nothing came besides."""
+    before = released(world)
+    world.land("orders", [{"id": 2, "document": makers[0](2, tip="1.00"), "at": 8}])
+    world.build()
+    kept = publish(world.settings, run=HINT)
+    assert kept.id == before
+    assert "publish_every_minutes" in kept.why_kept
+    due = deferred_until(world.data / "published")
+    assert due is not None
+    assert due > dt.datetime.now(dt.UTC)
+    world.build()
+    published = publish(world.settings, run=NIGHT)
+    assert published.id != before
+    assert deferred_until(world.data / "published") is None
+
+
+def test_nightly_releases_outlive_those_of_hints(tmp_path: Path, world: Any) -> None:
+    """Releases of hints push out older ones of hints; the last nights stay besides the newest releases."""
+    for number in range(40):
+        folder = tmp_path / f"{number:02}"
+        folder.mkdir()
+        night = NIGHT if number % 4 == 0 else HINT
+        manifest = {"id": folder.name, "published_at": "", "commit": "", "code": {}, "settings": "", "run": night}
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "rows": {}, "checks": {}, "files": []}))
+    gone = {each.name for each in superfluous(tmp_path, world.settings)}
+    kept = {each.name for each in tmp_path.iterdir()} - gone
+    assert kept == {*(f"{n:02}" for n in range(33, 40)), *(f"{n:02}" for n in range(12, 33, 4)), "36"}
