@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
 
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
-    precision: no load that began later is in its tables.
+    precision: no load that began later is in its tables. `sources` are the states of the ledger and logs that it read.
     """
 
     id: str
@@ -52,6 +52,7 @@ class Manifest(msgspec.Struct, frozen=True):
     files: list[File]
     fingerprint: dict[str, str] = {}
     as_of: str = ""
+    sources: dict[str, str] = {}
 
 
 def read_manifest(release: Path) -> Manifest | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.results import BuildResult
+    from pipelines.warehouse.rows.session import Memory
 
 DATABASE = "ordermart.duckdb"
 _UNFINISHED = ".unfinished-"
@@ -68,7 +69,7 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
     known = read_manifest(last) if last else None
     damaged = damaged_files(last) if last else []
     with session(settings) as con:
-        commit, fingerprint = _settle(con, warehouse_file(settings.data_dir))
+        commit, memory = _settle(con, warehouse_file(settings.data_dir))
         if last and known and known.commit == commit and not damaged:
             return Release(known.id, last, known.rows)
         started = _now_after(releases)
@@ -96,8 +97,9 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
         rows=rows,
         checks={check.name: check.violations for check in checks},
         files=[described(draft, draft / DATABASE), *files],
-        fingerprint=fingerprint,
+        fingerprint=memory.fingerprint if memory else {},
         as_of=started.isoformat(),
+        sources=memory.sources if memory else {},
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)
@@ -118,12 +120,12 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
-def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, dict[str, str]]:
-    """Write what a killed build left in the log into the file; return its last commit's id and the fingerprint."""
+def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, Memory | None]:
+    """Write what a killed build left in the log into the file; return its last commit's id, and what it was made by."""
     with attached(con, file):
         row = con.execute("select commit_id from warehouse.build.memory").fetchone()
         memory = remembered(con)
-    return str(row[0]) if row else "", memory.fingerprint if memory else {}
+    return str(row[0]) if row else "", memory
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
