@@ -28,9 +28,9 @@ from pipelines.backup.copying import (
 from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
 from pipelines.backup.record import LastBackup, record_backup
 from pipelines.backup.rows import release_rows
+from pipelines.durable import make_folder, sync, write_whole
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import checksums
-from pipelines.landing.durable import sync_folder, write_whole
 from pipelines.landing.formats import guard_format
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
@@ -73,7 +73,7 @@ def back_up(settings: Settings, folder: Path, *, keep: int = 0, progress: Progre
         raise BackupError(f"{data_dir} holds no landed documents: there is nothing to back up yet")
     guard_format(data_dir)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder, 0o700)
         with _alone(folder):
             return _Backup(settings, data_dir, folder, progress or (lambda *_: None)).take(keep)
     except sqlite3.Error as error:
@@ -136,9 +136,15 @@ class _Backup:
         sync_tree(self.draft)
         write_whole(self.draft / MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
         done = self.draft.rename(self.folder / name)
-        sync_folder(self.folder)
+        sync(self.folder)
         total = sum(file.bytes for file in self.files.values())
-        record_backup(self.data_dir, LastBackup(started, str(done), total))
+        try:
+            record_backup(self.data_dir, LastBackup(started, str(done), total))
+        except OSError as error:
+            raise BackupError(
+                f"{done} is complete; that it was taken could not be noted in {self.data_dir} ({error.strerror}), so "
+                "`ordermart status` does not know of it"
+            ) from None
         doomed = backups(self.folder)[:-keep] if keep else []
         for each in doomed:
             shutil.rmtree(each.rename(each.with_name(UNFINISHED + each.name)))

@@ -11,6 +11,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from pipelines.durable import sync
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,8 +78,4 @@ def copy_database(source: Path, target: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Sync every folder of a tree; its files were synced when they were written."""
     for path in (*(each for each in folder.rglob("*") if each.is_dir()), folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(path)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pipelines.backup.copying import BackupError, copy_file, file_hash, sync_tree
 from pipelines.backup.manifest import MANIFEST, Manifest, backups, read_manifest
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
+from pipelines.durable import sync
 from pipelines.finance.restating import build_and_record
-from pipelines.landing.durable import sync_folder
 from pipelines.landing.formats import migrate
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
@@ -124,7 +124,7 @@ def _copy(backup: Path, manifest: Manifest, data_dir: Path, show: Progress) -> N
         sync_tree(draft)
         for area in sorted(draft.iterdir()):
             area.rename(data_dir / area.name)
-        sync_folder(data_dir)
+        sync(data_dir)
     except OSError as error:
         raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
     finally:

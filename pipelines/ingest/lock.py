@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.durable import make_folder
 from pipelines.landing.formats import guard_format
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
     if data_dir in _held:
         yield
         return
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(data_dir)
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

@@ -13,7 +13,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import LandingError, write_whole
+from pipelines.durable import write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.landing.raw_files import raw_files
 from pipelines.settings.kinds import KINDS
 

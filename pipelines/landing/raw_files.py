@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import UNFINISHED, LandingError, write_whole
+from pipelines.durable import UNFINISHED, write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.landing.tables import LOAD_IDS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import write_whole
+from pipelines.durable import make_folder, write_whole
 from pipelines.partner.behaviour import Counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
     by_day = sorted(counted, key=_day)
     for day, new in groupby(by_day, key=_day):
         path = _folder(data_dir) / (day + _SUFFIX)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         held = {(each.operation, each.aspect, each.name): each for each in _read(path)}
         for each in new:
             key = (each.operation, each.aspect, each.name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.durable import make_folder, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -63,7 +63,7 @@ def publish(settings: Settings, result: BuildResult | None = None) -> Release:
 def _publish(settings: Settings, result: BuildResult | None) -> Release:
     published = settings.data_dir / "published"
     releases = published / "releases"
-    releases.mkdir(parents=True, exist_ok=True)
+    make_folder(releases)
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
@@ -104,7 +104,7 @@ def _publish(settings: Settings, result: BuildResult | None) -> Release:
     write_manifest(draft, manifest)
     _sync_tree(draft)
     draft.rename(releases / release_id)
-    _sync(releases)
+    sync(releases)
     _switch(published, release_id)
     notes = []
     if last and damaged:
@@ -142,7 +142,7 @@ def _switch(published: Path, release_id: str) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(f"releases/{release_id}")
     link.replace(published / "current")
-    _sync(published)
+    sync(published)
 
 
 def _prune(published: Path, keep: int) -> None:
@@ -179,13 +179,5 @@ def _sweep(published: Path) -> None:
 
 def _sync_tree(folder: Path) -> None:
     for each in folder.rglob("*"):
-        _sync(each)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(each)
+    sync(folder)
