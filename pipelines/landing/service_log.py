@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipelines.durable import make_folder, write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.partner.behaviour import Counted
 
 if TYPE_CHECKING:
@@ -59,7 +60,12 @@ def _day(counted: Counted) -> str:
 
 
 def _read(path: Path) -> list[Counted]:
-    return msgspec.json.decode(path.read_bytes(), type=list[Counted]) if path.exists() else []
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Counted]) if path.exists() else []
+    except msgspec.DecodeError:
+        raise LandingError(
+            f"{path} is damaged: restore it from a backup, or remove it; it only counts that day's requests"
+        ) from None
 
 
 def _sum(one: Counted, other: Counted) -> Counted:

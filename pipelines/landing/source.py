@@ -32,6 +32,10 @@ def guard_source(settings: Settings) -> None:
         note_formats(settings.data_dir)
         write_whole(path, msgspec.json.encode({"base_url": here}))
         return
+    except (msgspec.DecodeError, KeyError):
+        raise SettingsError(
+            f"{path} is damaged: restore it from a backup, or remove it if the data came from [partner] base_url"
+        ) from None
     if known != here:
         raise SettingsError(
             f"{settings.data_dir} holds data of {known}, and [partner] base_url is {here}: "

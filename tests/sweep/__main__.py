@@ -28,6 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="every point in every mode; takes hours")
     parser.add_argument("--each", type=int, default=1, help="points of each kind of operation, file and mode")
+    parser.add_argument("--most", type=int, default=0, help="points at most, drawn from those; 0: all of them")
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so many minutes; 0: never")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stage", choices=STAGES)
@@ -41,20 +42,23 @@ def main() -> int:
     try:
         with bench(folder, asked.orders or (NIGHT if asked.power else ORDERS)) as made:
             if asked.power:
-                found = lose_power(made, every=asked.all, each=asked.each, seed=asked.seed, ends=ends, say=_say)
+                found = lose_power(
+                    made, every=asked.all, each=asked.each, most=asked.most, seed=asked.seed, ends=ends, say=_say
+                )
                 _say("\n".join(found.lines()))
                 return int(bool(found.lost))
-            seen = made.expect()
+            made.expect()
             points = [
                 point
-                for point in all_points(seen)
+                for point in all_points(made.seen)
                 if asked.stage in (None, point.stage)
                 and asked.mode in (None, point.mode)
                 and asked.at in (None, point.at)
             ]
             chosen: list[Point] = points if asked.all else sample(points, asked.each, asked.seed)
+            chosen = chosen[: asked.most or None]
             _say(f"{len(chosen)} of {len(points)} points")
-            tally = sweep(made, seen, chosen, ends=ends, say=_say)
+            tally = sweep(made, chosen, ends=ends, say=_say)
             _say("\n".join(tally.lines()))
             return int(bool(tally.lost))
     except NoCompiler as error:

@@ -39,7 +39,7 @@ class Bench:
         self._worker = worker
         self.volatile: set[str] = set()
         self.expected: dict[str, Any] = {}
-        self.seen = 0
+        self.seen: dict[str, list[str]] = {}
 
     def fresh(self, folder: Path) -> None:
         """Begin with a copy of a kept folder."""
@@ -57,14 +57,13 @@ class Bench:
         assert line, "the worker ended"
         return dict(json.loads(line))
 
-    def expect(self) -> dict[str, list[str]]:
+    def expect(self) -> None:
         """Run two nights without a fault: what differs between them is not compared.
 
-        Keep the folder as it was before each stage, and return the operations of each, as name, tab, path.
+        Keep the folder as it was before each stage, and the operations of each in `seen`, as name, tab, path.
         """
         trace = self.folder / "trace"
         outcomes = []
-        seen: dict[str, list[str]] = {}
         for _ in range(2):
             self.fresh(self.base)
             for stage in STAGES:
@@ -72,13 +71,12 @@ class Bench:
                 shutil.copytree(self.place, self.before(stage), symlinks=True)
                 found = self.job("stage", stage=stage, trace=str(trace))
                 assert "error" not in found, found
-                seen[stage] = [line.partition("\t")[2] for line in trace.read_text().splitlines()]
+                self.seen[stage] = [line.partition("\t")[2] for line in trace.read_text().splitlines()]
             found = self.job("next", gives_ids=False, outcome=True)
             assert "error" not in found, found
             outcomes.append(found["outcome"])
         self.volatile = {name for name in outcomes[0] if outcomes[0][name] != outcomes[1].get(name)}
         self.expected = outcomes[1]
-        return seen
 
     def before(self, stage: str) -> Path:
         """Return where the folder is kept as it was before a stage."""

@@ -6,7 +6,6 @@ were when they were last synced, under the names that they have: their own logs 
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 # dropped: only what was synced is left. named: all names, and of files what was synced. torn: all but half of the
 # last write.
 LOSSES = ("dropped", "named", "torn")
-_NUMBERS = itertools.count()
 _DATABASES = (".sqlite", ".sqlite-wal", ".sqlite-journal", ".duckdb", ".duckdb.wal")
 
 
@@ -36,30 +34,31 @@ class File:
 
     def __init__(self, content: bytes = b"", *, target: str = "") -> None:
         self.content, self.synced, self.target = bytearray(content), content, target
-        self.version = self.synced_version = 0
-        self.no = next(_NUMBERS)
+        self.shortened = content  # what was synced, cut where the file was cut since: its size is kept with its name
+        self.is_safe = True
 
-    def change(self) -> None:
-        """Note that the content changed."""
-        self.version += 1
+    def sync(self) -> bool:
+        """Make the content safe; return whether it was not yet."""
+        if self.is_safe:
+            return False
+        self.synced = self.shortened = bytes(self.content)
+        self.is_safe = True
+        return True
 
-    def sync(self) -> None:
-        """Make the content safe."""
-        if self.synced_version != self.version:
-            self.synced, self.synced_version = bytes(self.content), self.version
 
-
-@dataclass
+@dataclass(eq=False)
 class Folder:
     """A folder: its names now, and those when it was last synced."""
 
     names: dict[str, File | Folder] = field(default_factory=dict)
     synced: dict[str, File | Folder] = field(default_factory=dict)
-    no: int = field(default_factory=lambda: next(_NUMBERS))
 
-    def sync(self) -> None:
-        """Make the names safe."""
+    def sync(self) -> bool:
+        """Make the names safe; return whether they were not yet."""
+        if self.synced == self.names:
+            return False
         self.synced = dict(self.names)
+        return True
 
 
 class Disk:
@@ -69,9 +68,11 @@ class Disk:
         self.top = _loaded(folder)
         self.last: tuple[File, int, bytes] | None = None  # the last write, and what it wrote over
 
-    def apply(self, operation: Operation) -> None:  # noqa: C901 -- one case for each operation
-        """Do what was recorded."""
+    def apply(self, operation: Operation) -> tuple[str, ...]:  # noqa: C901 -- one case for each operation
+        """Do what was recorded; return the losses of power that leave another disk than before."""
         letter, path, other, number, data = operation
+        is_database = path.endswith(_DATABASES)
+        changed: tuple[str, ...] = LOSSES if is_database else ("named", "torn")
         self.last = None
         match letter:
             case "o":
@@ -86,12 +87,13 @@ class Disk:
                 if len(file.content) < number:
                     file.content.extend(bytes(number - len(file.content)))
                 file.content[number : number + len(data)] = data
-                file.change()
+                file.is_safe = False
                 self.last = (file, number + len(data) // 2, before)
+                changed = () if is_database else ("torn",)
             case "t":
                 self._truncate(self._file(path), number)
             case "s":
-                self._node(path).sync()
+                changed = LOSSES if self._node(path).sync() else ("torn",)
             case "d":
                 folder, name = self._parent(path)
                 folder.names[name] = Folder()
@@ -107,20 +109,7 @@ class Disk:
             case "y":
                 folder, name = self._parent(path)
                 folder.names[name] = File(target=other)
-
-    def signature(self, loss: str) -> frozenset[tuple[str, int, int]]:
-        """Return what differs between states that differ."""
-        found = {
-            (path, node.no, self._version(node, path, loss) if isinstance(node, File) else 0)
-            for path, node in self._left(self.top, loss, "")
-        }
-        if loss == "torn" and self.last:
-            found.add(("the last write", self.last[0].no, -1))
-        return frozenset(found)
-
-    @staticmethod
-    def _version(file: File, path: str, loss: str) -> int:
-        return file.version if loss == "torn" and not path.endswith(_DATABASES) else file.synced_version
+        return changed
 
     def write(self, target: Path, loss: str) -> None:
         """Write what is on the disk after losing power to an empty folder."""
@@ -135,8 +124,10 @@ class Disk:
                 where.chmod(0o600)
 
     def _content(self, file: File, path: str, loss: str) -> bytes:
-        if loss != "torn" or path.endswith(_DATABASES):
+        if loss == "dropped" or path.endswith(_DATABASES):
             return file.synced
+        if loss == "named":
+            return file.shortened
         if self.last and self.last[0] is file:
             _, cut, before = self.last
             return bytes(file.content[:cut]) + before[cut:]
@@ -155,8 +146,9 @@ class Disk:
 
     def _truncate(self, file: File, size: int) -> None:
         del file.content[size:]
+        file.shortened = file.shortened[:size]
         file.content.extend(bytes(size - len(file.content)))
-        file.change()
+        file.is_safe = False
 
     def _node(self, path: str) -> File | Folder:
         node: File | Folder = self.top

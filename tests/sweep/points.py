@@ -79,14 +79,13 @@ def sample(points: list[Point], each: int, seed: int = 1) -> list[Point]:
 
 def sweep(
     bench: Bench,
-    seen: dict[str, list[str]],
     points: Iterable[Point],
     *,
     ends: float = float("inf"),
     say: Callable[[str], None] = print,
 ) -> Tally:
     """Try points until there are no more, or the monotonic time `ends` is reached."""
-    tally = Tally({stage: len(operations) for stage, operations in seen.items()})
+    tally = Tally({stage: len(operations) for stage, operations in bench.seen.items()})
     for point in points:
         if time.monotonic() > ends:
             break

@@ -1,6 +1,6 @@
 """Lose power after every operation of a recorded night, and compare what the next night makes of what is left.
 
-A state that another prefix leaves as well is tried once.
+Of an operation after which the same would be left as before it, nothing is tried.
 """
 
 from __future__ import annotations
@@ -57,30 +57,25 @@ class Losses:
         yield f"{'all':12} {self.prefixes.total():8} {self.states.total():7} {done} {len(self.lost):5}"
 
 
-def record(bench: Bench) -> dict[str, list[Operation]]:
+def record(bench: Bench, plant: str = "") -> dict[str, list[Operation]]:
     """Run a night without a fault and return the operations of each stage, in order."""
     bench.fresh(bench.base)
     found = {}
     for stage in STAGES:
         file = bench.folder / "record"
-        answer = bench.job("stage", stage=stage, record=str(file))
+        answer = bench.job("stage", stage=stage, record=str(file), plant=plant)
         assert "error" not in answer, answer
         found[stage] = recorded(file)
     return found
 
 
 def replay(bench: Bench, night: dict[str, list[Operation]]) -> Iterator[tuple[State, Disk]]:
-    """Yield each state that differs from all before, and the disk in it."""
+    """Yield each state that differs from that of the operation before, and the disk in it."""
     disk = Disk(bench.base)
-    seen = {(loss, disk.signature(loss)) for loss in LOSSES}
     for stage, operations in night.items():
         for prefix, operation in enumerate(operations, 1):
-            disk.apply(operation)
-            for loss in LOSSES:
-                key = (loss, disk.signature(loss))
-                if key not in seen:
-                    seen.add(key)
-                    yield State(stage, prefix, loss, f"{operation.letter}\t{operation.path}"), disk
+            for loss in disk.apply(operation):
+                yield State(stage, prefix, loss, f"{operation.letter}\t{operation.path}"), disk
 
 
 def lose_power(
@@ -88,17 +83,20 @@ def lose_power(
     *,
     every: bool = False,
     each: int = 1,
+    most: int = 0,
     seed: int = 1,
     ends: float = float("inf"),
     say: Callable[[str], None] = print,
 ) -> Losses:
-    """Try every state, or `each` of every kind of operation, file and loss, until the monotonic time `ends`."""
-    bench.expect()
+    """Try every state, or `each` of every kind of operation, file and loss, at `most` so many, until `ends`."""
+    if not bench.seen:
+        bench.expect()
     night = record(bench)
     found = Losses(Counter({stage: len(operations) for stage, operations in night.items()}))
     states = [state for state, _ in replay(bench, night)]
     found.states = Counter(state.stage for state in states)
-    wanted = set(states if every else _sample(states, each, seed))
+    chosen = states if every else _sample(states, each, seed)
+    wanted = set(random.Random(seed).sample(chosen, min(most or len(chosen), len(chosen))))
     say(f"{len(wanted)} of {len(states)} states")
     for state, disk in replay(bench, night):
         if state not in wanted:
