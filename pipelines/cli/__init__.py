@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import (
+    backup,
     breaks,
     close,
     explain,
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.add_typer(runs.app)
 app.add_typer(status.app)
+app.add_typer(backup.app)
 app.add_typer(questions.app)
 app.add_typer(land.app, name="land")
 app.add_typer(ledger.app, name="ledger")

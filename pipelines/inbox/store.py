@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO
 
+from pipelines.durable import make_folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -142,7 +144,7 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
 
     Raise sqlite3.Error if the file is not an inbox, has a newer layout, or the disk is full.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     connection = sqlite3.connect(
         path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=Inbox
     )

@@ -16,6 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.durable import make_folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,7 +42,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
     if data_dir in _held:
         yield
         return
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(data_dir)
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

@@ -3,10 +3,10 @@
 Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault and nowhere else.
 """
 
-from pipelines.landing.durable import LandingError
 from pipelines.landing.files import Asked, land_files
 from pipelines.landing.in_parts import Backfilled, backfill
 from pipelines.landing.load import Load, open_load
+from pipelines.landing.lock import LandingError
 from pipelines.landing.merge import merge_days
 from pipelines.landing.raw_files import RawFile, RawFiles, raw_files
 from pipelines.landing.reprocess import reprocess_quarantine

@@ -13,7 +13,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import LandingError, write_whole
+from pipelines.durable import write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.landing.raw_files import raw_files
 from pipelines.settings.kinds import KINDS
 
@@ -30,7 +31,7 @@ def check_raw(data_dir: Path, *, hashes: bool = False) -> None:
 
     Sizes are compared at the price of listing files; `hashes` reads all of them. New files are noted.
     """
-    known = _known(data_dir)
+    known = checksums(data_dir)
     found: dict[str, tuple[int, str]] = {}
     wrong = []
     for path in _files(data_dir):
@@ -62,7 +63,8 @@ def _files(data_dir: Path) -> list[Path]:
     return [file.path for files in in_force for area in files for file in area if file.path.exists()]
 
 
-def _known(data_dir: Path) -> dict[str, tuple[int, str]]:
+def checksums(data_dir: Path) -> dict[str, tuple[int, str]]:
+    """Return path below raw/ → size and SHA-256 of the raw files that were looked at so far."""
     try:
         content = (data_dir / "raw" / "checksums.json").read_bytes()
         return msgspec.json.decode(content, type=dict[str, tuple[int, str]])

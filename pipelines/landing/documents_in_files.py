@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import msgspec
 
-from pipelines.landing.durable import LandingError
+from pipelines.landing.lock import LandingError
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:

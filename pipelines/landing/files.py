@@ -14,9 +14,9 @@ import msgspec
 
 from pipelines.landing import leaves
 from pipelines.landing.documents_in_files import UNREADABLE, documents
-from pipelines.landing.durable import LandingError
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import open_load
+from pipelines.landing.lock import LandingError
 from pipelines.partner.pointer import PointerError, get, parse
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import write_whole
+from pipelines.durable import make_folder, write_whole
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def migrate(data_dir: Path) -> list[str]:
                 step(data_dir / area)
         if written.get(area, 0) < wanted:
             older.append(f"{area} from {written.get(area, 0)} to {wanted}")
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(data_dir)
     write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
     return [f"The data folder was written by an older version; formats migrated: {', '.join(older)}."] if older else []
 

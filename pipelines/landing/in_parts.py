@@ -7,7 +7,6 @@ when its load does, so that no part is landed twice or left out. Knows nothing o
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
+from pipelines.durable import append, make_folder
 from pipelines.landing.documents_in_files import UNREADABLE, documents
-from pipelines.landing.durable import LandingError
 from pipelines.landing.files import Asked, checked, time_in
 from pipelines.landing.load import open_load
+from pipelines.landing.lock import LandingError
 from pipelines.landing.raw_files import raw_files
 from pipelines.landing.unobserved_menus import ObservedMenus
 
@@ -181,12 +181,9 @@ class _Journal:
 
     def note(self, part: _Part) -> None:
         """Note a part, on the disk, before its load is committed."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as lines:
-            # A kill may have left half a line: this one begins its own.
-            lines.write(b"\n" + msgspec.json.encode(part))
-            lines.flush()
-            os.fsync(lines.fileno())
+        make_folder(self._path.parent)
+        # A kill may have left half a line: this one begins its own.
+        append(self._path, b"\n" + msgspec.json.encode(part))
 
     def _read(self) -> Iterator[_Part]:
         try:

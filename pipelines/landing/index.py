@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.parquet as pq
 
+from pipelines.durable import make_folder
 from pipelines.landing.raw_files import raw_files
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Index:
 
     def __init__(self, data_dir: Path, kind: str) -> None:
         path = data_dir / "raw" / "index" / f"{kind}.sqlite"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         try:
             self._db = _opened(path)
         except sqlite3.DatabaseError:  # not a database any more: it holds nothing that raw does not

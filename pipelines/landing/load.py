@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from decimal import localcontext
 from typing import TYPE_CHECKING, Self
 
-from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
 from pipelines.landing.leaves import EXACT
+from pipelines.landing.lock import LandingError, Lock
 from pipelines.landing.raw_files import pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import Lock
+from pipelines.landing.lock import Lock
 from pipelines.landing.raw_files import (
     Manifest,
     Merged,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import UNFINISHED, LandingError, write_whole
+from pipelines.durable import UNFINISHED, write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.landing.tables import LOAD_IDS
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def read_manifest(data_dir: Path, kind: str) -> Manifest:
         return msgspec.json.decode(_manifest(data_dir, kind).read_bytes(), type=Manifest)
     except FileNotFoundError:
         return Manifest()
+    except msgspec.DecodeError:
+        raise LandingError(f"{_manifest(data_dir, kind)} is damaged: restore it from a backup") from None
 
 
 def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:

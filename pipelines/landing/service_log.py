@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import write_whole
+from pipelines.durable import make_folder, write_whole
+from pipelines.landing.lock import LandingError
 from pipelines.partner.behaviour import Counted
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
     by_day = sorted(counted, key=_day)
     for day, new in groupby(by_day, key=_day):
         path = _folder(data_dir) / (day + _SUFFIX)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         held = {(each.operation, each.aspect, each.name): each for each in _read(path)}
         for each in new:
             key = (each.operation, each.aspect, each.name)
@@ -59,7 +60,12 @@ def _day(counted: Counted) -> str:
 
 
 def _read(path: Path) -> list[Counted]:
-    return msgspec.json.decode(path.read_bytes(), type=list[Counted]) if path.exists() else []
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Counted]) if path.exists() else []
+    except msgspec.DecodeError:
+        raise LandingError(
+            f"{path} is damaged: restore it from a backup, or remove it; it only counts that day's requests"
+        ) from None
 
 
 def _sum(one: Counted, other: Counted) -> Counted:

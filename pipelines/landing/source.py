@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import write_whole
+from pipelines.durable import make_folder, write_whole
 from pipelines.landing.formats import guard_format, note_formats
 from pipelines.settings import SettingsError
 
@@ -28,10 +28,14 @@ def guard_source(settings: Settings) -> None:
     try:
         known = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["base_url"]
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         note_formats(settings.data_dir)
         write_whole(path, msgspec.json.encode({"base_url": here}))
         return
+    except (msgspec.DecodeError, KeyError):
+        raise SettingsError(
+            f"{path} is damaged: restore it from a backup, or remove it if the data came from [partner] base_url"
+        ) from None
     if known != here:
         raise SettingsError(
             f"{settings.data_dir} holds data of {known}, and [partner] base_url is {here}: "

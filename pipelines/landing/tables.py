@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.landing.durable import put_in_place, unfinished
+from pipelines.durable import make_folder, put_in_place, unfinished
 from pipelines.landing.shape import COUNTS, SUMS
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class TableWriter:
     """Write rows to a Parquet file under its temporary name; `finish` puts it in its place."""
 
     def __init__(self, path: Path, schema: pa.Schema, *, load_ids: tuple[str, ...] = ()) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         self._path = path
         self._schema = schema
         self._parts: list[pa.RecordBatch] = []

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from pipelines.durable import append, make_folder, put_in_place, unfinished
 from pipelines.ledger.old_names import current_body, current_rows
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Ledger:
 
     def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
         """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         with (self.folder / "ledger.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._cut_half_line()
@@ -112,11 +113,7 @@ class Ledger:
                 "previous": previous,
             }
             fields["sha256"] = _hash(fields)
-            with self._lines.open("ab") as lines:
-                lines.write(_canonical(fields) + b"\n")
-                lines.flush()
-                os.fsync(lines.fileno())
-            _sync_folder(self.folder)
+            append(self._lines, _canonical(fields) + b"\n")
             return Entry(**fields)
 
     def rows(self, entry: Entry) -> pa.Table:
@@ -135,13 +132,10 @@ class Ledger:
         return path
 
     def _write_rows(self, name: str, rows: pa.Table) -> str:
-        draft = self.folder / f".{name}.tmp"
-        pq.write_table(rows, draft, compression="zstd")
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        digest = _file_hash(draft)
-        draft.replace(self.folder / name)
-        _sync_folder(self.folder)
+        path = self.folder / name
+        pq.write_table(rows, unfinished(path), compression="zstd")
+        digest = _file_hash(unfinished(path))
+        put_in_place(path)
         return digest
 
     def _whole_lines(self) -> Iterator[bytes]:
@@ -205,14 +199,6 @@ def _file_hash(path: Path) -> str:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _who() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
+
+from pipelines.durable import make_folder, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,10 +13,5 @@ if TYPE_CHECKING:
 
 def write_json(file: Path, content: Any) -> None:
     """Write the file under another name, sync it, and rename it."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = file.with_suffix(".tmp")
-    with draft.open("w", encoding="utf-8") as out:
-        json.dump(content, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
-    draft.replace(file)
+    make_folder(file.parent, 0o700)
+    write_whole(file, json.dumps(content, indent=1).encode())

@@ -9,6 +9,8 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from pipelines.durable import make_folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -38,7 +40,7 @@ create table if not exists open_loads (load_id text primary key, kind text not n
 
 def opened(path: Path) -> sqlite3.Connection:
     """Open the file, created if necessary, readable by its owner only; deleted content is overwritten."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent, 0o700)
     db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:
         path.chmod(0o600)

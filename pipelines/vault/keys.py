@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 
+from pipelines.durable import make_folder, sync
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,7 +63,7 @@ def new_key_file(path: Path) -> None:
 
     Raise FileExistsError rather than overwrite keys: without them a vault is lost.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     fresh = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -69,6 +71,7 @@ def new_key_file(path: Path) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
+    sync(path.parent)
 
 
 def encrypt(cipher: AESGCM, nonce: bytes, plain: bytes, bound_to: bytes) -> bytes:

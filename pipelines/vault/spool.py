@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from pipelines.durable import make_folder
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, VaultError, decrypt, encrypt, read_keys
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Spool:
     def begin(self, load_id: str, answers: Iterable[Answer] = ()) -> None:
         """Start a load's spool with these responses, replacing an earlier one."""
         self._close()
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._path.parent, 0o700)
         draft = self._path.with_name(self._path.name + ".tmp")
         self._descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         key = os.urandom(KEY_BYTES)

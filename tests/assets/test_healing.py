@@ -13,7 +13,7 @@ from pipelines.assets.healing import heal
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.landing import raw_files
+from pipelines.landing import LandingError, raw_files
 from pipelines.landing.checksums import RawDamageError, check_raw
 from pipelines.settings import SettingsError
 from pipelines.warehouse import publish, warehouse_file
@@ -175,6 +175,24 @@ def test_new_raw_file_that_cannot_be_read_is_named(world: World) -> None:
     file.write_bytes(file.read_bytes()[:-10])
     with pytest.raises(RawDamageError, match=file.name):
         world.build()
+
+
+def test_damaged_small_file_of_raw_is_named(world: World) -> None:
+    """Counts of requests, a list of merged files, or the note of the service: cut, each is named with what to do."""
+    raw = world.data / "raw"
+    (raw / "service").mkdir(exist_ok=True)
+    for name, error in (
+        ("service/2026-11-01.json", LandingError),
+        ("merged-orders.json", LandingError),
+        ("source.json", SettingsError),
+    ):
+        file = raw / name
+        content = file.read_bytes() if file.exists() else None
+        file.write_bytes(b"[")
+        with pytest.raises(error, match=f"{file} is damaged: restore it from a backup"):
+            world.build(full=True)
+        file.unlink() if content is None else file.write_bytes(content)
+    world.build()
 
 
 def test_warehouse_of_another_version_is_rebuilt_before_it_is_read(world: World) -> None:

@@ -79,7 +79,7 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
         ("restating.record", 0),
         ("restating.circumstances", 0),
         ("ledger._write_rows", 0),
-        ("chain._sync_folder", 0),
+        ("chain.put_in_place", 0),
         ("chain._canonical", 0),
     ],
 )

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 # Upstream first. A package may import itself and those before it.
 ROOMS = (
-    "resources kept settings notify vault partner inbox landing ledger "
-    "warehouse ingest finance report assets definitions"
+    "durable resources kept settings notify vault partner inbox landing ledger "
+    "warehouse ingest finance backup report assets definitions"
 ).split()
 # The same within a package, for its modules and sub-packages.
 WITHIN = {

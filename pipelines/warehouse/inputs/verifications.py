@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.landing.durable import write_whole
+from pipelines.durable import make_folder, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def append_verification(data_dir: Path, verified: Verified) -> None:
     """Add an entry, durably; the oldest beyond so many go."""
     kept = [*verifications(data_dir), verified][-KEPT:]
     file = _file(data_dir)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     write_whole(file, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
 
 

@@ -39,8 +39,9 @@ class Manifest(msgspec.Struct, frozen=True):
     """What a release is. `commit` is the warehouse's; `settings` is a hash of the settings without secrets.
 
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
-    precision: no load that began later is in its tables. `shown_in` is the last commit
-    that concerns readers; `run` is night, hint, or empty for a build that a person asked for.
+    precision: no load that began later is in its tables. `sources` are the states of the ledger and logs that it read,
+    `shown_in` is the last commit that concerns readers; `run` is night, hint, or empty for a build that a person asked
+    for.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Manifest(msgspec.Struct, frozen=True):
     as_of: str = ""
     shown_in: str = ""
     run: str = ""
+    sources: dict[str, str] = {}
 
 
 def read_manifest(release: Path) -> Manifest | None:

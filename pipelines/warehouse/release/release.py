@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.durable import make_folder, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.rows.results import BuildResult
+    from pipelines.warehouse.rows.session import Memory
 
 DATABASE = "ordermart.duckdb"
 _UNFINISHED = ".unfinished-"
@@ -69,13 +70,14 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
 def _publish(settings: Settings, result: BuildResult | None, run: str) -> Release:
     published = settings.data_dir / "published"
     releases = published / "releases"
-    releases.mkdir(parents=True, exist_ok=True)
+    make_folder(releases)
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
     damaged = damaged_files(last) if last else []
     with session(settings) as con:
-        commit, shown_in, fingerprint = _settle(con, warehouse_file(settings.data_dir))
+        commit, shown_in, memory = _settle(con, warehouse_file(settings.data_dir))
+        fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
         if last and known and not damaged:
             why = "nothing changed since" if known.commit == commit else ""
@@ -111,11 +113,12 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         as_of=started.isoformat(),
         shown_in=shown_in,
         run=run,
+        sources=memory.sources if memory else {},
     )
     write_manifest(draft, manifest)
     _sync_tree(draft)
     draft.rename(releases / release_id)
-    _sync(releases)
+    sync(releases)
     _switch(published, release_id)
     notes = []
     if last and damaged:
@@ -134,16 +137,16 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
-def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, str, dict[str, str]]:
+def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, str, Memory | None]:
     """Write what a killed build left in the log into the file.
 
-    Return its last commit's id, that of the last one that concerns readers, and the fingerprint.
+    Return its last commit's id, that of the last one that concerns readers, and what it was made by.
     """
     with attached(con, file):
         row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
         memory = remembered(con)
     commit, shown_in = row or ("", "")
-    return str(commit), str(shown_in), memory.fingerprint if memory else {}
+    return str(commit), str(shown_in), memory
 
 
 def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now: dt.datetime) -> str:
@@ -175,7 +178,7 @@ def _switch(published: Path, release_id: str) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(f"releases/{release_id}")
     link.replace(published / "current")
-    _sync(published)
+    sync(published)
 
 
 def _remove(release: Path) -> None:
@@ -203,13 +206,5 @@ def _sweep(published: Path) -> None:
 
 def _sync_tree(folder: Path) -> None:
     for each in folder.rglob("*"):
-        _sync(each)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(each)
+    sync(folder)

@@ -1,0 +1,20 @@
+"""Copy what cannot be derived to another disk, and restore it: raw, vault, inbox, ledger, log of verifications.
+
+Knows nothing of commands. The vault's keys are in no backup: keep a copy of them elsewhere.
+"""
+
+from pipelines.backup.backup import BackedUp, back_up
+from pipelines.backup.copying import BackupError
+from pipelines.backup.record import LastBackup, last_backup
+from pipelines.backup.restore import Restored, check_backup, restore
+
+__all__ = [
+    "BackedUp",
+    "BackupError",
+    "LastBackup",
+    "Restored",
+    "back_up",
+    "check_backup",
+    "last_backup",
+    "restore",
+]

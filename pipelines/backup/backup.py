@@ -1,0 +1,280 @@
+"""Take a backup while runs and the receiver go on: a folder of its own, in which unchanged files are links.
+
+The order makes it consistent: what refers to something is copied before it. The release is looked at first, then the
+work list, the ledger, raw, and the vault, of which later loads are undone in the copy. Knows nothing of commands.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import shutil
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pipelines.backup.copying import (
+    BackupError,
+    copy_database,
+    copy_file,
+    file_hash,
+    link,
+    sync_tree,
+    write_content,
+)
+from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
+from pipelines.backup.record import LastBackup, record_backup
+from pipelines.backup.rows import release_rows
+from pipelines.durable import make_folder, sync, write_whole
+from pipelines.landing import raw_files
+from pipelines.landing.checksums import checksums
+from pipelines.landing.formats import guard_format
+from pipelines.settings import SettingsError
+from pipelines.settings.kinds import KINDS
+from pipelines.vault.snapshot import forget_later_loads
+from pipelines.warehouse.release.release import current_release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+    Progress = Callable[[str, int, int], None]
+
+_ATTEMPTS = 5  # maintenance may merge raw files while they are copied: then the list of files is read again
+_DAY = dt.timedelta(days=1)  # no load takes longer from its name to its commit
+
+
+@dataclass(frozen=True)
+class BackedUp:
+    """A completed backup: its folder, how many files it has, and how many of them were copied, with their bytes."""
+
+    path: Path
+    files: int
+    copied: int
+    bytes: int
+    removed: int
+
+
+def back_up(settings: Settings, folder: Path, *, keep: int = 0, progress: Progress | None = None) -> BackedUp:
+    """Write a backup into a new folder below `folder`; with `keep`, remove the oldest beyond so many.
+
+    Raise BackupError if nothing was ever landed, a file is damaged, or it cannot be written: earlier backups stay as
+    they were. One backup at a time; nothing else has to wait for it.
+    """
+    data_dir, folder = settings.data_dir.resolve(), folder.resolve()
+    if folder == data_dir or data_dir in folder.parents or folder in data_dir.parents:
+        raise SettingsError(f"{folder} and {data_dir} contain each other: name a folder elsewhere, on another disk")
+    if not (data_dir / "raw").is_dir():
+        raise BackupError(f"{data_dir} holds no landed documents: there is nothing to back up yet")
+    guard_format(data_dir)
+    try:
+        make_folder(folder, 0o700)
+        with _alone(folder):
+            return _Backup(settings, data_dir, folder, progress or (lambda *_: None)).take(keep)
+    except sqlite3.Error as error:
+        raise BackupError(
+            f"the backup was not completed: a copy of the work list or of the vault failed ({error}). Earlier backups "
+            f"in {folder} stay as they were; free some disk, or restore the damaged file from one of them"
+        ) from None
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        raise BackupError(
+            f"the backup was not completed:{where} {error.strerror or error}. Earlier backups in {folder} stay as they "
+            "were; free some disk or correct the path, and run it again"
+        ) from None
+
+
+@dataclass
+class _Backup:
+    settings: Settings
+    data_dir: Path
+    folder: Path
+    progress: Progress
+    files: dict[str, File] = field(default_factory=dict)
+    copied: int = 0
+    bytes: int = 0
+
+    def take(self, keep: int) -> BackedUp:
+        """Write the backup under another name, rename it, record it, and remove the oldest."""
+        for left in self.folder.glob(UNFINISHED + "*"):
+            shutil.rmtree(left)
+        earlier = backups(self.folder)
+        self.last = earlier[-1] if earlier else None
+        manifest = read_manifest(self.last) if self.last else None
+        self.known = {file.path: file for file in manifest.files} if manifest else {}
+        self.noted = checksums(self.data_dir)
+        started = max(dt.datetime.now(dt.UTC), _after(self.last))
+        name = f"{started:%Y%m%dT%H%M%S%f}"
+        self.draft = self.folder / (UNFINISHED + name)
+        self.draft.mkdir(mode=0o700)
+        current = current_release(self.data_dir / "published")
+        release = release_rows(current, manifest.release if manifest else None) if current else None
+        self._database("inbox/worklist.sqlite")
+        self._ledger()
+        loads = self._raw()
+        if release and (lost := sorted(set(release.load_ids) - loads)):
+            raise BackupError(
+                f"raw/ lacks {len(lost)} loads of the current release, such as {lost[0]}: restore its files from an "
+                f"earlier backup, then run `ordermart backup` again"
+            )
+        self._database("vault/vault.sqlite", lambda copy: forget_later_loads(copy, loads, _since(started)))
+        for path in ("warehouse/verifications.jsonl", "format.json"):
+            if (self.data_dir / path).exists():
+                self._file(path)
+        content = Manifest(
+            name,
+            started.isoformat(),
+            self._base_url(),
+            sorted(self.files.values(), key=lambda file: file.path),
+            release,
+        )
+        sync_tree(self.draft)
+        write_whole(self.draft / MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+        done = self.draft.rename(self.folder / name)
+        sync(self.folder)
+        total = sum(file.bytes for file in self.files.values())
+        try:
+            record_backup(self.data_dir, LastBackup(started, str(done), total))
+        except OSError as error:
+            raise BackupError(
+                f"{done} is complete; that it was taken could not be noted in {self.data_dir} ({error.strerror}), so "
+                "`ordermart status` does not know of it"
+            ) from None
+        doomed = backups(self.folder)[:-keep] if keep else []
+        for each in doomed:
+            shutil.rmtree(each.rename(each.with_name(UNFINISHED + each.name)))
+        return BackedUp(done, len(self.files), self.copied, self.bytes, len(doomed))
+
+    def _ledger(self) -> None:
+        """Copy the entries, then the row files that they name: an entry is written after its rows."""
+        if not (self.data_dir / "ledger" / "ledger.jsonl").exists():
+            return
+        self._file("ledger/ledger.jsonl")
+        for path in sorted((self.data_dir / "ledger").glob("[!.]*.parquet")):
+            self._file(f"ledger/{path.name}", is_final=True)
+
+    def _raw(self) -> set[str]:
+        """Copy the raw files in force, and return their loads; begin again if a merge took some away."""
+        raw = self.data_dir / "raw"
+        for path in sorted([*raw.glob("backfill-*.jsonl"), *raw.glob("service/*.json")]):
+            self._file(f"raw/{path.relative_to(raw)}")
+        for name in ("source.json", "checksums.json"):
+            if (raw / name).exists():
+                self._file(f"raw/{name}")
+        loads: set[str] = set()
+        for number, kind in enumerate(KINDS, 1):
+            for attempt in range(_ATTEMPTS):
+                try:
+                    loads |= self._raw_of(kind)
+                    break
+                except FileNotFoundError:
+                    if attempt + 1 == _ATTEMPTS:
+                        raise
+                    self._forget(f"raw/documents/{kind}/", f"raw/observations/{kind}/", f"raw/merged-{kind}.json")
+            self.progress("copying raw files, by kind", number, len(KINDS))
+        return loads
+
+    def _raw_of(self, kind: str) -> set[str]:
+        manifest = self.data_dir / "raw" / f"merged-{kind}.json"
+        while True:
+            before = (manifest.read_bytes(), manifest.stat().st_mtime_ns) if manifest.exists() else None
+            files = raw_files(self.data_dir, kind)
+            paths = [file.path for area in files for file in area if area is files.observations or file.path.exists()]
+            if before is None or manifest.read_bytes() == before[0]:
+                break
+        if before is None and manifest.exists():
+            raise FileNotFoundError(manifest)  # the first merge was just done: list again
+        for path in paths:
+            self._file(str(path.relative_to(self.data_dir)), is_final=True)
+        if before is not None:
+            size, digest = write_content(before[0], self.draft / "raw" / manifest.name, before[1])
+            self._add(File(f"raw/{manifest.name}", size, digest, before[1]))
+        return set(files.load_ids)
+
+    def _file(self, path: str, *, is_final: bool = False) -> None:
+        """Copy a file, or link the last backup's; raise BackupError for one that never changes and did."""
+        source, target = self.data_dir / path, self.draft / path
+        stat, known = source.stat(), self.known.get(path)
+        if known and (known.bytes, known.modified_ns) == (stat.st_size, stat.st_mtime_ns) and self._link(path, target):
+            self.files[path] = known
+            return
+        size, digest = copy_file(source, target)
+        if is_final:
+            first = self.noted.get(path.removeprefix("raw/")) or (known and (known.bytes, known.sha256))
+            if first and first != (size, digest):
+                hint = f"restore it from {self.last}" if known else "restore it from a backup"
+                raise BackupError(f"{source} is damaged, it is not what was written at first: {hint}; nothing was kept")
+        if not self._linked_instead(path, target, digest):
+            self._add(File(path, size, digest, target.stat().st_mtime_ns))
+
+    def _database(self, path: str, change: Callable[[Path], None] | None = None) -> None:
+        """Copy an SQLite file as of now, change the copy, and link the last backup's if it is the same."""
+        source, target = self.data_dir / path, self.draft / path
+        if not source.exists():
+            return
+        copy_database(source, target)
+        if change:
+            change(target)
+        digest, stat = file_hash(target), target.stat()
+        if not self._linked_instead(path, target, digest):
+            self._add(File(path, stat.st_size, digest, stat.st_mtime_ns))
+
+    def _linked_instead(self, path: str, target: Path, digest: str) -> bool:
+        """Replace a copy by a link to the last backup's file if that is the same; return whether it was."""
+        known, same = self.known.get(path), target.with_name(target.name + UNFINISHED)
+        if known is None or known.sha256 != digest or not self._link(path, same):
+            return False
+        same.replace(target)
+        self.files[path] = known
+        return True
+
+    def _link(self, path: str, target: Path) -> bool:
+        return self.last is not None and link(self.last / path, target)
+
+    def _add(self, file: File) -> None:
+        self.files[file.path] = file
+        self.copied += 1
+        self.bytes += file.bytes
+
+    def _forget(self, *prefixes: str) -> None:
+        for path in [path for path in self.files if path.startswith(prefixes)]:
+            del self.files[path]
+            (self.draft / path).unlink(missing_ok=True)
+
+    def _base_url(self) -> str:
+        try:
+            content = (self.draft / "raw" / "source.json").read_bytes()
+        except FileNotFoundError:
+            return ""
+        return str(msgspec.json.decode(content, type=dict[str, str])["base_url"])
+
+
+def _after(last: Path | None) -> dt.datetime:
+    """Return the earliest time for the next backup's name: just after the last, also if the clock was set back."""
+    if last is None:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    try:
+        taken = dt.datetime.strptime(last.name, "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    return taken + dt.timedelta(microseconds=1)
+
+
+def _since(started: dt.datetime) -> str:
+    """Return the least load_id of a load that may have been committed since then."""
+    return f"{started - _DAY:%Y%m%dT%H%M%S%f}"
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with (folder / "backup.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupError(f"another backup into {folder} is under way: wait for it to end") from None
+        yield

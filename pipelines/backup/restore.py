@@ -1,0 +1,164 @@
+"""Restore a backup into an empty data folder: check every hash, rebuild what is derived, compare with the release.
+
+Files are copied below another name and moved once all of them are what the manifest says. Knows nothing of commands.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.backup.copying import BackupError, copy_file, file_hash, sync_tree
+from pipelines.backup.manifest import MANIFEST, Manifest, backups, read_manifest
+from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
+from pipelines.durable import sync
+from pipelines.finance.restating import build_and_record
+from pipelines.landing.formats import migrate
+from pipelines.settings import SettingsError
+from pipelines.vault import VaultError, open_vault
+from pipelines.warehouse import publish
+from pipelines.warehouse.inputs.sources import states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse import Release
+
+    Progress = Callable[[str, int, int], None]
+
+_DRAFT = ".restoring"
+_MAY_BE_THERE = {"run.lock", _DRAFT}
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A restored folder: from which backup, its new release, how that compares, and sentences for whoever runs it."""
+
+    backup: Path
+    manifest: Manifest
+    release: Release
+    comparison: Comparison
+    notes: tuple[str, ...]
+
+
+def check_backup(folder: Path) -> tuple[Path, Manifest]:
+    """Read every file of a backup, or of the last one in a folder; raise BackupError naming what is damaged."""
+    backup = _chosen(folder)
+    manifest = read_manifest(backup)
+    wrong = [why for file in manifest.files if (why := _damage(backup / file.path, file.bytes, file.sha256))]
+    _raise_damage(backup, wrong)
+    return backup, manifest
+
+
+def restore(settings: Settings, folder: Path, progress: Progress | None = None) -> Restored:
+    """Restore a backup, or the last one in a folder, into the data folder, build, publish and compare.
+
+    The caller holds the run lock. Raise BackupError, with the data folder as it was, if that is not empty or a file of
+    the backup is damaged; SettingsError if the data came from another service.
+    """
+    show = progress or (lambda *_: None)
+    data_dir = settings.data_dir
+    backup = _chosen(folder)
+    manifest = read_manifest(backup)
+    here = settings.partner.base_url.rstrip("/")
+    if manifest.base_url not in ("", here):
+        raise SettingsError(
+            f"{backup} holds data of {manifest.base_url}, and [partner] base_url is {here}: set it back"
+        )
+    if held := sorted(each.name for each in data_dir.iterdir() if each.name not in _MAY_BE_THERE):
+        raise BackupError(
+            f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
+        )
+    _copy(backup, manifest, data_dir, show)
+    notes = [*migrate(data_dir), *_vault_note(settings)]
+    comparison = None
+    if manifest.release:
+        comparison = compare_without_later_loads(settings, manifest.release, show)
+    before = states(settings)
+    build_and_record(settings, progress=show)
+    release = publish(settings)
+    if manifest.release is None:
+        comparison = Comparison(why_not="there was no release yet when the backup began")
+    elif comparison is None:
+        comparison = compare_warehouse(settings, manifest.release, before)
+    return Restored(backup, manifest, release, comparison, tuple(notes))
+
+
+def _chosen(folder: Path) -> Path:
+    """Return the backup itself, or the last one in a folder."""
+    if (folder / MANIFEST).exists():
+        return folder
+    found = backups(folder)
+    if not found:
+        raise BackupError(f"{folder} holds no complete backup: name the folder that `ordermart backup` was given")
+    return found[-1]
+
+
+def _copy(backup: Path, manifest: Manifest, data_dir: Path, show: Progress) -> None:
+    draft = data_dir / _DRAFT
+    if draft.exists():
+        shutil.rmtree(draft)
+    wrong = []
+    try:
+        draft.mkdir(mode=0o700)
+        for number, file in enumerate(manifest.files, 1):
+            source, target = backup / file.path, draft / file.path
+            if not target.resolve().is_relative_to(draft.resolve()):
+                raise BackupError(f"{backup / MANIFEST} is damaged: {file.path} is not a path within a data folder")
+            try:
+                size, digest = copy_file(source, target)
+            except FileNotFoundError:
+                wrong.append(f"{source} is missing")
+                continue
+            if (size, digest) != (file.bytes, file.sha256):
+                wrong.append(_damage(source, file.bytes, file.sha256) or f"{source} (read with errors)")
+            show("copying files of the backup", number, len(manifest.files))
+        _raise_damage(backup, wrong)
+        if (draft / "vault").exists():
+            (draft / "vault").chmod(0o700)
+            for path in (draft / "vault").iterdir():
+                path.chmod(0o600)
+        sync_tree(draft)
+        for area in sorted(draft.iterdir()):
+            area.rename(data_dir / area.name)
+        sync(data_dir)
+    except OSError as error:
+        raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _damage(path: Path, size: int, sha256: str) -> str:
+    try:
+        found = path.stat().st_size
+        if found != size:
+            return f"{path} ({found:,} bytes instead of {size:,})"
+        return "" if file_hash(path) == sha256 else f"{path} (other content than was backed up)"
+    except FileNotFoundError:
+        return f"{path} is missing"
+    except OSError as error:
+        return f"{path} ({error.strerror})"
+
+
+def _raise_damage(backup: Path, wrong: list[str]) -> None:
+    if wrong:
+        shown = "; ".join(wrong[:5])
+        raise BackupError(
+            f"{backup} is damaged in {len(wrong)} files: {shown}. Nothing was restored: use another backup of "
+            f"{backup.parent}"
+        )
+
+
+def _vault_note(settings: Settings) -> list[str]:
+    """Say so if the vault cannot be opened: its keys are in no backup, and it is useless without them."""
+    if not (settings.data_dir / "vault" / "vault.sqlite").exists():
+        return []
+    try:
+        with open_vault(settings):
+            return []
+    except VaultError as error:
+        note = f"The vault was restored and cannot be opened: {error}. Its keys are in no backup; without them the "
+        return [note + "personal data are lost, and nothing can be landed"]

@@ -1,0 +1,78 @@
+"""The commands `ordermart backup` and `ordermart restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Config, load_settings, say
+
+app = typer.Typer()
+
+
+@app.command()
+def backup(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder on another disk; each backup is a folder in it.")
+    ],
+    *,
+    keep: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Afterwards remove the oldest backups beyond N; 0: keep all.")
+    ] = 0,
+    config: Config = None,
+) -> None:
+    """Back up what cannot be rebuilt: raw, vault, inbox, ledger and the log of verifications.
+
+    Runs and the webhook receiver may go on meanwhile. Files that the last backup in DIR has are linked, not copied, so
+    each backup is complete in itself and can be removed alone. The vault's keys and the settings file are not in it:
+    keep copies of them elsewhere, as personal data cannot be recovered without the keys.
+
+    Exit codes: 0 backed up; 1 nothing was backed up, for example because a file is damaged: it is named; 2 invalid
+    settings, or DIR and the data folder contain each other.
+    """
+    from pipelines.backup import back_up
+    from pipelines.report.backup import backup_lines
+    from pipelines.report.progress import terminal_progress
+
+    settings = load_settings(config)
+    with terminal_progress() as progress:
+        done = back_up(settings, folder, keep=keep, progress=progress)
+    say(backup_lines(done))
+
+
+@app.command()
+def restore(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder given to `ordermart backup`, for its last backup, or one backup."),
+    ],
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Only check the hash of every file; restore nothing.")] = False,
+    config: Config = None,
+) -> None:
+    """Restore a backup into an empty data folder, rebuild the warehouse, publish, and compare with the old release.
+
+    Set [data] dir to an empty or new folder, and the vault's keys as they were. Every file is checked against the
+    manifest before any is moved into place. What was in flight when the backup began is due again on the work list.
+
+    Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, or
+    the backup is damaged, and the file is named; 2 invalid settings, or data of another service; 3 restored, but
+    tables differ from the release of that time: they are named; 4 another run holds the lock.
+    """
+    from pipelines.backup import check_backup
+    from pipelines.backup import restore as restore_backup
+    from pipelines.ingest.lock import run_lock
+    from pipelines.report.backup import restore_lines
+    from pipelines.report.progress import terminal_progress
+
+    if check:
+        backup, manifest = check_backup(folder)
+        typer.echo(f"{backup}: {len(manifest.files):,} files, each as it was backed up.")
+        return
+    settings = load_settings(config)
+    with run_lock(settings.data_dir, "ordermart restore"), terminal_progress() as progress:
+        done = restore_backup(settings, folder, progress)
+    say(restore_lines(done))
+    raise typer.Exit(3 if done.comparison.different else 0)

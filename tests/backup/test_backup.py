@@ -1,0 +1,142 @@
+"""A backup is complete, costs what is new, and is refused rather than taken of damaged files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.backup import BackupError, back_up, check_backup, last_backup
+from pipelines.backup.manifest import read_manifest
+from pipelines.landing import merge_days, raw_files
+from pipelines.settings import SettingsError
+from tests.backup.conftest import order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.backup.conftest import Folder
+
+
+def test_backup_holds_what_cannot_be_derived(folder: Folder) -> None:
+    """Raw, vault, work list, ledger and formats are in it, each file with its hash; nothing derived, and no keys."""
+    done = back_up(folder.settings, folder.backups)
+    names = {file.path for file in read_manifest(done.path).files}
+    there = {str(path.relative_to(done.path)) for path in done.path.rglob("*") if path.is_file()}
+    assert there == names | {"manifest.json"}
+    assert {"vault/vault.sqlite", "inbox/worklist.sqlite", "ledger/ledger.jsonl", "format.json"} <= names
+    assert {"raw/source.json", "raw/checksums.json"} <= names
+    assert len([name for name in names if name.startswith("raw/observations/")]) == 2
+    assert not [name for name in names if name.startswith(("raw/index", "published", "dagster")) or "key" in name]
+    assert check_backup(folder.backups)[0] == done.path
+    noted = last_backup(folder.data)
+    assert noted is not None
+    assert noted.path == str(done.path)
+    assert dt.datetime.now(dt.UTC) - noted.taken_at < dt.timedelta(minutes=5)
+
+
+def test_next_backup_copies_only_what_is_new(folder: Folder) -> None:
+    """Unchanged files are links, a new load is copied, and each backup is complete without the others."""
+    first = back_up(folder.settings, folder.backups)
+    folder.land("orders", [order(9)])
+    second = back_up(folder.settings, folder.backups)
+    kept = "raw/observations/stores"
+    (name,) = (path.name for path in (first.path / kept).iterdir())
+    assert (first.path / kept / name).stat().st_ino == (second.path / kept / name).stat().st_ino
+    # two raw files, the vault; the index and locks are not in a backup
+    assert second.copied == 3
+    third = back_up(folder.settings, folder.backups, keep=1)
+    assert third.copied == 0
+    assert third.removed == 2
+    assert [path.name for path in folder.backups.iterdir() if path.is_dir()] == [third.path.name]
+    check_backup(third.path)
+
+
+def test_killed_backup_is_cleared_and_never_taken_for_one(folder: Folder) -> None:
+    """What a killed backup left has no manifest and another name; the next backup removes it."""
+    done = back_up(folder.settings, folder.backups)
+    left = folder.backups / ".unfinished-29991231T000000000000"
+    done.path.rename(left)
+    with pytest.raises(BackupError, match="holds no complete backup"):
+        check_backup(folder.backups)
+    back_up(folder.settings, folder.backups)
+    assert not left.exists()
+
+
+def test_damaged_file_is_named_and_not_backed_up(folder: Folder) -> None:
+    """A raw file or a row file of the ledger that changed is named; the earlier backup stays the last."""
+    done = back_up(folder.settings, folder.backups)
+    raw = raw_files(folder.data, "orders").documents[0].path
+    rows = next((folder.data / "ledger").glob("*.parquet"))
+    for path in (raw, rows):
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(BackupError, match=f"{path.name} is damaged.*restore it from {done.path}"):
+            back_up(folder.settings, folder.backups)
+        path.write_bytes(content)
+    assert check_backup(folder.backups)[0] == done.path
+    assert back_up(folder.settings, folder.backups).copied == 0
+
+
+def test_lost_loads_of_the_release_are_named(folder: Folder) -> None:
+    """Raw files that vanished since the release are no reason for a backup without them."""
+    pair = raw_files(folder.data, "orders")
+    for path in (pair.documents[0].path, pair.observations[0].path):
+        path.unlink()
+    with pytest.raises(BackupError, match=f"raw/ lacks 1 loads .* such as {pair.load_ids[0]}"):
+        back_up(folder.settings, folder.backups)
+
+
+def test_backup_is_elsewhere_and_of_something(folder: Folder, tmp_path: Path) -> None:
+    """A folder within the data folder, or around it, is refused; so is a data folder without documents."""
+    for target in (folder.data / "backups", folder.place):
+        with pytest.raises(SettingsError, match="contain each other"):
+            back_up(folder.settings, target)
+    folder.destroy()
+    with pytest.raises(BackupError, match="nothing to back up yet"):
+        back_up(folder.settings, tmp_path / "other")
+
+
+def test_loads_committed_during_a_backup_are_undone_in_its_vault(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load that is committed after raw was copied has no personal data in the copy of the vault."""
+    import pipelines.backup.backup as module  # noqa: PLC0415
+
+    real = module.copy_database
+
+    def land_first(source: Path, target: Path) -> None:
+        if source.name == "vault.sqlite":
+            folder.land("orders", [order(20)])
+        real(source, target)
+
+    monkeypatch.setattr(module, "copy_database", land_first)
+    done = back_up(folder.settings, folder.backups)
+    query = "select count(*), max(id) from personal_data where kind = 'orders'"
+    for path, expected in ((done.path, (6, 6)), (folder.data, (7, 20))):
+        with closing(sqlite3.connect(path / "vault" / "vault.sqlite")) as db:
+            assert db.execute(query).fetchone() == expected
+
+
+def test_merge_during_a_backup_loses_no_load(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are merged away while they are copied: the list is read again, and every load is there once."""
+    import pipelines.backup.backup as module  # noqa: PLC0415
+
+    folder.land("orders", [order(21)])
+    loads = raw_files(folder.data, "orders").load_ids
+    real, merged = module.copy_file, []
+
+    def merge_first(source: Path, target: Path) -> tuple[int, str]:
+        if "observations/orders" in str(source) and not merged:
+            merged.append(merge_days(folder.data, "orders", dt.date(9999, 1, 1)))
+        return real(source, target)
+
+    monkeypatch.setattr(module, "copy_file", merge_first)
+    done = back_up(folder.settings, folder.backups)
+    assert merged == [2]
+    assert raw_files(done.path, "orders").load_ids == loads
+    assert len(list((done.path / "raw" / "observations" / "orders").iterdir())) == 1
+    check_backup(done.path)

@@ -1,0 +1,176 @@
+"""A restored folder is what the destroyed one was; a damaged backup is named and restores nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from pipelines import cli
+from pipelines.backup import BackupError, back_up, restore
+from pipelines.backup.manifest import Rows, read_manifest
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
+from pipelines.ledger import ledger_of, verify
+from pipelines.settings import SettingsError, load_settings
+from pipelines.vault import new_key_file, open_vault
+from tests.backup.conftest import order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.backup.conftest import Folder
+
+ORDERS = "select order_id, total_price, status, customer_key, _payload_sha256 from core.orders order by all"
+CLOSED = "select business_date, measure, closed_amount, current_amount from mart.closed_days order by all"
+
+
+@pytest.fixture
+def empty(folder: Folder) -> Folder:
+    """Give a folder that was backed up, then destroyed; its data folder is there and empty."""
+    back_up(folder.settings, folder.backups)
+    folder.destroy()
+    folder.data.mkdir()
+    return folder
+
+
+def _command(monkeypatch: pytest.MonkeyPatch, folder: Folder, *arguments: str) -> int:
+    for name, value in folder.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["ordermart", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_restored_folder_is_what_was_destroyed(
+    filled: Folder, folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Documents, personal data, ledger, work list and every compared table are the same after the two commands."""
+    assert _command(monkeypatch, folder, "backup", str(folder.backups)) == 0
+    assert "keys" in capsys.readouterr().out
+    folder.destroy()
+    assert _command(monkeypatch, folder, "restore", str(folder.backups)) == 0
+    said = capsys.readouterr().out
+    assert "71 tables compared with release" in said
+    assert "every row is the same" in said
+    assert "Not compared" not in said
+    for query in (ORDERS, CLOSED):
+        assert folder.rows(query) == filled.rows(query)
+    assert verify(ledger_of(folder.data)) == verify(ledger_of(filled.data))
+    with open_vault(folder.settings) as vault:
+        assert vault.decrypt("orders", 3)["/user_phone"] == "+49000003"
+    with WorkList(inbox_path(folder.data)) as work:
+        assert work.due("orders") == [70, 71]
+    folder.land("orders", [order(3, status="refused")])  # landing goes on
+    folder.publish()
+    assert folder.rows("select status from core.orders where order_id = 3") == [("refused",)]
+
+
+def test_documents_landed_after_the_release_are_restored_too(folder: Folder) -> None:
+    """Loads later than the release are left out of the comparison alone, and are in the new release."""
+    folder.land("orders", [order(8), order(1, total_price=99)])
+    back_up(folder.settings, folder.backups)
+    folder.destroy()
+    folder.data.mkdir()
+    done = restore(folder.settings, folder.backups)
+    assert done.comparison.tables == 71
+    assert done.comparison.different == []
+    assert folder.rows("select count(*), max(total_price) from core.orders") == [(7, 99)]
+    assert folder.rows("select cause from mart.restatements")  # of the day that is closed
+
+
+def _alter(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+@pytest.mark.parametrize("damage", [_alter, _cut, os.unlink])
+@pytest.mark.parametrize("which", ["raw/documents/orders/*", "vault/vault.sqlite", "ledger/ledger.jsonl"])
+def test_damaged_backup_is_named_and_restores_nothing(damage: Any, which: str, empty: Folder) -> None:
+    """A file of the backup that is altered, cut or missing is named; the data folder stays empty."""
+    (path,) = empty.backups.glob(f"2*/{which}")
+    damage(path)
+    with pytest.raises(BackupError, match=f"damaged in 1 files: .*{path.name}"):
+        restore(empty.settings, empty.backups)
+    assert not list(empty.data.iterdir())
+
+
+def test_exit_codes_of_a_restore(
+    empty: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1 for a damaged backup and for a folder that is not empty, 2 for another service; `--check` alone reads it."""
+    assert _command(monkeypatch, empty, "restore", "--check", str(empty.backups)) == 0
+    monkeypatch.setenv("ORDERMART_PARTNER__BASE_URL", "https://elsewhere.example")
+    assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 2
+    monkeypatch.delenv("ORDERMART_PARTNER__BASE_URL")
+    (manifest,) = empty.backups.glob("*/manifest.json")
+    content = manifest.read_bytes()
+    manifest.write_bytes(content[:-20])
+    assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 1
+    assert "manifest.json is damaged" in capsys.readouterr().err
+    manifest.write_bytes(content)
+    (empty.data / "ledger").mkdir()
+    assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 1
+    assert "is not empty, it has ledger" in capsys.readouterr().err
+    assert {path.name for path in empty.data.iterdir()} == {"ledger", "run.lock"}
+
+
+def test_tables_that_differ_are_named(
+    empty: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows of another hash than the manifest's: exit code 3, and the tables are named."""
+    (backup,) = empty.backups.glob("2*")
+    manifest = read_manifest(backup)
+    assert manifest.release
+    tables = manifest.release.tables
+    tables["core.orders"] = Rows(tables["core.orders"].count, "1")
+    tables["core.stores"] = Rows(5, tables["core.stores"].hashes)
+    (backup / "manifest.json").write_bytes(msgspec.json.encode(manifest))
+    assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 3
+    said = capsys.readouterr().out
+    assert "DIFFERENT  core.orders has other values" in said
+    assert "DIFFERENT  core.stores has 1 rows, the release 5" in said
+    assert "2 of 71 tables differ" in said
+
+
+def test_restore_with_other_keys_says_so(empty: Folder) -> None:
+    """Without the keys everything but personal data is restored, and a sentence says what is missing."""
+    other = empty.place / "other.json"
+    new_key_file(other)
+    settings = load_settings(empty.file, {**empty.environ, "ORDERMART_VAULT__KEY_FILE": str(other)})
+    (note,) = restore(settings, empty.backups).notes
+    assert "cannot be opened: [vault] master_key is not the key" in note
+    assert len(empty.rows(ORDERS)) == 6
+
+
+def test_backup_of_a_later_format_is_refused(empty: Folder) -> None:
+    """A manifest that a later version wrote is not guessed at."""
+    (path,) = empty.backups.glob("*/manifest.json")
+    path.write_bytes(path.read_bytes().replace(b'"format": 1', b'"format": 2'))
+    with pytest.raises(BackupError, match="has format 2, this version reads up to 1"):
+        restore(empty.settings, empty.backups)
+
+
+def test_path_out_of_the_data_folder_is_refused(empty: Folder) -> None:
+    """A manifest that names a path above the data folder restores nothing there."""
+    (path,) = empty.backups.glob("*/manifest.json")
+    path.write_bytes(path.read_bytes().replace(b'"format.json"', b'"../format.json"'))
+    with pytest.raises(BackupError, match="not a path within a data folder"):
+        restore(empty.settings, empty.backups)
+
+
+def test_settings_errors_of_a_restore_write_nothing(empty: Folder) -> None:
+    """Data of another service are refused before anything is copied."""
+    settings = load_settings(empty.file, {**empty.environ, "ORDERMART_PARTNER__BASE_URL": "https://elsewhere.example"})
+    with pytest.raises(SettingsError, match="set it back"):
+        restore(settings, empty.backups)
+    assert not list(empty.data.iterdir())

@@ -1,0 +1,221 @@
+"""One unattended night, every stage by the code that `ordermart run` uses, and what must be the same after it.
+
+Stages: webhooks, healing, ingestion, build, restatements, release, maintenance with merging and verifying, control
+totals, a backup. Repeating it after a kill is what the next run does.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from pipelines.assets.healing import heal
+from pipelines.backup import back_up
+from pipelines.finance import closing
+from pipelines.finance.periods import one_day
+from pipelines.finance.restating import build_and_record
+from pipelines.inbox.committer import Committer, Delivery
+from pipelines.inbox.notifications import Notification
+from pipelines.inbox.store import inbox_path, micros
+from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.lock import RUN, resumed_since, run_lock
+from pipelines.ingest.loop import ingest
+from pipelines.ingest.maintenance import run_maintenance
+from pipelines.ingest.request import add_requested
+from pipelines.ledger import effective_totals, ledger_of, verify
+from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.settings import load_settings
+from pipelines.vault import open_vault
+from pipelines.warehouse import catalogue, publish, warehouse_file
+from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.release import current_release
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+WEBHOOKS = 3
+# Logs of requests, loads and runs: a night that was killed made more of them than one that was not.
+LOGS = {
+    "audit.coverage",
+    "audit.daily_fetch_outcomes",
+    "audit.daily_webhooks",
+    "audit.fetches",
+    "audit.load_notes",
+    "audit.loads",
+    "audit.plans",
+    "audit.quarantine",
+    "audit.questions",  # counts requests and loads
+    "audit.service_behaviour",
+    "audit.verifications",
+}
+
+
+def settings_of(place: Path, base_url: str) -> Settings:
+    """Return the settings of the world in a folder."""
+    return load_settings(
+        place / "ordermart.toml",
+        {
+            "ORDERMART_PARTNER__BASE_URL": base_url,
+            "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
+            "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
+            "ORDERMART_VAULT__KEY_FILE": str(place / "keys.json"),
+            "ORDERMART_WAREHOUSE__THREADS": "1",
+            "ORDERMART_VERIFY__SECONDS": "1",
+        },
+    )
+
+
+def first_night(place: Path, settings: Settings, ids: Path) -> None:
+    """Fill an empty data folder, and close the day of its first order: what changes later is a restatement."""
+    heal(settings)
+    _ingest(settings, ids)
+    build_and_record(settings)
+    publish(settings)
+    with duckdb.connect(str(warehouse_file(settings.data_dir)), read_only=True) as con:
+        (day,) = con.execute("select min(business_date) from mart.orders").fetchone() or (None,)
+    closing.close(settings, one_day(str(day)), exceptions="a sweep")
+    build_and_record(settings)
+    publish(settings)
+    back_up(settings, place / "backups")
+
+
+def run_stage(name: str, place: Path, settings: Settings, ids: Path) -> None:
+    """Run one stage of a night, which holds the run lock as all of it does."""
+    with run_lock(settings.data_dir, RUN):
+        STAGES[name](place, settings, ids)
+
+
+def next_night(place: Path, settings: Settings, ids: Path | None) -> None:
+    """Run what an unattended run does after a fault: `ids` are given if they had not all been fetched."""
+    with run_lock(settings.data_dir, RUN):
+        heal(settings)
+        if ids is not None:
+            deliver(place, settings, ids)
+        _ingest(settings, ids)
+        _import_totals(place, settings, ids)
+        build_and_record(settings)
+        publish(settings)
+
+
+def deliver(_place: Path, settings: Settings, ids: Path) -> None:
+    """Commit webhooks as the receiver does; wait until they are acknowledged, as a sender would."""
+    settled = threading.Event()
+    answers: list[bool] = []
+
+    def settle(group: Any) -> None:
+        answers.extend(committed for _, committed in group)
+        if len(answers) == WEBHOOKS:
+            settled.set()
+
+    committer = Committer(inbox_path(settings.data_dir))
+    committer.start(settle)
+    try:
+        for number, line in enumerate(ids.read_text(encoding="utf-8").split()[:WEBHOOKS]):
+            named = Notification("order/updated", "orders", int(line), f"delivery {number}", None)
+            committer.put(Delivery(number, micros(dt.datetime.now(dt.UTC)), named, 10, None))
+        settled.wait(60)
+    finally:
+        committer.stop()
+    if not all(answers):
+        raise OSError("webhooks were not acknowledged: the sender tries again")
+
+
+def _heal_and_ingest(_place: Path, settings: Settings, ids: Path) -> None:
+    heal(settings)
+    _ingest(settings, ids)
+
+
+def _ingest(settings: Settings, ids: Path | None) -> None:
+    since = resumed_since(settings.data_dir)
+    ingest(settings, "stores")
+    ingest(settings, "menus")
+    asked = str(ids) if ids else ""
+    ingest(settings, "orders", request=lambda work: add_requested(work, order_ids_file=asked, unless_done_since=since))
+
+
+def _import_totals(place: Path, settings: Settings, _ids: Path | None) -> None:
+    """Import control totals, unless they were imported by a night that was killed after it."""
+    ledger = ledger_of(settings.data_dir)
+    if effective_totals(ledger):
+        return
+    file = place / "totals.csv"
+    file.write_text(f"{','.join(HEADER)}\n2026-10-02,1,1,13.50,total_price,counted\n", encoding="utf-8")
+    import_totals(ledger, file)
+
+
+def _build(_place: Path, settings: Settings, _ids: Path) -> None:
+    build_and_record(settings)
+
+
+def _release(_place: Path, settings: Settings, _ids: Path) -> None:
+    publish(settings)
+
+
+def _maintain(_place: Path, settings: Settings, _ids: Path) -> None:
+    """Merge, prune and verify as of tomorrow, when the loads of today are of a past day."""
+    tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+    if failed := [each.sentence() for each in run_maintenance(settings, tomorrow) if each.error]:
+        raise RuntimeError("; ".join(failed))
+
+
+def _back_up(place: Path, settings: Settings, _ids: Path) -> None:
+    back_up(settings, place / "backups", keep=2)
+
+
+STAGES = {
+    "webhooks": deliver,
+    "ingest": _heal_and_ingest,
+    "totals": _import_totals,
+    "build": _build,
+    "release": _release,
+    "maintenance": _maintain,
+    "backup": _back_up,
+}
+
+
+def outcome(settings: Settings) -> dict[str, Any]:
+    """Return all that must be the same however often a night was killed: tables, personal data, ledger, work list."""
+    found: dict[str, Any] = {}
+    file = settings.data_dir / "published" / "current" / "ordermart.duckdb"
+    with duckdb.connect(str(file), read_only=True) as con:
+        con.execute("set timezone = 'UTC'")
+        for table in catalogue.released():
+            if table.name in LOGS:
+                continue
+            key = ", ".join(f'"{each}"' for each in table.key) or "all"
+            rows = con.execute(f"from {table.name} order by {key}").fetchall()
+            found[table.name] = len(rows)
+            for number, column in enumerate(table.columns):
+                found[f"{table.name}.{column.name}"] = _hash([row[number] for row in rows])
+        ids = [row[0] for row in con.execute("select order_id from core.orders order by all").fetchall()]
+    with open_vault(settings) as vault:
+        found["personal data"] = _hash([vault.decrypt("orders", each) for each in ids])
+        found["open loads"] = [vault.open_loads(kind) for kind in ("stores", "menus", "orders")]
+    ledger = ledger_of(settings.data_dir)
+    found["ledger"] = [(entry.act, ledger.rows(entry).num_rows if entry.file else 0) for entry in ledger.entries()]
+    with WorkList(inbox_path(settings.data_dir)) as work:
+        found["due"] = [work.due(kind) for kind in ("stores", "menus", "orders")]
+    # other drafts have one name each, under which the next one is written
+    unfinished = [*settings.data_dir.glob("raw/*/*/*.tmp"), *settings.data_dir.glob("published/releases/.*")]
+    found["left over"] = sorted(path.name for path in unfinished)
+    return found
+
+
+def current_is_whole(settings: Settings) -> None:
+    """Raise AssertionError unless the current release is readable and what its manifest says."""
+    release = current_release(settings.data_dir / "published")
+    assert release is not None
+    assert damaged_files(release) == []
+    with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as con:
+        con.execute("select count(*) from core.orders").fetchone()
+    verify(ledger_of(settings.data_dir))
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
