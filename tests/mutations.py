@@ -132,14 +132,15 @@ def nearest_tests(file: str, root: Path) -> list[str]:
     tests = sorted(root.glob("tests/*/test_*.py"))
     ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
     ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
-    if path.suffix == ".sql" and not ranked:  # a function, a macro, a step: the tests of what uses it
+    is_step = path.parent.name == "build"  # of SQL: read where history is found
+    if path.suffix == ".sql" and not ranked and not is_step:  # a function, a macro, a step: the tests of what uses it
         word = re.compile(rf"\b{path.stem}\b")
         ranked += [test for test in tests if word.search(test.read_text("utf-8"))]
         sources = sorted(root.glob("sql/*/*.sql")) + sorted(root.glob("pipelines/*/**/*.py"))
         users = [each for each in sources if each.stem != path.stem and word.search(each.read_text("utf-8"))]
         ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
-    if path.suffix == ".py":
-        package = path.parts[1]
+    if path.suffix == ".py" or is_step:
+        package = "warehouse" if is_step else path.parts[1]
         ranked += [
             root / "tests" / package / "test_rebuild_equals_increments.py",
             root / "tests/warehouse/test_one_change.py",
