@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.landing.raw_files import raw_files
@@ -115,7 +117,9 @@ class Index:
         for file in files:
             new = set(file.load_ids) - here
             if new:
-                self._read(file.path, new)
+                # one that is damaged is read once it was restored; until then its documents are stored again
+                with suppress(pa.ArrowException, OSError):
+                    self._read(file.path, new)
         self._db.execute("commit")
         self._db.execute("begin immediate")
 

@@ -1,7 +1,7 @@
 """One load: bodies of one kind in, one pair of raw files out, whole or not at all.
 
-The order of writing is vault, documents, observations (the load counts from here on), index; what a kill leaves
-between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
+The order of writing is vault, documents, observations (the load counts from here on), checksums, index; what a kill
+leaves between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from decimal import localcontext
 from typing import TYPE_CHECKING, Self
 
+from pipelines.landing.checksums import note_checksums, noted_files
 from pipelines.landing.durable import LandingError, Lock
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
@@ -144,6 +145,7 @@ class Load:
             for writer in self._writers:
                 writer.finish()
             self._writers = None
+            note_checksums(self._data_dir, pair(self._data_dir, self.kind, self.load_id))
             self._index.commit(self.load_id)
             self._vault.finish(self.load_id)
         self.abort()
@@ -292,4 +294,4 @@ def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
         committed = set(raw_files(data_dir, kind).load_ids)
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)
-    sweep(data_dir, kind)
+    sweep(data_dir, kind, noted_files(data_dir))
