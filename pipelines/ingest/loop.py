@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -195,12 +194,12 @@ class _Ingestion:
         if without_id:
             with open_load(self.settings, self.vault, "stores") as load:
                 for record in without_id:
-                    load.validate(record, observed_at=datetime.now(UTC))
+                    load.validate(record)
                 self._count(load.commit())
 
     def _judge(self, load: Load, answer: Answer, outcome: _Outcome) -> None:
         self._note(answer, outcome)
-        at, status = answer.fetched_at, answer.status
+        at, status = load.in_order(answer.fetched_at), answer.status
         cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code:
             load.failed(answer.id, answer.code, at, status, cost)
