@@ -17,6 +17,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import connect, inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import LandingError
+from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
 from pipelines.settings.kinds import KINDS
@@ -37,8 +38,13 @@ _WHY = "work list rebuilt"
 
 
 def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> list[str]:
-    """Repair what can be derived, and return a sentence for each thing that was found. The caller holds the lock."""
+    """Repair what can be derived, and return a sentence for each thing that was found; one for a clock set back too.
+
+    The caller holds the lock.
+    """
     notes = migrate(settings.data_dir)
+    if behind := clock_set_back(settings.data_dir):
+        notes.append(behind)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
         notes += _derived(settings, progress)

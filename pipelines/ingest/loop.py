@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, aclosing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -225,12 +224,12 @@ class _Ingestion:
             if without_id:
                 with open_load(self.settings, self.vault, "stores") as load:
                     for record in without_id:
-                        load.validate(record, observed_at=datetime.now(UTC))
+                        load.validate(record)
                     self._count(load.commit())
 
     def _validate(self, load: Load, answer: Answer, outcome: Outcome) -> None:
         self._note(answer, outcome)
-        at, status = answer.fetched_at, answer.status
+        at, status = load.in_order(answer.fetched_at), answer.status
         cost = Cost(answer.ms, answer.size, answer.tries, answer.earlier) if answer.tries else None
         if answer.code:
             load.failed(answer.id, answer.code, at, status, cost)

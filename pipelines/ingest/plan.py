@@ -18,6 +18,7 @@ from pipelines.inbox.plans import keep_plan, keep_results, plans
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files
+from pipelines.landing.checksums import naming_damage
 from pipelines.warehouse.build.known import histories, known_orders, never_found
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def _verdicts(settings: Settings, loads: Sequence[str]) -> dict[int, str]:
     found: dict[int, str] = {}
     for file in raw_files(settings.data_dir, "orders").observations:
         if wanted & set(file.load_ids):
-            table = pq.read_table(file.path, columns=["id", "verdict", "load_id"])
+            with naming_damage(settings.data_dir, file.path):
+                table = pq.read_table(file.path, columns=["id", "verdict", "load_id"])
             columns = (column.to_pylist() for column in table.columns)
             found.update({id_: verdict for id_, verdict, load_id in zip(*columns, strict=True) if load_id in wanted})
     return found

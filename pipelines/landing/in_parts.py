@@ -15,6 +15,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from pipelines.durable import append, make_folder
+from pipelines.landing.checksums import naming_damage
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.files import Asked, checked, time_in
 from pipelines.landing.load import open_load
@@ -165,7 +166,8 @@ def _verdicts(settings: Settings, kind: str, load_ids: set[str]) -> Counter[str]
     counts: Counter[str] = Counter()
     for file in raw_files(settings.data_dir, kind).observations:
         if load_ids & set(file.load_ids):
-            table = pq.read_table(file.path, columns=["verdict", "load_id"])
+            with naming_damage(settings.data_dir, file.path):
+                table = pq.read_table(file.path, columns=["verdict", "load_id"])
             pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
             counts.update(verdict for verdict, load_id in pairs if load_id in load_ids)
     return counts

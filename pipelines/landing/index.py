@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.durable import make_folder
@@ -27,6 +29,8 @@ create table if not exists documents (
     observed_at integer not null, is_live integer not null, load_id text not null, seq integer not null,
     primary key (id, sha256)
 ) without rowid;
+-- One row: the latest time at which the service answered, of all loads.
+create table if not exists clock (last_live integer not null);
 """
 _UPSERT = """
 insert into documents values (?, ?, ?, ?, ?, ?)
@@ -95,8 +99,15 @@ class Index:
         """Note where the documents of ids were seen; the latest place of each stays."""
         self._db.executemany(_UPSERT, [(id_, seen.sha256, *seen.rank) for id_, seen in places])
 
-    def commit(self, load_id: str) -> None:
-        """Make what was added permanent, as what the raw files of a load hold."""
+    @property
+    def last_live(self) -> dt.datetime | None:
+        """The latest time at which the service answered, of all loads."""
+        (last,) = self._db.execute("select max(last_live) from clock").fetchone()
+        return None if last is None else _EPOCH + last * _MICROSECOND
+
+    def commit(self, load_id: str, last_live: dt.datetime | None) -> None:
+        """Make what was added permanent, as what the raw files of a load hold; `last_live` is its latest answer."""
+        self._advance(last_live)
         self._db.execute("insert into loads values (?)", (load_id,))
         self._db.execute("commit")
 
@@ -104,31 +115,48 @@ class Index:
         """Close the index; what was not committed is gone."""
         self._db.close()
 
+    def _advance(self, last_live: dt.datetime | None) -> None:
+        latest = max(filter(None, (last_live, self.last_live)), default=None)
+        if latest is not None:
+            self._db.execute("delete from clock")
+            self._db.execute("insert into clock values (?)", ((latest - _EPOCH) // _MICROSECOND,))
+
     def _catch_up(self, data_dir: Path, kind: str) -> None:
         self._db.execute("begin immediate")
         files = raw_files(data_dir, kind).observations
         here = {load_id for (load_id,) in self._db.execute("select load_id from loads")}
         there = {load_id for file in files for load_id in file.load_ids}
+        self.last_load_id = max(there, default="")
         if here - there:  # raw files went: start again from those that are
             self._db.execute("delete from documents")
             self._db.execute("delete from loads")
             here = set()
+        if here and self.last_live is None:  # of a version without a clock
+            self._db.execute(
+                "insert into clock select max(observed_at) from documents where is_live having count(*) > 0"
+            )
         for file in files:
             new = set(file.load_ids) - here
             if new:
-                self._read(file.path, new)
+                # one that is damaged is read once it was restored; until then its documents are stored again
+                with suppress(pa.ArrowException, OSError):
+                    self._read(file.path, new)
         self._db.execute("commit")
         self._db.execute("begin immediate")
 
     def _read(self, path: Path, loads: set[str]) -> None:
         columns = ["id", "sha256", "observed_at", "source", "load_id", "seq"]
+        last_live = None
         for batch in pq.ParquetFile(path).iter_batches(columns=columns):
-            rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            rows = list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
             self.add(
                 (id_, Seen(bytes.fromhex(sha256), rank(at, source, load_id, seq)))
                 for id_, sha256, at, source, load_id, seq in rows
                 if sha256 is not None and load_id in loads
             )
+            live = (at for _, _, at, source, _, _ in rows if at is not None and source == "live")
+            last_live = max([*filter(None, [last_live]), *live], default=None)
+        self._advance(last_live)
         self._db.executemany("insert into loads values (?)", [(load_id,) for load_id in sorted(loads)])
 
 

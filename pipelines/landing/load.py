@@ -1,23 +1,23 @@
 """One load: bodies of one kind in, one pair of raw files out, whole or not at all.
 
-The order of writing is vault, documents, observations (the load counts from here on), index; what a kill leaves
-between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
+The order of writing is vault, documents, observations (the load counts from here on), checksums, index; what a kill
+leaves between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import gc
-import secrets
 from collections import Counter
-from contextlib import contextmanager
 from decimal import localcontext
 from typing import TYPE_CHECKING, Self
 
+from pipelines.landing.checksums import note_checksums, noted_files
+from pipelines.landing.clock import Clock, load_id_at, now_in_utc
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
 from pipelines.landing.leaves import EXACT
 from pipelines.landing.lock import LandingError, Lock
+from pipelines.landing.memory import no_collection
 from pipelines.landing.raw_files import pair, raw_files, sweep
 from pipelines.landing.rows import DocumentRows, ObservationRows
 from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
@@ -27,9 +27,9 @@ from pipelines.settings.kinds import KINDS
 from pipelines.vault import PersonalData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from pipelines.landing.clock import Now
     from pipelines.landing.validated import ValidatedDocument
     from pipelines.landing.verdicts import Cost
     from pipelines.settings import Settings
@@ -40,7 +40,13 @@ _BYTES_AT_ONCE = 16 << 20
 
 
 def open_load(
-    settings: Settings, vault: Vault, kind: str, source: Source = "live", *, is_backfill: bool = False
+    settings: Settings,
+    vault: Vault,
+    kind: str,
+    source: Source = "live",
+    *,
+    is_backfill: bool = False,
+    now: Now | None = None,
 ) -> Load:
     """Begin a load of one kind; use it as a context manager and call `commit` at its end.
 
@@ -50,16 +56,17 @@ def open_load(
     """
     if kind not in KINDS:
         raise LandingError(f"{kind!r} is not a kind of document: use one of {', '.join(KINDS)}")
-    return Load(settings, vault, kind, source, is_backfill=is_backfill)
+    return Load(settings, vault, kind, source, is_backfill=is_backfill, now=now)
 
 
 class Load:
     """A load under way. Verdicts are given in batches; nothing of it counts before `commit`."""
 
-    def __init__(self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool) -> None:
+    def __init__(
+        self, settings: Settings, vault: Vault, kind: str, source: Source, *, is_backfill: bool, now: Now | None
+    ) -> None:
         self.kind = kind
-        self._started_at = dt.datetime.now(dt.UTC)
-        self.load_id = f"{self._started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
+        self._now = now or now_in_utc
         self._data_dir = settings.data_dir
         self._source = source
         self._is_backfill = is_backfill
@@ -77,6 +84,9 @@ class Load:
         except BaseException:
             self._lock.release()
             raise
+        clock = Clock(self._now(), self._index.last_live, self._index.last_load_id)
+        self.in_order, self._started_at, self.load_id = clock.in_order, clock.started_at, load_id_at(clock.started_at)
+        self._last_live: dt.datetime | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +111,7 @@ class Load:
         """
         source = source or self._source
         if observed_at is None and source == "live":
-            observed_at = dt.datetime.now(dt.UTC)
+            observed_at = self.in_order(self._now())
         self._take(body, asked, observed_at, source, http_status, cost)
 
     def again(
@@ -123,7 +133,7 @@ class Load:
         cost: Cost | None = None,
     ) -> None:
         """Take note that the service has no document of this id."""
-        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, cost)
+        self._take(None, id, observed_at or self.in_order(self._now()), self._source, http_status, cost)
 
     def failed(
         self,
@@ -134,7 +144,7 @@ class Load:
         cost: Cost | None = None,
     ) -> None:
         """Take note that asking for this id gave no answer; `reason` is a short code."""
-        self._take(None, id, observed_at or dt.datetime.now(dt.UTC), self._source, http_status, cost, reason)
+        self._take(None, id, observed_at or self.in_order(self._now()), self._source, http_status, cost, reason)
 
     def commit(self) -> LoadSummary:
         """Write everything in the order that a kill cannot break, and say what became of it."""
@@ -144,7 +154,8 @@ class Load:
             for writer in self._writers:
                 writer.finish()
             self._writers = None
-            self._index.commit(self.load_id)
+            note_checksums(self._data_dir, pair(self._data_dir, self.kind, self.load_id))
+            self._index.commit(self.load_id, self._last_live)
             self._vault.finish(self.load_id)
         self.abort()
         return LoadSummary(self.load_id, self.kind, dict(self._counts), self._refusals)
@@ -177,13 +188,15 @@ class Load:
 
     def _put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
+        if waiting.source == "live" and waiting.observed_at is not None:
+            self._last_live = max(waiting.observed_at, self._last_live or waiting.observed_at)
         self._seq += 1
         self._waiting_bytes += waiting.size
         if len(self._waiting) >= _BODIES_AT_ONCE or self._waiting_bytes >= _BYTES_AT_ONCE:
             self._flush()
 
     def _flush(self) -> None:
-        with _no_collection():
+        with no_collection():
             self._validate_waiting()
 
     def _validate_waiting(self) -> None:
@@ -273,18 +286,6 @@ class Load:
         self._index.add(places)
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through a batch again and again: nothing in one refers in a circle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
     """Undo or finish what killed loads of a kind left in the vault and the raw files. Needs the kind's lock."""
     open_loads = vault.open_loads(kind)
@@ -292,4 +293,4 @@ def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
         committed = set(raw_files(data_dir, kind).load_ids)
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)
-    sweep(data_dir, kind)
+    sweep(data_dir, kind, noted_files(data_dir))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from pipelines.landing.checksums import check_files, note_checksums, noted_files
 from pipelines.landing.lock import Lock
 from pipelines.landing.raw_files import (
     Manifest,
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
 def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
     """Merge the pairs of each day (UTC) before a given one; return how many pairs were merged away.
 
-    Raise LandingError when a load of the kind is under way.
+    Raise LandingError when a load of the kind is under way, RawDamageError when a file is not what was landed: its
+    damage would be merged.
     """
     if not folder(data_dir, "observations", kind).is_dir():
         return 0
     gone = 0
     with Lock(data_dir / "raw" / f"{kind}.lock", kind):
-        sweep(data_dir, kind)
+        sweep(data_dir, kind, noted_files(data_dir))
         files = raw_files(data_dir, kind)
         pairs = list(zip(files.documents, files.observations, strict=True))
         for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
@@ -51,7 +53,7 @@ def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
             if day < f"{before:%Y%m%d}" and len(of_day) > 1:
                 _merge(data_dir, kind, day, of_day)
                 gone += len(of_day)
-        sweep(data_dir, kind)
+        sweep(data_dir, kind, noted_files(data_dir))
     return gone
 
 
@@ -59,11 +61,13 @@ def _merge(data_dir: Path, kind: str, day: str, pairs: list[tuple[RawFile, RawFi
     name = f"merged-{day}-{secrets.token_hex(3)}"
     load_ids = tuple(load_id for documents, _ in pairs for load_id in documents.load_ids)
     documents, observations = pair(data_dir, kind, name)
+    check_files(data_dir, [file.path for each in pairs for file in each])
     _concatenate(documents, documents_schema(kind), [each[0].path for each in pairs], load_ids)
     _concatenate(observations, OBSERVATIONS, [each[1].path for each in pairs], load_ids)
     before = read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
     write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
+    note_checksums(data_dir, (documents, observations))
 
 
 def _concatenate(target: Path, schema: pa.Schema, sources: list[Path], load_ids: tuple[str, ...]) -> None:

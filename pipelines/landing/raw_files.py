@@ -15,6 +15,7 @@ from pipelines.landing.lock import LandingError
 from pipelines.landing.tables import LOAD_IDS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 _SUFFIX = ".parquet"
@@ -95,21 +96,24 @@ def is_merged(name: str) -> bool:
 
 def read_manifest(data_dir: Path, kind: str) -> Manifest:
     """Return the manifest of a kind; an empty one where nothing was merged."""
+    path = manifest_file(data_dir, kind)
     try:
-        return msgspec.json.decode(_manifest(data_dir, kind).read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return Manifest()
     except msgspec.DecodeError:
-        raise LandingError(f"{_manifest(data_dir, kind)} is damaged: restore it from a backup") from None
+        raise LandingError(f"{path} is damaged: restore it from a backup") from None
 
 
 def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
     """Switch the manifest of a kind in one rename."""
-    write_whole(_manifest(data_dir, kind), msgspec.json.encode(manifest))
+    write_whole(manifest_file(data_dir, kind), msgspec.json.encode(manifest))
 
 
-def sweep(data_dir: Path, kind: str) -> None:
+def sweep(data_dir: Path, kind: str, counted: Collection[Path] = ()) -> None:
     """Remove what a killed load or merge left: unfinished files, documents without observations, merged-away pairs.
+
+    Documents of a load that `counted` are kept: their observations were lost since, and may be restored.
 
     Raise LandingError, and remove nothing, when the manifest does not name a merged pair that nothing else replaces.
     """
@@ -122,20 +126,24 @@ def sweep(data_dir: Path, kind: str) -> None:
             if path.name.endswith(UNFINISHED):
                 doomed.append(path)
             elif path.suffix == _SUFFIX and path not in paths:
-                if is_merged(path.stem) and not _loads_of(path) <= set(in_force.load_ids):
+                if is_merged(path.stem) and not loads_of(path) <= set(in_force.load_ids):
                     raise LandingError(
-                        f"{_manifest(data_dir, kind)} does not name {path.name}, which alone holds some loads: "
+                        f"{manifest_file(data_dir, kind)} does not name {path.name}, which alone holds some loads: "
                         "put the manifest back from a copy"
                     )
+                if path in counted and not is_merged(path.stem) and path.stem not in in_force.load_ids:
+                    continue
                 doomed.append(path)
     for path in doomed:
         path.unlink()
 
 
-def _loads_of(path: Path) -> set[str]:
+def loads_of(path: Path) -> set[str]:
+    """Return the loads that a merged file holds, by its footer."""
     held = (pq.read_metadata(path).metadata or {}).get(LOAD_IDS.encode(), b"").decode()
     return set(held.split(","))
 
 
-def _manifest(data_dir: Path, kind: str) -> Path:
+def manifest_file(data_dir: Path, kind: str) -> Path:
+    """Return where the manifest of a kind is, once anything was merged."""
     return data_dir / "raw" / f"merged-{kind}.json"

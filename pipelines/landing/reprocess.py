@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.landing.checksums import naming_damage
 from pipelines.landing.exact import InvalidDocumentError, parsed
 from pipelines.landing.index import rank
 from pipelines.landing.load import open_load
@@ -151,7 +152,7 @@ def _as_today(
 def _documents(data_dir: Path, kind: str, rekeeper: Rekeeper) -> dict[tuple[int, str], dict[str, Any]]:
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for file in raw_files(data_dir, kind).documents:
-        with pq.ParquetFile(file.path) as parquet:
+        with naming_damage(data_dir, file.path), pq.ParquetFile(file.path) as parquet:
             for batch in parquet.iter_batches():
                 some = batch.filter(pc.match_substring(batch.column("document"), '"_unknown"'))
                 rows = (row for row in some.to_pylist() if rekeeper.wants(row["document"].encode()))
@@ -161,7 +162,7 @@ def _documents(data_dir: Path, kind: str, rekeeper: Rekeeper) -> dict[tuple[int,
 
 def _observations(data_dir: Path, kind: str, with_column: str) -> Iterator[_Observed]:
     for file in raw_files(data_dir, kind).observations:
-        with pq.ParquetFile(file.path) as parquet:
+        with naming_damage(data_dir, file.path), pq.ParquetFile(file.path) as parquet:
             for batch in parquet.iter_batches(columns=_OBSERVED):
                 some = batch.filter(batch.column(with_column).is_valid())
                 for row in zip(*(some.column(name).to_pylist() for name in _OBSERVED), strict=True):

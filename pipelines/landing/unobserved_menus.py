@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.parquet as pq
 
+from pipelines.landing.checksums import naming_damage
 from pipelines.landing.raw_files import raw_files
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class ObservedMenus:
     def __init__(self, data_dir: Path) -> None:
         first: dict[int, dt.datetime] = {}
         for file in raw_files(data_dir, "menus").observations:
-            table = pq.read_table(file.path, columns=["id", "observed_at", "verdict"])
+            with naming_damage(data_dir, file.path):
+                table = pq.read_table(file.path, columns=["id", "observed_at", "verdict"])
             for id_, at, verdict in zip(*(column.to_pylist() for column in table.columns), strict=True):
                 if at is not None and verdict in ("accepted", "unchanged"):
                     first[id_] = min(at, first.get(id_, at))
@@ -45,7 +47,9 @@ class ObservedMenus:
         for file in raw_files(data_dir, "stores").documents:
             if not file.path.exists():
                 continue
-            for text in pq.read_table(file.path, columns=["document"]).column(0).to_pylist():
+            with naming_damage(data_dir, file.path):
+                texts = pq.read_table(file.path, columns=["document"]).column(0).to_pylist()
+            for text in texts:
                 store = _STORE.decode(text)
                 times = [first[menu] for menu in store.menu_ids if menu in first]
                 if times:

@@ -40,6 +40,13 @@ def test_mutants_of_a_file(name: str, text: str, places: set[tuple[int, str, str
     assert len({each.text for each in found}) == len(found)
 
 
+def test_text_that_cannot_be_parsed_is_no_mutant(tmp_path: Path) -> None:
+    """What any test kills says nothing of the tests."""
+    file = tmp_path / "a.sql"
+    file.write_text("select 1\nwhere (a\n    or b\n    and c\n    and d)\n", encoding="utf-8")
+    assert {each.old for each in mutants(file, tmp_path)} == {"or b", "and c"}
+
+
 def test_tests_nearest_to_a_table_and_a_module() -> None:
     """The test of its own name comes first."""
     assert nearest_tests("sql/audit/plans.sql", ROOT)[0] == "tests/sql/test_plans.py"
@@ -48,13 +55,14 @@ def test_tests_nearest_to_a_table_and_a_module() -> None:
 
 @pytest.mark.slow
 def test_killed_mutant_and_survivor(tmp_path: Path) -> None:
-    """A mutant that a test sees is killed, one that no test sees survives, and the file is put back."""
+    """A mutant that a test sees is killed, one that no test sees survives; a test that fails anyway kills none."""
     (tmp_path / "sql" / "core").mkdir(parents=True)
     (tmp_path / "tests" / "sql").mkdir(parents=True)
     file = tmp_path / "sql" / "core" / "a.sql"
     file.write_text("one", encoding="utf-8")
     check = f"def test_it():\n    assert open({str(file)!r}).read() != 'two'\n"
     (tmp_path / "tests" / "sql" / "test_a.py").write_text(check, encoding="utf-8")
+    (tmp_path / "tests" / "sql" / "test_b.py").write_text("'core.a '\ndef test_it():\n    assert False\n")
     assert not survives(Mutant("sql/core/a.sql", 1, "one", "two", "two"), tmp_path)
     assert survives(Mutant("sql/core/a.sql", 1, "one", "three", "three"), tmp_path)
     assert file.read_text("utf-8") == "one"

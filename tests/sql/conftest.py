@@ -10,8 +10,9 @@ import pytest
 
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
-from pipelines.warehouse.evidence import GATHERED
+from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs.source_columns import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
@@ -93,7 +94,11 @@ def run_check(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
 def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) -> None:
     if unread := given.keys() - set(names):
         raise KeyError(f"the select does not read {sorted(unread)}")
+    if any(name in FORMULA_CANDIDATES for name in names):
+        create_candidates(con)
     for name in names:
+        if name in FORMULA_CANDIDATES:
+            continue
         columns = inputs.RAW.get(name) or {
             column.name: column.type for column in catalogue.table(name).contract.columns()
         }

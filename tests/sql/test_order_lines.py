@@ -1,4 +1,4 @@
-"""core.order_lines, core.order_line_modifiers and core.order_deliveries: an order's arrays, by place."""
+"""core.order_lines: the lines of an order, by place."""
 
 from __future__ import annotations
 
@@ -46,28 +46,3 @@ def test_a_line_is_its_place(run_table: Run) -> None:
         (1, 3, None, None),
     ]
     assert [row["price"] for row in rows] == [Decimal("1.10"), Decimal("1.10"), None]
-
-
-@pytest.mark.duckdb2
-def test_a_modifier_is_its_place_in_its_line(run_table: Run) -> None:
-    """Repeated modifiers stay apart, each with the product of its line; money keeps every digit."""
-    rows = rows_of(run_table, "core.order_line_modifiers", {"items": [{"modifiers": None}, TEA]}, {"items": [{}]})
-    keys = [(row["order_id"], row["line_no"], row["modifier_no"]) for row in rows]
-    assert keys == [(1, 2, 1), (1, 2, 2), (1, 2, 3)]
-    assert {row["product_id"] for row in rows} == {5}
-    assert [(row["modifier_id"], row["quantity"], row["price"]) for row in rows] == [
-        (8, 3, Decimal("99999999999999.9999")),
-        (None, None, None),
-        (8, 1, Decimal(0)),
-    ]
-
-
-@pytest.mark.duckdb2
-def test_deliveries_are_none_or_several(run_table: Run) -> None:
-    """Each delivery record is a row by its place; an order without any has none."""
-    deliveries = [{"id": 4, "type": "own_delivery", "status": "confirmed"}, {"id": 4, "type": "own_delivery"}]
-    rows = rows_of(run_table, "core.order_deliveries", {"deliveries": deliveries}, {"deliveries": []}, {})
-    assert [(row["order_id"], row["delivery_no"], row["delivery_id"], row["status"]) for row in rows] == [
-        (1, 1, 4, "confirmed"),
-        (1, 2, 4, None),
-    ]

@@ -1,4 +1,4 @@
-"""audit.order_rules and what leads to it: an order's population, and which rule it has there."""
+"""audit.order_rules: which rule an order has, by its population, the settings and its close."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
-ORDER = {
-    "order_id": 1,
-    "platform": "web",
-    "dispatch_method": "pick_up",
-    "store_id": 7,
-    "status": "ready",
-    "business_date": "2026-10-31",
-}
 USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
 WITHOUT_TIP = "without_tip/unrounded"
 
@@ -110,56 +102,3 @@ def test_a_closed_day_keeps_its_rules(run_table: Run) -> None:
     )
     assert (row["total_rule"], row["current_total_rule"]) == ("observed/unrounded", WITHOUT_TIP)
     assert (row["subtotal_rule"], row["line_rule"], row["current_subtotal_rule"]) == (None, None, USUAL)
-
-
-def test_an_order_goes_down_the_divisions(run_table: Run) -> None:
-    """By platform, then by what it holds; a value without a row goes with the rest, a missing one may have a row."""
-
-    def division(node: int, dimension: str, value: str | None, child: int, *, rest: bool = False) -> dict[str, Any]:
-        part = 3 if dimension == "discount" else None
-        return {
-            "rule_target": "total",
-            "node_no": node,
-            "is_rest": rest,
-            "value": value,
-            "dimension": dimension,
-            "part_no": part,
-            "child_no": child,
-        }
-
-    rows = run_table(
-        "audit.order_populations",
-        {
-            "mart.orders": [
-                ORDER,
-                ORDER | {"order_id": 2, "platform": "ios"},
-                ORDER | {"order_id": 3, "platform": None},
-                ORDER | {"order_id": 4, "platform": "ios"},
-            ],
-            "audit.order_rule_settings": [{"order_id": number} for number in (1, 2, 3, 4)],
-            "audit.total_patterns": [{"order_id": 2, "holds": "0010000", "fits": ""}],
-            "audit.formula_divisions": [
-                division(0, "platform", None, 1, rest=True),
-                division(0, "platform", "ios", 2),
-                division(0, "platform", None, 3),
-                division(2, "discount", None, 4, rest=True),
-                division(2, "discount", "1", 5),
-            ],
-        },
-    )
-    assert [row["total_population_no"] for row in rows] == [1, 5, 3, 4]
-    assert {row["subtotal_population_no"] for row in rows} == {0}
-
-
-def test_the_most_specific_setting_holds(run_table: Run) -> None:
-    """Of settings about an order the one with most conditions, of equals the last; others are not about it."""
-    settings = [
-        {"setting_no": 1, "rule_target": "total"},
-        {"setting_no": 2, "rule_target": "total", "platform": "web", "first_day": "2026-10-01"},
-        {"setting_no": 3, "rule_target": "total", "platform": "web", "last_day": "2026-10-31"},
-        {"setting_no": 4, "rule_target": "total", "platform": "web", "store_id": 7, "status": "cancelled"},
-        {"setting_no": 5, "rule_target": "total", "platform": "ios"},
-        {"setting_no": 6, "rule_target": "subtotal", "store_id": 8},
-    ]
-    (row,) = run_table("audit.order_rule_settings", {"mart.orders": [ORDER], "raw.formula_settings": settings})
-    assert (row["subtotal_setting_no"], row["total_setting_no"]) == (None, 3)

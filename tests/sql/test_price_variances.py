@@ -1,4 +1,4 @@
-"""mart.price_variances and its steps, and mart.daily_price_matches: prices beside the menus observed at the time."""
+"""mart.price_variances: prices beside the menus observed at the time."""
 
 from __future__ import annotations
 
@@ -14,101 +14,10 @@ if TYPE_CHECKING:
     Given = dict[str, list[dict[str, Any]]]
     Run = Callable[[str, Given], list[dict[str, Any]]]
 
-MOST = "99999999999999.9999"
-
 
 def at(day: int) -> str:
     """Return noon of a day in October."""
     return f"2026-10-{day:02d}T12:00:00Z"
-
-
-def seen(price: str | None, since: int | None, until: int | None = None, **others: Any) -> dict[str, Any]:
-    """Return an interval of a price of product 5 in menu 1."""
-    return {
-        "menu_id": 1,
-        "product_id": 5,
-        "price": price,
-        "observed_from": since and at(since),
-        "change_seen_at": until and at(until),
-        "is_current": until is None,
-        **others,
-    }
-
-
-@pytest.mark.duckdb2
-def test_offers_are_intervals(run_table: Run) -> None:
-    """Each change of a price begins an interval; two places at once are counted, and their prices listed."""
-    rows = run_table(
-        "audit.menu_offers",
-        {"core.menu_price_versions": [seen("3", None, 10), seen(MOST, 10), seen("4", 5, delivery_price="4.5")]},
-    )
-    fifth, tenth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (5, 10))
-    found = {row["offered_from"]: row for row in rows}
-    assert found.keys() == {None, fifth, tenth}
-    assert [found[each]["offered_until"] for each in (None, fifth, tenth)] == [fifth, tenth, None]
-    assert [found[each]["menu_entry_count"] for each in (None, fifth, tenth)] == [1, 2, 2]
-    assert [found[each]["prices"] for each in (None, fifth, tenth)] == [[3], [3, 4], [4, Decimal(MOST)]]
-    assert found[tenth]["delivery_prices"] == [Decimal("4.5")]
-
-
-def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
-    """A modifier of the product, and one below that modifier, are offered with the prices of their places."""
-    edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
-    rows = run_table(
-        "audit.menu_offers",
-        {
-            "core.modifier_price_versions": [
-                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
-                edge | {"parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "price": "2"},
-                edge | {"parent_type": "modifier", "parent_id": 99, "modifier_id": 8, "price": "3"},
-            ],
-            "core.modifier_paths": [{"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}],
-        },
-    )
-    assert [(row["product_id"], row["modifier_id"], row["prices"]) for row in rows] == [(5, 7, [1]), (5, 8, [2])]
-
-
-def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
-    """Below a modifier that a product has twice another stands twice, at one price; a path that is a cycle is none."""
-    edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
-    path = {"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}
-    rows = run_table(
-        "audit.menu_offers",
-        {
-            "core.modifier_price_versions": [
-                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
-                edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
-                edge | {"parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "price": "2"},
-            ],
-            "core.modifier_paths": [path, path, path | {"is_cycle": True}],
-        },
-    )
-    assert [(row["modifier_id"], row["menu_entry_count"], row["prices"]) for row in rows] == [(7, 2, [1]), (8, 2, [2])]
-
-
-def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
-    """A store's menus are known since the first was observed, since ever where one came without a time; all, or not."""
-    rows = run_table(
-        "audit.stores_with_menus",
-        {
-            "core.store_menus": [
-                {"store_id": 8, "menu_id": 1},
-                {"store_id": 9, "menu_id": 1},
-                {"store_id": 9, "menu_id": 2},
-                {"store_id": 10, "menu_id": 3},
-                {"store_id": 11, "menu_id": 1},
-                {"store_id": 11, "menu_id": 3},
-            ],
-            "core.menu_price_versions": [seen("3", 4), seen("3", 3), seen("3", None, menu_id=2)],
-        },
-    )
-    third = dt.datetime(2026, 10, 3, 12, tzinfo=dt.UTC)
-    assert [(row["store_id"], row["known_from"], row["known_until"], row["are_all_known"]) for row in rows] == [
-        (8, third, None, True),
-        (9, third, None, True),
-        (9, None, third, False),
-        (11, third, None, False),
-    ]
 
 
 def variances(
@@ -277,67 +186,3 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
         (2, "none", "indeterminate"),
         (None, "unique", "price"),
     ]
-
-
-def test_matches_are_counted_by_day(run_table: Run) -> None:
-    """Lines and modifiers that match uniquely, ambiguously or not at all are counted, with their money."""
-    row = {"order_id": 1, "store_id": 9, "sale_class": "counted", "price_match": "price"}
-    rows = run_table(
-        "mart.daily_price_matches",
-        {
-            "mart.price_variances": [
-                row | {"line_no": 1, "menu_match": "unique", "price": MOST, "price_variance": "0"},
-                row | {"line_no": 2, "menu_match": "unique", "price": "0.0001", "price_variance": "1"},
-                row | {"line_no": 3, "menu_match": "ambiguous"},
-                row | {"line_no": 3, "modifier_no": 1, "menu_match": "none"},
-            ]
-        },
-    )
-    assert [
-        (each["item_type"], each["menu_match"], each["item_count"], each["price"], each["price_variance"])
-        for each in rows
-    ] == [
-        ("line", "ambiguous", 1, None, None),
-        ("line", "unique", 2, Decimal(10) ** 14, 1),
-        ("modifier", "none", 1, None, None),
-    ]
-
-
-SOLD = {"order_id": 1, "store_id": 9, "sale_class": "counted", "menu_match": "unique", "price_match": "price"}
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"item_count": 3},
-        {"price": "4.0001"},
-        {"price_variance": "-0.0001"},
-        {"delivery_price_variance": None},
-        {"item_type": "modifier"},
-        {"currency": "BRL"},
-        {"sale_class": "excluded"},
-        {"menu_match": "ambiguous"},
-        {"price_match": "both"},
-        {"dispatch_method": "pick_up"},
-        {"business_date": "2026-10-06"},
-        {"store_id": 8},
-    ],
-)
-def test_days_tie_to_their_lines(run_check: Run, fault: dict[str, Any]) -> None:
-    """A line too many, a ten-thousandth too much, and a line of another kind, day, store or currency are found."""
-    claim = "mart.daily_price_matches__tie_to_price_variances"
-    lines = [
-        SOLD | {"line_no": 1, "price": "3", "currency": "EUR", "delivery_price_variance": "-1"},
-        SOLD | {"line_no": 2, "price": "1", "currency": "EUR", "price_variance": "0"},
-    ]
-    day = {key: SOLD[key] for key in ("store_id", "sale_class", "menu_match", "price_match")} | {
-        "item_type": "line",
-        "item_count": 2,
-        "currency": "EUR",
-        "price": "4",
-        "delivery_price_variance": "-1",
-    }
-    given = {"mart.price_variances": lines, "mart.daily_price_matches": [day]}
-    assert run_check(claim, given) == []
-    assert run_check(claim, given | {"mart.daily_price_matches": [day | fault]}) != []
-    assert run_check(claim, given | {"mart.daily_price_matches": []}) != []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.landing import guard_source, raw_files
-from pipelines.landing.checksums import check_raw
+from pipelines.landing.checksums import check_files, check_raw
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
@@ -19,6 +19,7 @@ from pipelines.warehouse.build.damage import is_damage, set_aside, short, unread
 from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.build.room import needed_bytes, require_room
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
+from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
@@ -72,7 +73,11 @@ def _build_or_rebuild(settings: Settings, show: Callable[[str, int, int], None],
     except TiesBroken as error:
         why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
         advice = "The tables are right, the incremental build is not: report it"
+    except MissingDocumentError:
+        check_raw(settings.data_dir, hashes=True)  # names the file that it was in
+        raise
     except duckdb.Error as error:
+        check_raw(settings.data_dir, hashes=True)  # first: DuckDB raises the same for a raw file that is damaged
         if not file.exists() or not is_damage(error, settings.data_dir):
             raise
         why = f"the warehouse file was damaged ({short(error)})"
@@ -128,6 +133,7 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                         checks=results_as_stored(con),
                     )
                 if not why:
+                    check_files(settings.data_dir, _files_of(raw, new))
                     require_room(settings.data_dir, needed_bytes(file, (), full=False))
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
@@ -163,6 +169,17 @@ def _applied(con: duckdb.DuckDBPyConnection) -> set[str]:
 def _new_loads(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> dict[str, list[str]]:
     applied = _applied(con)
     return {kind: [each for each in files.load_ids if each not in applied] for kind, files in raw.items()}
+
+
+def _files_of(raw: Mapping[str, RawFiles], new: Mapping[str, list[str]]) -> list[Path]:
+    """Return the files that hold any of these loads."""
+    return [
+        file.path
+        for kind, files in raw.items()
+        for area in files
+        for file in area
+        if set(file.load_ids) & set(new[kind])
+    ]
 
 
 def _how_many(con: duckdb.DuckDBPyConnection, new: Mapping[str, list[str]], sources: set[str]) -> str:

@@ -79,7 +79,9 @@ def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
     made = {"forms": forms, "rules": [rule for form in forms for rule in _rules(form)], "parts": list(_parts())}
     for name, rows in made.items():
         columns = RAW[f"raw.formula_{name}"]
-        con.execute(f"create table raw.formula_{name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
+        con.execute(
+            f"create or replace table raw.formula_{name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})"
+        )
         con.from_arrow(pa.Table.from_pylist(rows).select(list(columns))).insert_into(f"raw.formula_{name}")
 
 

@@ -1,0 +1,89 @@
+"""audit.order_components: what the components of the settings add to an order's total."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+ORDER = {
+    "order_id": 1,
+    "platform": "web",
+    "dispatch_method": "pick_up",
+    "store_id": 7,
+    "status": "ready",
+    "business_date": "2026-10-31",
+    "subtotal_price": "20.05",
+    "delivery_price": "3",
+    "tip": "2",
+    "discount": "4",
+    "loyalty_discount": "1",
+}
+
+
+def components(run_table: Run, *given: dict[str, Any], **order: Any) -> list[tuple[Any, ...]]:
+    """Return (component_no, name, amount) of an order, for the components given."""
+    numbered = [{"component_no": number, "name": "c", **each} for number, each in enumerate(given, 1)]
+    rows = run_table("audit.order_components", {"mart.orders": [ORDER | order], "raw.formula_components": numbered})
+    return [(row["component_no"], row["name"], row["amount"]) for row in rows]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("base", "amount"),
+    [
+        ("subtotal", "1.754375"),
+        ("subtotal_less_discount", "1.404375"),
+        ("delivery", "0.2625"),
+        ("tip", "0.175"),
+        ("discount", "0.35"),
+        ("loyalty", "0.0875"),
+    ],
+)
+def test_share_of_each_base_keeps_its_decimals(run_table: Run, base: str, amount: str) -> None:
+    """8.75% of each base, all decimals kept."""
+    assert components(run_table, {"share": "0.0875", "base": base}) == [(1, "c", Decimal(amount))]
+
+
+def test_constant_is_its_amount(run_table: Run) -> None:
+    """A constant is added whatever the order states, beside a share, each by its number."""
+    given = [{"name": "bag", "amount": "0.30"}, {"name": "tax", "share": "0.1", "base": "subtotal"}]
+    assert components(run_table, *given, subtotal_price=None) == [(1, "bag", Decimal("0.3")), (2, "tax", None)]
+
+
+def test_base_that_is_not_stated_gives_null(run_table: Run) -> None:
+    """A share of what is not stated is unknown, not zero; of zero it is zero."""
+    less = {"share": "0.1", "base": "subtotal_less_discount"}
+    assert components(run_table, less, discount=None) == [(1, "c", None)]
+    assert components(run_table, {"share": "0.1", "base": "tip"}, tip="0") == [(1, "c", 0)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "applies"),
+    [
+        ({}, True),
+        ({"platform": "web", "dispatch_method": "pick_up", "store_id": 7, "status": "ready"}, True),
+        ({"platform": "ios"}, False),
+        ({"dispatch_method": "store_delivery"}, False),
+        ({"store_id": 8}, False),
+        ({"status": "cancelled"}, False),
+        ({"first_day": "2026-10-31", "last_day": "2026-10-31"}, True),
+        ({"first_day": "2026-11-01"}, False),
+        ({"last_day": "2026-10-30"}, False),
+    ],
+)
+def test_component_applies_within_its_scope(run_table: Run, scope: dict[str, Any], *, applies: bool) -> None:
+    """Each condition limits it, both days included."""
+    assert len(components(run_table, {"amount": "1"} | scope)) == applies
+
+
+def test_condition_on_what_an_order_lacks_leaves_it_out(run_table: Run) -> None:
+    """An order without a day or platform is not within a scope that names one."""
+    assert components(run_table, {"amount": "1", "first_day": "2026-10-01"}, business_date=None) == []
+    assert components(run_table, {"amount": "1", "platform": "web"}, platform=None) == []
