@@ -10,19 +10,23 @@ much longer. Knows nothing of what the code is for.
 from __future__ import annotations
 
 import argparse
-import functools
+import contextlib
+import importlib
+import multiprocessing
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("pipelines", "sql", "tests", "benchmarks", "docs", "pyproject.toml", "ordermart.toml", "README.md")
@@ -30,6 +34,7 @@ MOST_SECONDS = 40  # of CPU, for a file of tests on the code as it is; slower on
 SLOWER = 4  # how many times as much CPU tests may take on a mutant before it counts as killed
 HANGS = 1_800  # seconds after which a mutant that waits for something counts as killed
 MOST_TESTS = 4  # files of tests a mutant
+IMPORTED = ("dagster", "httpx", "hypothesis.stateful", "pandera.pandas", "pyarrow.parquet", "xdist")
 BESIDES = {"finance": "closing"}  # folders of tests that are about a package of another name
 EVERY = 10  # mutants: how often the score so far is printed
 
@@ -152,43 +157,84 @@ def nearest_tests(file: str, root: Path) -> list[str]:
     return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:MOST_TESTS]
 
 
-def survives(mutant: Mutant, root: Path) -> bool:
+def survives(mutant: Mutant, root: Path, runner: Runner) -> bool:
     """Write a mutant into a copy of the checkout, run its nearest tests, and put the file back."""
     path = root / mutant.file
     before = path.read_text(encoding="utf-8")
-    times = {test: seconds(test, root) for test in nearest_tests(mutant.file, root)}
+    times = {test: runner.seconds(test) for test in nearest_tests(mutant.file, root)}
     usual = {test: took for test, took in times.items() if took}
     if not usual:
         return True
     path.write_text(mutant.text, encoding="utf-8")
     try:
-        return _run(tuple(usual), root, SLOWER * sum(usual.values()) + MOST_SECONDS)
+        return runner.run(tuple(usual), SLOWER * sum(usual.values()) + MOST_SECONDS)[0]
     finally:
         path.write_text(before, encoding="utf-8")
 
 
-@functools.cache
-def seconds(test: str, root: Path) -> float:
-    """Return the CPU time of a file of tests on the code as it is; 0 where it fails, which would kill every mutant."""
-    started = _cpu_of_children()
-    return _cpu_of_children() - started if _run((test,), root, MOST_SECONDS) else 0
+class Runner:
+    """Run tests of a copy of the checkout in forks of one process that has imported what is not ours."""
+
+    def __init__(self, root: Path) -> None:
+        self._times: dict[str, float] = {}
+        self._pipe, pipe = multiprocessing.Pipe()
+        if (pid := os.fork()) == 0:
+            self._pipe.close()
+            _serve(root, pipe)
+            os._exit(0)
+        pipe.close()
+        self._pid = pid
+
+    def run(self, tests: tuple[str, ...], limit: float) -> tuple[bool, float]:
+        """Tell whether all tests pass within so many seconds of CPU, and how many they took."""
+        self._pipe.send((tests, limit))
+        passed, took = self._pipe.recv()
+        return passed, took
+
+    def seconds(self, test: str) -> float:
+        """Return the CPU time of a file of tests on the code as it is; 0 where it fails: it would kill every mutant."""
+        if test not in self._times:
+            passed, took = self.run((test,), MOST_SECONDS)
+            self._times[test] = took if passed else 0
+        return self._times[test]
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        os.waitpid(self._pid, 0)
 
 
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _serve(root: Path, pipe: Any) -> None:
+    """Run tests in forks until the pipe is closed. No thread may run here: it would not be there in a fork."""
+    os.chdir(root)
+    os.environ["PYTHONPATH"] = str(root)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(root), *(each for each in sys.path if each not in ("", str(ROOT)))]
+    for name in ("tests", *(name for name in sys.modules if name.startswith("tests."))):
+        sys.modules.pop(name, None)
+    for name in IMPORTED:
+        importlib.import_module(name)
+    with contextlib.suppress(EOFError):
+        while True:
+            tests, limit = pipe.recv()
+            if (pid := os.fork()) == 0:
+                _test(tests, round(limit))
+            ends = time.monotonic() + HANGS
+            while not (found := os.wait4(pid, os.WNOHANG))[0]:
+                if time.monotonic() > ends:
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(0.05)
+            pipe.send((found[1] == 0, found[2].ru_utime + found[2].ru_stime))
 
 
-def _run(tests: tuple[str, ...], root: Path, limit: float) -> bool:
-    """Tell whether all tests pass within so many seconds of CPU: other work on the machine kills no mutant."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    command = ["prlimit", f"--cpu={round(limit)}", *command]
-    environ = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(command, cwd=root, env=environ, capture_output=True, timeout=HANGS, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+def _test(tests: tuple[str, ...], limit: int) -> None:
+    """Run tests in this process and end it; too much CPU kills it: other work on the machine does not."""
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    os._exit(pytest.main(["-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -203,6 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in COPIED:
             source = ROOT / name
             (shutil.copytree if source.is_dir() else shutil.copy)(source, root / name)
+        runner = Runner(root)  # before DuckDB starts a thread here
         files = sorted(
             path
             for folder in asked.folders
@@ -213,7 +260,7 @@ def main(arguments: list[str] | None = None) -> int:
         sample = random.Random(asked.seed).sample(found, min(asked.count, len(found)))
         alive = []
         for number, mutant in enumerate(sample, 1):
-            if survives(mutant, root):
+            if survives(mutant, root, runner):
                 alive.append(mutant)
                 print(
                     f"{number}/{len(sample)} SURVIVES {mutant.file}:{mutant.line}: {mutant.old!r} -> {mutant.new!r}",
@@ -221,6 +268,7 @@ def main(arguments: list[str] | None = None) -> int:
                 )
             if number % EVERY == 0:
                 print(f"{number - len(alive)} of {number} killed so far", flush=True)
+        runner.close()
     killed = len(sample) - len(alive)
     print(
         f"{killed} of {len(sample)} mutants killed, {100 * killed // max(len(sample), 1)}%, of {len(found)} there are"

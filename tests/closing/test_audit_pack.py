@@ -113,12 +113,15 @@ def test_no_secret_is_in_a_pack(made: tuple[Any, Path]) -> None:
 
 
 def test_an_untouched_pack_is_verified(made: tuple[Any, Path], pack: Path) -> None:
-    """A pack that was copied elsewhere holds, and knows the head that was kept."""
+    """A pack that was copied elsewhere holds, and knows every head that may have been kept."""
     books, _ = made
     done = verified(pack, "--expect-head", books.ledger.head())
     assert (done.returncode, done.stderr) == (0, "")
     assert "Nothing was changed" in done.stdout
     assert verified(pack, "--expect-head", "f" * 64).returncode == 1
+    earlier = [entry.sha256 for entry in books.ledger.entries()][:-1]
+    assert earlier
+    assert [verified(pack, "--expect-head", sha256).returncode for sha256 in earlier] == [0] * len(earlier)
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,15 @@ def test_an_archive_is_not_asked_for() -> None:
     assert (nothing.requests, nothing.population) == (0, 0)
 
 
+@pytest.mark.parametrize(("budget", "due", "sampled"), [(10, 5, 5), (9, 5, 4), (1, 1, 0), (0, 0, 0), (200, 100, 50)])
+def test_sample_takes_at_most_half_of_the_budget(budget: int, due: int, sampled: int) -> None:
+    """However short the budget is, what is due gets the larger half of it."""
+    orders = [order(id_, {"hours": 5}, {"hours": 2}) for id_ in range(100)]
+    orders += [order(id_, {"days": 99}, {"days": 30}) for id_ in range(100, 200)]
+    chosen = plan(orders, NOW, msgspec.structs.replace(SETTINGS, sample_size=50), budget=budget)
+    assert (len(chosen.due), len(chosen.sample)) == (due, sampled)
+
+
 def test_the_sample_is_even() -> None:
     """Every old order has the same chance to be drawn."""
     old = [order(n, {"days": 100}, {"days": 50}) for n in range(40)]

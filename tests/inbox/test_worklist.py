@@ -135,6 +135,22 @@ def test_missing_comes_back_three_times(work: WorkList, clock: Any) -> None:
     assert entry.misses == 0
 
 
+def test_notified_while_it_is_fetched_starts_counting_again(work: WorkList, clock: Any) -> None:
+    """A 404 of a fetch that began before the notification says nothing of it: three more attempts remain."""
+    work.add("orders", [1], "webhook")
+    for minutes in (1, 10):
+        work.started("orders", [1])
+        work.not_found("orders", [1])
+        clock.forward(minutes=minutes)
+    work.started("orders", [1])
+    clock.forward(seconds=1)
+    work.add("orders", [1], "webhook")
+    work.not_found("orders", [1])
+    entry = work.entry("orders", 1)
+    assert entry is not None
+    assert (entry.misses, work.due("orders")) == (0, [1])
+
+
 def test_a_probed_gap_is_asked_for_once(work: WorkList) -> None:
     """A 404 of an id that only the gap probe named is remembered and not requested again; a notified one is."""
     work.add("orders", [1, 2], GAP_PROBE)

@@ -219,3 +219,29 @@ def test_data_remembers_its_service(configure: Callable[..., Settings], settings
     guard_source(settings)
     with pytest.raises(SettingsError, match="base_url"):
         guard_source(configure(settings.file.parent, '[partner]\nbase_url = "http://127.0.0.1:1"\n'))
+
+
+@pytest.mark.parametrize("loads", [1, 4])
+def test_document_seen_again_is_the_latest(settings: Settings, vault: Vault, loads: int) -> None:
+    """A, B, A, A: the last two are one document that came back and stayed; so within a load and over several."""
+    documents = [_order(1, status) for status in ("a", "b", "a", "a")]
+    counts: Counter[str] = Counter()
+    for n in range(loads):
+        with open_load(settings, vault, "orders") as load:
+            for document in documents[n * 4 // loads : (n + 1) * 4 // loads]:
+                load.validate(document)
+            counts.update(load.commit().counts)
+    assert (counts["accepted"], counts["unchanged"]) == (3, 1)
+
+
+@pytest.mark.parametrize("loads", [1, 3])
+def test_document_seen_earlier_stays_where_it_was(settings: Settings, vault: Vault, loads: int) -> None:
+    """An archive shows A once more, at a time before B: B stays the latest."""
+    documents = [("a", 1), ("b", 3), ("a", 2), ("b", 4)]
+    counts: Counter[str] = Counter()
+    for n in range(loads):
+        with open_load(settings, vault, "orders") as load:
+            for status, hour in documents if loads == 1 else documents[n : n + 1 + (n == 2)]:
+                load.validate(_order(1, status), observed_at=NOON + dt.timedelta(hours=hour))
+            counts.update(load.commit().counts)
+    assert (counts["accepted"], counts["unchanged"]) == (3, 1)

@@ -88,3 +88,40 @@ def test_without_training_and_in_archives_nobody_is_alarmed(run_table: Run) -> N
         rows = run_table("audit.inactive_periods", {"mart.daily_store_sales": sales, "audit.loads": loads})
         assert (10, 20) not in {(row["store_id"], (row["inactive_from_date"] - START).days) for row in rows}
         assert (10, 50) not in {(row["store_id"], (row["inactive_from_date"] - START).days) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("silent", "first", "last", "found"),
+    [
+        (28, 0, 40, [(28, 28, 1, False, 16)]),  # four such weekdays before it, and not the day itself
+        (27, 0, 40, []),  # three
+        (28, 27, 40, [(28, 28, 1, False, 16)]),  # watched from the day after the first load
+        (28, 28, 40, []),
+        (35, 0, 36, [(35, 35, 1, True, 16)]),  # to the day before the last
+        (35, 0, 35, []),
+    ],
+)
+def test_what_a_day_usually_has(run_table: Run, silent: int, first: int, last: int, found: list[Any]) -> None:
+    """Sixteen orders every day but one: the average of the same weekdays before it, of at least four, all watched."""
+    sales = [
+        {
+            "store_id": 1,
+            "business_date": START + dt.timedelta(days=day),
+            "sale_class": "counted",
+            "order_count": 16,
+        }
+        for day in range(last)
+        if day != silent
+    ]
+    rows = run_table("audit.inactive_periods", {"mart.daily_store_sales": sales, "audit.loads": [watched(first, last)]})
+    assert [
+        (
+            (row["inactive_from_date"] - START).days,
+            (row["inactive_to_date"] - START).days,
+            row["day_count"],
+            row["is_ongoing"],
+            row["expected_order_count"],
+        )
+        for row in rows
+    ] == found
+    assert all((row["last_order_date"] - START).days == silent - 1 for row in rows)

@@ -97,6 +97,21 @@ def test_the_phone_decides_where_phone_and_email_disagree(vault: Vault) -> None:
     assert both.customer_key == first.customer_key
 
 
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_changed_phone_is_another_customer(vault: Vault, *, is_one_batch: bool) -> None:
+    """An order whose phone changed is its new owner's; one that lost its phone and e-mail stays its last owner's."""
+    versions = [
+        _data(1, "1", name="a"),
+        _data(1, "2", name="a", seq=1),
+        _data(1, name="b", seq=2),
+        _data(2, "1", name="a", seq=3),
+    ]
+    batches = [versions] if is_one_batch else [[each] for each in versions]
+    keys = [each.customer_key for batch in batches for each in vault.encrypt("orders", "load", batch)]
+    assert keys[0] != keys[1]
+    assert (keys[2], keys[3]) == (keys[1], keys[0])
+
+
 def test_a_row_is_added_only_when_the_content_changed(vault: Vault, sql: Callable[..., list[Any]]) -> None:
     """The same content again adds nothing; other content adds a row and names what is different."""
     encrypt = vault.encrypt
