@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.durable import make_folder
+from pipelines.landing.disk import naming_a_full_disk
 from pipelines.landing.formats import guard_format
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
             "resumed_since": resumed.isoformat() if resumed else None,
         }
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(note).encode(), 0)
+        with naming_a_full_disk(data_dir):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(note).encode(), 0)
         _held[data_dir] = resumed
         try:
             guard_format(data_dir)
