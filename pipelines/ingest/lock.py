@@ -60,12 +60,14 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
             "resumed_since": resumed.isoformat() if resumed else None,
         }
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(note).encode(), 0)
+        from pipelines.landing.disk import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
+        from pipelines.landing.formats import guard_format  # noqa: PLC0415 -- the same
+
+        with naming_a_full_disk(data_dir):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(note).encode(), 0)
         _held[data_dir] = resumed
         stays = False
-        from pipelines.landing.formats import guard_format  # noqa: PLC0415 -- slow: a status only asks who holds it
-
         try:
             guard_format(data_dir)
             yield

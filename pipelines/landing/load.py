@@ -162,16 +162,18 @@ class Load:
 
     def abort(self) -> None:
         """Leave no trace of what was not committed; after `commit` this does nothing."""
-        if self._writers is not None:
-            for writer in self._writers:
-                writer.abandon()
-            self._writers = None
-            documents, observations = pair(self._data_dir, self.kind, self.load_id)
-            if not observations.exists():
-                documents.unlink(missing_ok=True)
-                self._vault.undo(self.load_id)
-        self._index.close()
-        self._lock.release()
+        try:
+            if self._writers is not None:
+                writers, self._writers = self._writers, None
+                for writer in writers:
+                    writer.abandon()
+                documents, observations = pair(self._data_dir, self.kind, self.load_id)
+                if not observations.exists():
+                    documents.unlink(missing_ok=True)
+                    self._vault.undo(self.load_id)
+        finally:  # also on a full disk: the next load of this process recovers what is left
+            self._index.close()
+            self._lock.release()
 
     def _take(
         self,

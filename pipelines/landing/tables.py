@@ -125,8 +125,12 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Leave nothing behind."""
-        self._file.close()
-        unfinished(self._path).unlink(missing_ok=True)
+        try:
+            self._file.close()
+        except OSError:  # it cannot be finished either; nobody reads it
+            pass
+        finally:
+            unfinished(self._path).unlink(missing_ok=True)
 
     def _write(self) -> None:
         if self._parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.ingest.lock import lock_holder, run_lock
 from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.build.room import FULL, INCREMENT, needed_bytes
@@ -70,6 +72,25 @@ def test_a_build_without_room_does_not_begin(small_disk: Path) -> None:
         filler.unlink()
     assert not list((world.data / "warehouse").glob("*.building"))
     assert world.build().rows["core.orders"] == 5
+
+
+def test_run_on_a_disk_without_any_room_says_so(small_disk: Path) -> None:
+    """Not even the note of who holds the run lock can be written: that is the same sentence, and the lock is free."""
+    data = small_disk / "data"
+    with run_lock(data, "a test"):
+        pass
+    filler = small_disk / "filler"
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 16))
+    with contextlib.suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1))
+    with pytest.raises(DiskFullError, match="is full"), run_lock(data, "a test"):
+        pytest.fail("it ran")
+    filler.unlink()
+    with run_lock(data, "a test"):
+        assert lock_holder(data)
 
 
 def test_full_device_is_recognised(tmp_path: Path) -> None:

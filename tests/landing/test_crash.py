@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import resource
+import secrets
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +124,28 @@ def test_a_kill_between_raw_and_vault_is_mended(settings: Settings, land: Callab
         land("orders", {"id": 2})
         assert vault.open_loads("orders") == []
         assert vault.decrypt("orders", 1) == {"/user_name": "Ann"}
+
+
+@pytest.mark.parametrize("limit", [100_000, 1_000])
+def test_load_that_cannot_be_written_leaves_nothing_and_the_next_one_can(
+    settings: Settings, vault: Vault, raw: Callable[[str, str], list[dict[str, Any]]], limit: int
+) -> None:
+    """A disk that takes no more raw files, or nothing at all, fails a load; the same process lands the next one."""
+    bodies = [json.dumps({"id": n, "status": secrets.token_hex(200)}).encode() for n in range(1, 1_201)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    load = open_load(settings, vault, "orders")
+    for body in bodies:
+        load.validate(body)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises((OSError, sqlite3.OperationalError)), load:
+            load.commit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with open_load(settings, vault, "orders") as load:
+        assert not list(settings.data_dir.glob("raw/*/orders/*"))
+        assert vault.open_loads("orders") == []
+        for body in bodies:
+            load.validate(body)
+        load.commit()
+    assert len(raw("observations", "orders")) == 1_200

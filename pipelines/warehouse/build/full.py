@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.durable import sync
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
@@ -88,6 +89,7 @@ def rebuild(
         raise
     # A log left beside a file that takes another's place would be replayed into it.
     _log_of(file).unlink(missing_ok=True)
+    sync(file.parent)
     draft.replace(file)
     return results
 
