@@ -75,7 +75,7 @@ def await_status(place: Place, wanted: str) -> list[str]:
 
 
 def test_the_tick_after_a_kill_runs(serve: Callable[..., Place]) -> None:
-    """Killed in mid-run and started again, it marks that run as failed, and the next tick lands all orders."""
+    """Everything is killed in mid-run; started again, it marks that run as failed, and the next tick lands all."""
     place = serve(orders=200, stores=2, days=3, trouble={"only": ["orders"], "latency_seconds": 20})
     place.ask(place.ids)
     with serving(place):

@@ -180,6 +180,7 @@ def look_as_the_schedule_does(place: Place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Callable[..., Place]) -> None:
     """An empty store list: orders are published, the run ends with 3, a sentence and an alarm, until a good night."""
     place = serve(orders=30, stores=2, days=3)
@@ -204,6 +205,7 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_rejected_credentials_publish_what_had_landed(known: Place) -> None:
     """What landed before a credential was rejected is published, with 3; with nothing new the run fails, with 1."""
     place = known
@@ -211,9 +213,9 @@ def test_rejected_credentials_publish_what_had_landed(known: Place) -> None:
     place.set(client_secret="wrong")
     code, said = place.command("run")
     assert code == 3, said
-    assert said.count("client_secret") == 3
+    assert said.count("client_secret") == 2  # of stores and menus: no order is due
     assert len(place.all("select order_id from core.orders")) == 60
-    assert alarms(place) == {"incomplete:stores", "incomplete:menus", "incomplete:orders"}
+    assert alarms(place) == {"incomplete:stores", "incomplete:menus"}
     before = (place.data / "published" / "current").resolve()
     code, said = place.command("run")
     assert code == 1, said
