@@ -29,6 +29,7 @@ def run(
     due: Annotated[
         bool, typer.Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Log one JSON object a line instead of a summary.")] = False,
     strict: Annotated[
         bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
     ] = False,
@@ -45,6 +46,7 @@ def run(
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
+    from pipelines.report.json_lines import json_progress, line, night_lines
     from pipelines.report.night_alarms import after_run
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused, summary
@@ -57,10 +59,11 @@ def run(
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
-        terminal_progress() as progress,
+        json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
-        say(heal(settings, progress))
+        healed = heal(settings, progress)
+        say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings)
         night = run_night(
             settings,
@@ -70,11 +73,16 @@ def run(
             menu_ids=menu_ids,
             is_small=due,
         )
-    typer.echo(summary(settings, night))
-    for failure in after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage):
-        typer.echo(f"An alarm could not be sent: {failure}", err=True)
+    failures = after_run(settings, succeeded=night.published, is_new=night.is_new, is_outage=night.is_outage)
     now = refused(settings)
-    raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
+    code = exit_code(night, new_refusals=bool(now if strict else now - before))
+    if as_json:
+        say([*(line("alarm_not_sent", text=text) for text in failures), *night_lines(settings, night, code)])
+    else:
+        typer.echo(summary(settings, night))
+        for failure in failures:
+            typer.echo(f"An alarm could not be sent: {failure}", err=True)
+    raise typer.Exit(code)
 
 
 @app.command()
