@@ -33,6 +33,7 @@ def run(
     due: Annotated[
         bool, typer.Option("--due", help="Fetch only what is due: no list of stores, no plan, no maintenance.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Log one JSON object a line instead of a summary.")] = False,
     strict: Annotated[
         bool, typer.Option(help="Exit 3 also for ids that failed or were quarantined before this run.")
     ] = False,
@@ -48,31 +49,43 @@ def run(
 
     with stoppable() as stop:
         try:
-            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due)
+            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
         except KeyboardInterrupt:
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
     from pipelines.assets.night import exit_code
+    from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
     from pipelines.report.summary import refused, summary
 
-    typer.echo(summary(settings, night))
-    for failure in after_run(
+    failures = after_run(
         settings,
         succeeded=night.published,
         is_new=night.is_new,
         is_outage=night.is_outage,
         incomplete=night.incomplete,
         is_nightly=not due,
-    ):
-        typer.echo(f"An alarm could not be sent: {failure}", err=True)
+    )
     now = refused(settings)
-    raise typer.Exit(exit_code(night, new_refusals=bool(now if strict else now - before)))
+    code = exit_code(night, new_refusals=bool(now if strict else now - before))
+    if as_json:
+        say([*(line("alarm_not_sent", text=text) for text in failures), *night_lines(settings, night, code)])
+    else:
+        typer.echo(summary(settings, night))
+        for failure in failures:
+            typer.echo(f"An alarm could not be sent: {failure}", err=True)
+    raise typer.Exit(code)
 
 
 def _run_night(
-    config: Path | None, order_ids: Path | None, order_id_range: str, menu_ids: Path | None, *, due: bool
+    config: Path | None,
+    order_ids: Path | None,
+    order_id_range: str,
+    menu_ids: Path | None,
+    *,
+    due: bool,
+    as_json: bool,
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
@@ -83,6 +96,7 @@ def _run_night(
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
+    from pipelines.report.json_lines import json_progress, line
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import refused
 
@@ -91,10 +105,11 @@ def _run_night(
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
-        terminal_progress() as progress,
+        json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
-        say(heal(settings, progress))
+        healed = heal(settings, progress)
+        say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings)
         night = run_night(
             settings,

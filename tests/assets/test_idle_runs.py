@@ -1,0 +1,57 @@
+"""A run that brings nothing new is good, publishes nothing, and leaves little behind."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENVIRON = {"ORDERMART_VERIFY__SECONDS": "0", "ORDERMART_NOTIFY__MIN_FREE_GB": "0"}
+MOST_KB = 300
+MOST_EVENTS = 100  # one step per kind, the build, its few tables; not 973
+
+
+def home_kb(place: Any) -> float:
+    """Return the bytes of Dagster's records, in thousands."""
+    return sum(each.stat().st_size for each in (place.data / "dagster").rglob("*") if each.is_file()) / 1000
+
+
+def last_database(place: Any) -> Path:
+    """Return the database of the last run's events."""
+    found = (place.data / "dagster" / "history" / "runs").glob("*-*.db")
+    return max(found, key=lambda file: file.stat().st_mtime)  # type: ignore[no-any-return]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_without_news_is_good_and_publishes_nothing(place: Any) -> None:
+    """With nothing due, and with orders that did not change: no release, a reason, few events, a good run."""
+    first = place.command("run", "--order-ids", str(place.ids), **ENVIRON)
+    assert first.returncode == 3, first.stdout + first.stderr  # planted faults
+    release = (place.data / "published" / "current").resolve().name
+    ids = place.folder / "some.txt"
+    good = [row[0] for row in place.all("select order_id from core.orders order by all limit 20")]
+    ids.write_text("\n".join(map(str, good)), encoding="utf-8")
+    for arguments, why in (((), "nothing changed"), (("--order-ids", str(ids)), "no row of core or mart")):
+        before = home_kb(place)
+        done = place.command("run", "--due", "--json", *arguments, **ENVIRON)
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        assert all(line["at"] and line["event"] for line in lines)
+        ended = lines[-1]
+        assert (ended["event"], ended["is_good"], ended["is_new_release"]) == ("ended", True, False)
+        assert ended["release"] == release == (place.data / "published" / "current").resolve().name
+        assert any(line["event"] == "note" and why in line["text"] for line in lines), lines
+        assert home_kb(place) - before <= MOST_KB
+        with closing(sqlite3.connect(last_database(place))) as db:
+            events = dict(db.execute("select dagster_event_type, count(*) from event_logs group by 1").fetchall())
+        assert sum(events.values()) <= MOST_EVENTS, events
+    state = json.loads(place.command("status", "--json", **ENVIRON).stdout)
+    assert (state["is_stale"], state["last_run"]["is_good"]) == (False, True)
+    assert "nothing to publish" in state["last_run"]["sentence"]

@@ -1,0 +1,75 @@
+"""The files of docs/deploy are what systemd, cron and Docker can read, and start commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from pipelines.cli import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INSTALLED = "/opt/ordermart/.venv/bin/ordermart"
+
+
+def commands(project: Path) -> list[list[str]]:
+    """Return the arguments with which the files start ordermart."""
+    folder = project / "docs" / "deploy"
+    found = [line for file in folder.iterdir() if file.name != "compose.yaml" for line in file.read_text().splitlines()]
+    started = [re.split(r"[>|]", line.partition(INSTALLED)[2])[0].split() for line in found if INSTALLED in line]
+    service = yaml.safe_load((folder / "compose.yaml").read_text())["services"]["ordermart"]
+    return [*started, service["command"], service["healthcheck"]["test"][2:]]
+
+
+def test_every_command_and_option_exists(project: Path) -> None:
+    """A unit, a crontab or a container starts only commands and options that the command line has."""
+    found = commands(project)
+    assert len(found) >= 8
+    for words in found:
+        command = get_command(app)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
+        assert not hasattr(command, "commands"), words
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
+
+
+def test_systemd_accepts_the_units(project: Path, tmp_path: Path) -> None:
+    """`systemd-analyze verify` has nothing to say of them, and does of a planted fault."""
+    verify = shutil.which("systemd-analyze")
+    if not verify:
+        pytest.skip("there is no systemd here")
+    units = []
+    for file in sorted((project / "docs" / "deploy").glob("ordermart*.*")):
+        unit = tmp_path / file.name
+        unit.write_text(file.read_text().replace(INSTALLED, sys.executable))  # a program that is there
+        units.append(str(unit))
+    assert len(units) >= 6
+
+    def said() -> str:
+        done = subprocess.run([verify, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+        return "\n".join(line for line in (done.stdout + done.stderr).splitlines() if str(tmp_path) in line)
+
+    assert said() == ""
+    timer = tmp_path / "ordermart.timer"
+    timer.write_text(timer.read_text().replace("OnCalendar=*-*-*", "OnCalendar=never"))
+    assert "calendar specification" in said()
+
+
+def test_operations_names_every_file_and_alarm(project: Path) -> None:
+    """docs/OPERATIONS.md names each file of docs/deploy, and says of every alarm what to do first."""
+    text = (project / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    for file in (project / "docs" / "deploy").iterdir():
+        assert f"`{file.name}`" in text
+    causes = re.findall(r'Alarm\(\s*"(\w+)"', (project / "pipelines/report/night_alarms.py").read_text())
+    assert len(causes) >= 6
+    for cause in causes:
+        assert f"| {cause.replace('_', ' ')} |" in text
