@@ -34,7 +34,7 @@ StoreDay = tuple[dt.date, int]
 def find_book_blockers(settings: Settings, released: Released, period: Period, store_id: int | None) -> Iterator[str]:
     """Yield one sentence for each blocker."""
     selection = Selection(period.first_day, period.last_day, store_id)
-    yield from _breaks(settings, released)
+    yield from _breaks(settings, released, selection)
     yield from _control_totals(released, selection)
     if settings.closing.require_control_totals:
         yield from _absent_totals(released)
@@ -58,13 +58,13 @@ def days_without_orders(released: Released, period: Period, store_id: int | None
     return [(day, store) for day, store in found if (day, store) not in accepted]
 
 
-def _breaks(settings: Settings, released: Released) -> Iterator[str]:
+def _breaks(settings: Settings, released: Released, selection: Selection) -> Iterator[str]:
     """Yield the open breaks above the tolerance of their currency, which sums are never added across."""
     create_break_views(released)
     rows = records(
         released.con,
-        "select currency, order_id, abs_residual from open_breaks "
-        "where order_id in (select order_id from orders_to_close) order by currency nulls last, order_id",
+        "select currency, order_id, abs_residual from open_breaks as rows "
+        f"where {selection.where()} order by currency nulls last, order_id",
     )
     by_currency: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

@@ -1,8 +1,7 @@
 -- One row per order: the rules that it keeps while its day is closed, if it is.
 --
--- What the close recorded for the order; of a close that recorded rules by scope alone, the
--- narrowest scope's. An order that came later takes the rule that its population was closed
--- with, else the one rule of its store's day, else of the whole day, else none.
+-- What the close recorded for it; of a close that recorded rules by scope, the narrowest's.
+-- One that came later takes its population's, else that of its store's day, else the day's.
 with
 
 every_store as (
@@ -42,6 +41,8 @@ recorded as (
             total_rule := total_rule,
             total_basis := total_basis
         ) as rules,
+        struct_pack(line_rule, line_open_parts, subtotal_basis) as of_lines,
+        struct_pack(total_rule, total_basis) as of_total,
     from raw.closed_orders
     where close_entry_no in (select distinct close_entry_no from raw.day_closes)
 ),
@@ -62,10 +63,8 @@ by_scope as (
     inner join (
         select
             *,
-            list_position(
-                ['platform', 'dispatch_method', 'store', 'month', 'all'],
-                scope
-            ) as place,
+            list_position(['platform', 'dispatch_method', 'store', 'month', 'all'], scope)
+                as place,
         from raw.closed_rules
         where scope <> 'population'
     ) as rules
@@ -86,7 +85,8 @@ shared as (
         business_date,
         store_id,
         grouping(store_id) = 0 as is_of_store,
-        if(count(distinct rules) = 1, any_value(rules), null) as rules,
+        if(count(distinct of_lines) = 1, any_value(rules), null) as line_rules,
+        if(count(distinct of_total) = 1, any_value(rules), null) as total_rules,
     from recorded
     group by grouping sets ((business_date, store_id), (business_date))
 ),
@@ -97,7 +97,10 @@ found as (
         orders.close_entry_no is not null as is_closed,
         subtotals.order_id is not null as has_subtotal,
         totals.order_id is not null as has_total,
-        coalesce(by_scope.rules, recorded.rules, store_days.rules, days.rules) as rules,
+        coalesce(by_scope.rules, recorded.rules, store_days.line_rules, days.line_rules)
+            as line_rules,
+        coalesce(by_scope.rules, recorded.rules, store_days.total_rules, days.total_rules)
+            as total_rules,
         subtotals.rule as population_line_rule,
         subtotals.open_parts as population_open_parts,
         subtotals.basis as population_subtotal_basis,
@@ -128,17 +131,18 @@ select
     order_id,
     -- the rules
     is_closed,
-    if(has_subtotal, population_line_rule, if(is_closed, rules.line_rule, null))
+    if(has_subtotal, population_line_rule, if(is_closed, line_rules.line_rule, null))
         as line_rule,
-    if(
-        has_subtotal,
-        population_open_parts,
-        if(is_closed, coalesce(rules.line_open_parts, []), null)
-    ) as line_open_parts,
-    if(has_subtotal, population_subtotal_basis, if(is_closed, rules.subtotal_basis, null))
-        as subtotal_basis,
-    if(has_total, population_total_rule, if(is_closed, rules.total_rule, null))
+    case
+        when has_subtotal then population_open_parts
+        when is_closed then coalesce(line_rules.line_open_parts, [])
+    end as line_open_parts,
+    case
+        when has_subtotal then population_subtotal_basis
+        when is_closed then line_rules.subtotal_basis
+    end as subtotal_basis,
+    if(has_total, population_total_rule, if(is_closed, total_rules.total_rule, null))
         as total_rule,
-    if(has_total, population_total_basis, if(is_closed, rules.total_basis, null))
+    if(has_total, population_total_basis, if(is_closed, total_rules.total_basis, null))
         as total_basis,
 from found

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.finance import reopening, restating
+from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import verify
+from pipelines.report.audit_pack import make_pack
 from pipelines.report.closing import reopened, restatements
 
 if TYPE_CHECKING:
@@ -142,3 +146,18 @@ def test_a_store_reopened_alone_reverses_its_own(books: Any, hours: tuple[int, i
     books.publish()
     assert by_period(books) == {"2026-10": 22, "2026-11": 1}
     assert sum(by_period(books).values()) == there(books) == 23
+
+
+@pytest.mark.slow
+def test_an_audit_pack_with_reversals_and_decisions_is_verified(posted: Any, tmp_path: Path) -> None:
+    """The verifier in a pack, which knows no act, accepts the new ones; it has the rows of a reopening."""
+    books = posted
+    books.ledger.append("break_commented", {"order_ids": [1], "comment": "asked", "uid": 1, "as": None})
+    reopening.reopen(books.settings, D31, None, "a test")
+    books.publish()
+    out = tmp_path / "pack"
+    make_pack(books.settings, period_of(books.settings, "2026-11"), out, sample=0)
+    done = subprocess.run([sys.executable, "-I", str(out / "verify.py")], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Nothing was changed." in done.stdout) == (0, True), done.stdout
+    assert (out / "ledger" / "000005-reopened.parquet").exists()
+    assert ",2026-11,2026-11" in (out / "tables" / "mart.restatements.csv").read_text(encoding="utf-8")

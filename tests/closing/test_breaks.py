@@ -21,7 +21,9 @@ from pipelines.finance.selection import Selection
 from pipelines.ledger import verify
 from pipelines.ledger.users import User
 from pipelines.report.breaks import break_lines
+from pipelines.report.explain import explain_order
 from pipelines.report.reconciliation import reconciliation_lines
+from pipelines.report.sheets import amount_look
 from pipelines.report.verdict import verdict
 
 AT, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
@@ -94,6 +96,11 @@ def test_breaks_are_listed_by_currency_with_its_digits(undecided: Any) -> None:
     assert "Largest breaks, EUR: 2, 1; JPY: 4; KWD: 5." in shown
     assert "total 40,088.25" in shown
     assert "residuals: total 1.210" in shown
+    receipt = "\n".join(explain_order(undecided.settings, 5))
+    assert "= 7.250 + 2.000 + 0.000 \N{MINUS SIGN} 1.000 \N{MINUS SIGN} 0.000 = 8.250" in receipt
+    assert "stated 9.460, residual 1.210" in receipt
+    assert amount_look(Decimal(40080), "JPY") == amount_look(Decimal(2), "KWD", "order_count") == "amount 0"
+    assert (amount_look(Decimal("0.5"), "JPY"), amount_look(Decimal(1), "KWD")) == ("amount 1", "amount 3")
 
 
 def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: Any) -> None:

@@ -59,6 +59,6 @@ def test_a_late_order_is_valued_as_its_population_was(
     con.execute("delete from raw.closed_rules")
     regather(con)
     assert con.execute(f"{rules} order by order_id", late).fetchall() == [
-        (late[0], None, None, None),
-        (late[1], None, None, None),
-    ], "without them the day has two rules: none"
+        (late[0], None, None, OBSERVED),
+        (late[1], None, None, OBSERVED),
+    ], "without them the day has two subtotal rules: none"

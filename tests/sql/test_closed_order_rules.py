@@ -61,6 +61,20 @@ def test_a_later_order_takes_the_rule_of_its_day(run_table: Run) -> None:
     assert [(row["order_id"], row["total_rule"]) for row in rows] == [(1, "a"), (2, "b"), (3, "a"), (4, None)]
 
 
+def test_the_subtotals_rule_and_the_totals_are_found_apart(run_table: Run) -> None:
+    """A day of two subtotal rules and one total rule has that one for a later order."""
+    orders = [closed(number, 7, "a") | {"line_rule": rule} for number, rule in ((1, "x"), (2, "y"))]
+    rows = run_table(
+        "audit.closed_order_rules",
+        {
+            "mart.orders": [order(3)],
+            "raw.day_closes": [CLOSE],
+            "raw.closed_orders": orders,
+        },
+    )
+    assert [(row["line_rule"], row["total_rule"]) for row in rows] == [(None, "a")]
+
+
 def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run) -> None:
     """Subtotal and total each: the population's, even that there was none, else the day's."""
     population = {"order_id": 3, "rule_target": "total", "open_parts": []}
