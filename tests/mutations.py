@@ -137,7 +137,7 @@ def nearest_tests(file: str, root: Path) -> list[str]:
     path = Path(file)
     name = f"{path.parent.name}.{path.stem}" if path.suffix == ".sql" else ".".join(path.with_suffix("").parts)
     name = path.stem if path.parent.name in ("checks", "ties") else name  # named by their table already
-    tests = sorted(root.glob("tests/*/test_*.py"))
+    tests = sorted(root.glob("tests/*/test_*.py"), key=lambda test: (test.parent.name != path.parts[1], test))
     ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
     ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
     is_step = path.parent.name == "build"  # of SQL: read where history is found
