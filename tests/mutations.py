@@ -178,9 +178,11 @@ class Runner:
         self._times: dict[str, float] = {}
         self._pipe, pipe = multiprocessing.Pipe()
         if (pid := os.fork()) == 0:
-            self._pipe.close()
-            _serve(root, pipe)
-            os._exit(0)
+            try:  # never back into what the parent goes on with
+                self._pipe.close()
+                _serve(root, pipe)
+            finally:
+                os._exit(0)
         pipe.close()
         self._pid = pid
 
@@ -214,7 +216,7 @@ def _serve(root: Path, pipe: Any) -> None:
         sys.modules.pop(name, None)
     for name in IMPORTED:
         importlib.import_module(name)
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             tests, limit = pipe.recv()
             if (pid := os.fork()) == 0:

@@ -48,7 +48,7 @@ def test_line_without_priced_modifiers_adds_nothing(run_table: Run) -> None:
 
 
 def test_each_flag_has_its_cause(run_table: Run) -> None:
-    """Another quantity than one, and another action than add, are told apart."""
+    """Another quantity than one, and another action than add, each set their own."""
     assert [sums(run_table, ("1", 1, "add"))[name] for name in FLAGS] == [True, False, False, True]
     assert [sums(run_table, ("1", 0, "add"))[name] for name in FLAGS] == [True, True, False, True]
     assert [sums(run_table, ("1", 1, "swap"))[name] for name in FLAGS] == [True, False, True, True]
