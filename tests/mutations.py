@@ -33,7 +33,6 @@ COPIED = ("pipelines", "sql", "tests", "benchmarks", "docs", "pyproject.toml", "
 MOST_SECONDS = 40  # of CPU, for a file of tests on the code as it is; slower ones are left out
 SLOWER = 4  # how many times as much CPU tests may take on a mutant before it counts as killed
 HANGS = 1_800  # seconds after which a mutant that waits for something counts as killed
-MOST_TESTS = 4  # files of tests a mutant
 IMPORTED = ("dagster", "httpx", "hypothesis.stateful", "pandera.pandas", "pyarrow.parquet", "xdist")
 BESIDES = {"finance": "closing"}  # folders of tests that are about a package of another name
 EVERY = 10  # mutants: how often the score so far is printed
@@ -132,7 +131,7 @@ def _is_code(text: str, suffix: str) -> bool:
     return True
 
 
-def nearest_tests(file: str, root: Path) -> list[str]:
+def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
     """Return the files of tests nearest to a file: of its name, then those that name it, then those of its package."""
     path = Path(file)
     name = f"{path.parent.name}.{path.stem}" if path.suffix == ".sql" else ".".join(path.with_suffix("").parts)
@@ -154,14 +153,14 @@ def nearest_tests(file: str, root: Path) -> list[str]:
             root / "tests/warehouse/test_one_change.py",
         ]
         ranked += [test for test in tests if test.parent.name in (package, BESIDES.get(package))]
-    return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:MOST_TESTS]
+    return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:most]
 
 
-def survives(mutant: Mutant, root: Path, runner: Runner) -> bool:
+def survives(mutant: Mutant, root: Path, runner: Runner, most: int = 4) -> bool:
     """Write a mutant into a copy of the checkout, run its nearest tests, and put the file back."""
     path = root / mutant.file
     before = path.read_text(encoding="utf-8")
-    times = {test: runner.seconds(test) for test in nearest_tests(mutant.file, root)}
+    times = {test: runner.seconds(test) for test in nearest_tests(mutant.file, root, most)}
     usual = {test: took for test, took in times.items() if took}
     if not usual:
         return True
@@ -179,9 +178,11 @@ class Runner:
         self._times: dict[str, float] = {}
         self._pipe, pipe = multiprocessing.Pipe()
         if (pid := os.fork()) == 0:
-            self._pipe.close()
-            _serve(root, pipe)
-            os._exit(0)
+            try:  # never back into what the parent goes on with
+                self._pipe.close()
+                _serve(root, pipe)
+            finally:
+                os._exit(0)
         pipe.close()
         self._pid = pid
 
@@ -215,7 +216,7 @@ def _serve(root: Path, pipe: Any) -> None:
         sys.modules.pop(name, None)
     for name in IMPORTED:
         importlib.import_module(name)
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             tests, limit = pipe.recv()
             if (pid := os.fork()) == 0:
@@ -243,6 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tests", type=int, default=4, help="files of tests a mutant")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="mutants-") as copy:
         root = Path(copy)
@@ -260,7 +262,7 @@ def main(arguments: list[str] | None = None) -> int:
         sample = random.Random(asked.seed).sample(found, min(asked.count, len(found)))
         alive = []
         for number, mutant in enumerate(sample, 1):
-            if survives(mutant, root, runner):
+            if survives(mutant, root, runner, asked.tests):
                 alive.append(mutant)
                 print(
                     f"{number}/{len(sample)} SURVIVES {mutant.file}:{mutant.line}: {mutant.old!r} -> {mutant.new!r}",
