@@ -51,7 +51,7 @@ def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) 
     assert release.rows["core.orders"] == 4
 
 
-def test_run_on_a_disk_without_any_room_says_so(small_disk: Path) -> None:
+def test_run_on_a_disk_without_free_space_says_so(small_disk: Path) -> None:
     """Not even the note of who holds the run lock can be written: that is the same sentence, and the lock is free."""
     data = small_disk / "data"
     with run_lock(data, "a test"):
