@@ -57,6 +57,9 @@ LOGS = {
     "audit.verifications",
 }
 
+# Hours between creation and the night: the same in two nights at once, another in a later one.
+AGES = {"mart.order_amendments.hours_after_creation", "audit.status_evidence.median_age_hours"}
+
 
 def settings_of(place: Path, base_url: str) -> Settings:
     """Return the settings of the world in a folder."""
@@ -194,6 +197,8 @@ def outcome(settings: Settings) -> dict[str, Any]:
             rows = con.execute(f"from {table.name} order by {key}").fetchall()
             found[table.name] = len(rows)
             for number, column in enumerate(table.columns):
+                if f"{table.name}.{column.name}" in AGES:
+                    continue
                 found[f"{table.name}.{column.name}"] = _hash([row[number] for row in rows])
         ids = [row[0] for row in con.execute("select order_id from core.orders order by all").fetchall()]
     with open_vault(settings) as vault:
