@@ -171,6 +171,7 @@ class _Ingestion:
             return
         outcome = Outcome()
         if left.load_id in raw_files(self.settings.data_dir, self.kind).load_ids:
+            self.vault.finish(left.load_id)
             for answer in left.answers:
                 self._note(answer, outcome)
             refusals = refusals_of(self.settings.data_dir, self.kind, left.load_id)

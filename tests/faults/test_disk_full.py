@@ -74,7 +74,7 @@ def test_a_build_without_room_does_not_begin(small_disk: Path) -> None:
     assert world.build().rows["core.orders"] == 5
 
 
-def test_run_on_a_disk_without_any_space_says_so(small_disk: Path) -> None:
+def test_run_on_a_disk_without_free_space_says_so(small_disk: Path) -> None:
     """Not even the note of who holds the run lock can be written: that is the same sentence, and the lock is free."""
     data = small_disk / "data"
     with run_lock(data, "a test"):

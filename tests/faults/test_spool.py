@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.landing import raw_files
-from pipelines.vault import Answer, VaultError, new_key_file, open_spool
+from pipelines.vault import Answer, VaultError, new_key_file, open_spool, open_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,12 +94,16 @@ def test_recover_lands_each_kind_of_response(place: Place) -> None:
 
 
 def test_recover_does_not_land_a_committed_load_twice(place: Place) -> None:
-    """After a kill between the commit and the update of the work list, only the work list is updated."""
+    """After a kill between the commit and the update of the work list, that is updated, and the load noted as ended."""
     place.pull()
     (load_id,) = raw_files(place.data, "orders").load_ids
+    with open_vault(place.settings()) as vault:
+        vault.begin(load_id, "orders")
     place.sandbox.clear_record()
     place.ask(place.ids)
     killed_with(place, load_id, [Answer(id_, AT, 200, b'{"id":%d}' % id_) for id_ in place.ids])
     assert place.pull().counts["accepted"] == 0
+    with open_vault(place.settings()) as vault:
+        assert vault.open_loads("orders") == []
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
     assert place.tries() == {}

@@ -69,7 +69,7 @@ class Bench:
             for stage in STAGES:
                 shutil.rmtree(self.before(stage), ignore_errors=True)
                 shutil.copytree(self.place, self.before(stage), symlinks=True)
-                found = self.job("stage", stage=stage, trace=str(trace))
+                found = self.job("stage", stage=stage, trace=str(trace), record=str(self.record_of(stage)))
                 assert "error" not in found, found
                 self.seen[stage] = [line.partition("\t")[2] for line in trace.read_text().splitlines()]
             found = self.job("next", gives_ids=False, outcome=True)
@@ -77,6 +77,10 @@ class Bench:
             outcomes.append(found["outcome"])
         self.volatile = {name for name in outcomes[0] if outcomes[0][name] != outcomes[1].get(name)}
         self.expected = outcomes[1]
+
+    def record_of(self, stage: str) -> Path:
+        """Return where the operations of a stage of the last night without a fault are recorded."""
+        return self.folder / f"record-{stage}"
 
     def before(self, stage: str) -> Path:
         """Return where the folder is kept as it was before a stage."""

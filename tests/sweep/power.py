@@ -57,18 +57,6 @@ class Losses:
         yield f"{'all':12} {self.prefixes.total():8} {self.states.total():7} {done} {len(self.lost):5}"
 
 
-def record(bench: Bench, plant: str = "") -> dict[str, list[Operation]]:
-    """Run a night without a fault and return the operations of each stage, in order."""
-    bench.fresh(bench.base)
-    found = {}
-    for stage in STAGES:
-        file = bench.folder / "record"
-        answer = bench.job("stage", stage=stage, record=str(file), plant=plant)
-        assert "error" not in answer, answer
-        found[stage] = recorded(file)
-    return found
-
-
 def replay(bench: Bench, night: dict[str, list[Operation]]) -> Iterator[tuple[State, Disk]]:
     """Yield each state that differs from that of the operation before, and the disk in it."""
     disk = Disk(bench.base)
@@ -91,7 +79,7 @@ def lose_power(
     """Try every state, or `each` of every kind of operation, file and loss, at `most` so many, until `ends`."""
     if not bench.seen:
         bench.expect()
-    night = record(bench)
+    night = {stage: recorded(bench.record_of(stage)) for stage in STAGES}
     found = Losses(Counter({stage: len(operations) for stage, operations in night.items()}))
     states = [state for state, _ in replay(bench, night)]
     found.states = Counter(state.stage for state in states)
