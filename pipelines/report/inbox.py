@@ -75,4 +75,4 @@ def waiting(data_dir: Path) -> Iterator[str]:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+    return ", ".join(f"{kind} {number:,}" for kind, number in counts.items())

@@ -82,10 +82,11 @@ def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) 
     places[1].environ["ORDERMART_CONFIG"] = str(settings)
     named_by_webhooks(places[1])
     places[1].sandbox.clear_record()
-    places[1].sandbox.set_faults(rate_500=0.1, token_life_seconds=1, latency_seconds=0.1)
+    places[1].sandbox.set_faults(rate_500=0.1, token_life_seconds=3, latency_seconds=0.5)
     for place, ids in ((places[0], ("--order-ids", str(places[0].folder / "ids"))), (places[1], ())):
         code, said = place.command("run", *ids)
         assert code == 3, said  # planted faults are refused
+        assert "not up to date" not in said
     first, other = (counts(place) for place in places)
     assert first["core.orders"] > 50
     assert first.keys() == other.keys()

@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.inbox.worklist import WorkList
 from pipelines.partner import ServiceDown
+from pipelines.report.inbox import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,16 +48,19 @@ def test_a_rejected_id_waits_and_lands_once_it_is_healed(serve: Callable[..., Pl
     assert pulled.counts["accepted"] == 150 - len(rejected)
     assert max(place.tries().values()) <= 4
     assert place.dead_letters() == []
-    waiting = entries(place, [id_ for id_ in rejected if id_])
-    assert {(entry.state, entry.rejections) for entry in waiting} == {("waiting", 1)}
-    for entry in waiting:
+    found = entries(place, [id_ for id_ in rejected if id_])
+    assert {(entry.state, entry.rejections) for entry in found} == {("waiting", 1)}
+    for entry in found:
         assert entry.due_at is not None
         assert entry.finished_at is not None
         assert entry.due_at - entry.finished_at == dt.timedelta(hours=1)
     place.sandbox.set_faults()
     assert place.pull().requested == 0
+    (line,) = waiting(place.data)
+    assert line.startswith(f"  waiting after a rejected response: orders {len(rejected)};")
     make_due(place)
     assert place.pull().counts["accepted"] == len(rejected)
+    assert list(waiting(place.data)) == []
     assert {entry.state for entry in entries(place, place.ids)} == {"done"}
 
 
@@ -70,7 +74,9 @@ def test_an_id_that_stays_rejected_is_a_dead_letter_that_retry_takes_up(serve: C
     for _ in range(3):
         assert place.dead_letters() == []
         assert place.pull().counts["quarantined"] == 1
+        said = list(waiting(place.data))
         make_due(place)
+    assert said == ["  in the dead-letter queue: orders 1; `ordermart retry` requests them again"]
     assert [(letter.id, letter.reason) for letter in place.dead_letters()] == [(bad, "no_id")]
     assert place.pull().requested == 0
     place.sandbox.set_faults()

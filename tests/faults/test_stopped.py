@@ -50,6 +50,7 @@ def stop(place: Place, number: signal.Signals, requests: int) -> tuple[int, str,
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_sigterm_commits_what_landed_and_the_next_run_resumes(serve: Callable[..., Place]) -> None:
     """SIGTERM ends a run with 143 and one line; nothing received is lost, and the same command resumes it."""
     place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
@@ -77,6 +78,41 @@ def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
     assert "stopped by SIGINT" in said
     assert seconds < 10
     assert statuses(place) == ["CANCELED"]
+
+
+# A run as Dagster's daemon starts it: with Dagster's own signal handlers.
+_SCHEDULED = """
+from pipelines.assets.home import dagster_home
+from pipelines.definitions import NIGHTLY, wiring
+from pipelines.settings import load_settings
+import dagster as dg
+settings = load_settings()
+dagster_home(settings.data_dir)
+with dg.DagsterInstance.get() as instance:
+    wiring(settings).resolve_job_def(NIGHTLY).execute_in_process(instance=instance, raise_on_error=False)
+"""
+
+
+@pytest.mark.slow
+def test_a_scheduled_run_that_is_terminated_keeps_what_it_received(serve: Callable[..., Place]) -> None:
+    """A signal that Dagster itself handles, at whatever line, costs no answer but those in flight."""
+    place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})
+    place.ask(place.ids)
+    with subprocess.Popen(
+        [sys.executable, "-c", _SCHEDULED],
+        cwd=ROOT,
+        env={"PYTHONPATH": ".", **place.environ},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        await_requests(place, process, 200)
+        process.terminate()
+        process.wait(60)
+    place.sandbox.set_faults()
+    place.pull()
+    assert sum(place.tries().values()) <= len(place.ids) + IN_FLIGHT
+    assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
 
 
 # A run of the command, in which the build takes as long as the test wants.

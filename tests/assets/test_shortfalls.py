@@ -1,0 +1,74 @@
+"""What a kind of a run lacks is noted beside its results, and fails the run only if nothing came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from pipelines.assets.shortfalls import fail_if_nothing_came, noted, shortfalls
+from pipelines.ingest.outcome import Ingested
+from pipelines.ingest.session import PartnerSession
+from pipelines.landing import open_load
+from pipelines.partner import AuthenticationFailed, ServiceDown
+from pipelines.settings import load_settings
+from pipelines.vault import new_key_file, open_vault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Give settings with a data folder and a vault of their own."""
+    new_key_file(tmp_path / "keys.json")
+    data = {"ORDERMART_DATA__DIR": str(tmp_path / "data"), "ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json")}
+    return load_settings(environ=data)
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[PartnerSession]:
+    """Give a session that has requested nothing."""
+    with PartnerSession(settings) as opened:
+        yield opened
+
+
+def _stopped(kind: str, error: ServiceDown | AuthenticationFailed) -> Ingested:
+    return Ingested(kind, stopped=error, shortfalls=[str(error)])
+
+
+@pytest.mark.parametrize("error", [ServiceDown("no token"), AuthenticationFailed("no token")])
+def test_metadata_says_what_is_missing_and_whether_it_is_an_outage(error: ServiceDown | AuthenticationFailed) -> None:
+    """Sentences come back by kind; an outage is told from other reasons; a complete kind has no note."""
+    assert noted(Ingested("menus")) == {}
+    noted_by = {kind: noted(_stopped(kind, error)) for kind in ("stores", "orders")} | {"menus": {}}
+    materialized = [dg.AssetMaterialization(["raw", kind], metadata=metadata) for kind, metadata in noted_by.items()]
+    found = shortfalls(materialized)
+    assert found.sentences == {"stores": ("no token",), "orders": ("no token",)}
+    assert found.is_outage == isinstance(error, ServiceDown)
+
+
+def test_a_run_that_nothing_came_of_fails_with_the_reason(settings: Settings, session: PartnerSession) -> None:
+    """Kinds that were stopped for the same reason are one sentence; what waits to be built is built all the same."""
+    fail_if_nothing_came(settings, session)
+    error = ServiceDown("the service has failed")
+    session.ingested += [_stopped("stores", error), Ingested("menus"), _stopped("orders", error)]
+    with pytest.raises(dg.Failure, match="stores, orders: the service has failed") as raised:
+        fail_if_nothing_came(settings, session)
+    assert raised.value.__cause__ is error
+    with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:
+        load.missing(7)
+        load.commit()
+    fail_if_nothing_came(settings, session)
+
+
+def test_a_run_that_something_came_of_does_not_fail(settings: Settings, session: PartnerSession) -> None:
+    """What one kind landed is published, whatever stopped the others."""
+    landed = Ingested("stores")
+    landed.counts["unchanged"] = 3
+    session.ingested += [landed, _stopped("orders", ServiceDown("the service has failed"))]
+    fail_if_nothing_came(settings, session)
