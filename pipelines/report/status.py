@@ -120,7 +120,7 @@ def _backup(data_dir: Path) -> dict[str, Any] | None:
 
 
 def _work_list(data_dir: Path) -> dict[str, dict[str, int]]:
-    """Return by kind how many ids are due, also by reason, and how many are waiting, started or dead letters."""
+    """Return by kind how many ids are due, also by reason, and how many wait, are under way or dead."""
     path = inbox_path(data_dir)
     if not path.exists():
         return {}
