@@ -42,7 +42,7 @@ def run(
     from pipelines.assets.healing import heal
     from pipelines.assets.night import exit_code, run_night
     from pipelines.assets.notifications import NOTIFIED
-    from pipelines.definitions import NIGHTLY, wiring
+    from pipelines.definitions import NIGHTLY, job
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -67,7 +67,7 @@ def run(
         before = refused(settings)
         night = run_night(
             settings,
-            wiring(settings, progress).resolve_job_def(NOTIFIED if due else NIGHTLY),
+            job(settings, NOTIFIED if due else NIGHTLY, progress),
             order_ids=order_ids,
             order_id_range=order_id_range,
             menu_ids=menu_ids,
