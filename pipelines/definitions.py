@@ -19,28 +19,17 @@ from pipelines.ingest.stop import current_stop
 from pipelines.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 NIGHTLY = "nightly"
 
 
 def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> dg.Definitions:
     """Return all Dagster definitions for these settings; `progress` gets (what, done, total)."""
-    assets = [raw_stores, raw_menus, raw_orders, *warehouse_assets(settings)]
-    everything = [key for asset in assets if isinstance(asset, dg.AssetsDefinition) for key in asset.keys]
-    nightly = dg.define_asset_job(
-        NIGHTLY,
-        selection=[*everything, *maintenance.keys],
-        description="Fetch what is due, land it, build the warehouse, publish a release, run maintenance.",
-    )
-    notified = dg.define_asset_job(
-        NOTIFIED,
-        selection=everything,
-        config=SMALL,
-        description="Fetch and publish what webhooks named, without the list of stores, a plan or maintenance.",
-    )
+    assets = _assets(settings)
+    nightly, notified = _jobs(assets)
     return dg.Definitions(
-        assets=[*assets, maintenance, *table_specs()],
+        assets=[*assets, *table_specs()],
         asset_checks=[table_checks()],
         jobs=[nightly, notified],
         sensors=[notification_sensor(settings, notified), *run_alarm_sensors(settings, [nightly, notified])],
@@ -54,14 +43,50 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
                 ),
             )
         ],
-        resources={
-            "settings": dg.ResourceDefinition.hardcoded_resource(settings),
-            "progress": dg.ResourceDefinition.hardcoded_resource(progress or _silent),
-            "partner": _partner(settings),
-            "run_lock": _run_lock(settings),
-        },
+        resources=_resources(settings, progress),
         executor=dg.in_process_executor,
     )
+
+
+def job(settings: Settings, name: str, progress: Callable[[str, int, int], None] | None = None) -> dg.JobDefinition:
+    """Return one job with its steps alone: a command that runs it needs no page of every table."""
+    steps = [each for each in _assets(settings) if isinstance(each, dg.AssetsDefinition)]
+    definitions = dg.Definitions(
+        assets=steps,
+        jobs=_jobs(steps),
+        resources=_resources(settings, progress),
+        executor=dg.in_process_executor,
+    )
+    return definitions.resolve_job_def(name)
+
+
+def _assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    return [raw_stores, raw_menus, raw_orders, *warehouse_assets(settings), maintenance]
+
+
+def _jobs(assets: Sequence[dg.AssetsDefinition | dg.AssetSpec]) -> list[Any]:
+    everything = [key for asset in assets if isinstance(asset, dg.AssetsDefinition) for key in asset.keys]
+    nightly = dg.define_asset_job(
+        NIGHTLY,
+        selection=everything,
+        description="Fetch what is due, land it, build the warehouse, publish a release, run maintenance.",
+    )
+    notified = dg.define_asset_job(
+        NOTIFIED,
+        selection=[key for key in everything if key not in maintenance.keys],
+        config=SMALL,
+        description="Fetch and publish what webhooks named, without the list of stores, a plan or maintenance.",
+    )
+    return [nightly, notified]
+
+
+def _resources(settings: Settings, progress: Callable[[str, int, int], None] | None) -> dict[str, Any]:
+    return {
+        "settings": dg.ResourceDefinition.hardcoded_resource(settings),
+        "progress": dg.ResourceDefinition.hardcoded_resource(progress or _silent),
+        "partner": _partner(settings),
+        "run_lock": _run_lock(settings),
+    }
 
 
 @dg.definitions

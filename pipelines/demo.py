@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pipelines.assets.night import Exit, run_night
-from pipelines.definitions import NIGHTLY, wiring
+from pipelines.definitions import NIGHTLY, job
 from pipelines.landing import guard_source
 from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
@@ -57,7 +57,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) ->
         Sandbox(port=port, orders=orders, stores=stores, faults=faults, ids=ids, truth=truth),
         terminal_progress() as progress,
     ):
-        night = run_night(settings, wiring(settings, progress).resolve_job_def(NIGHTLY), order_ids=ids)
+        night = run_night(settings, job(settings, NIGHTLY, progress), order_ids=ids)
     typer.echo(summary(settings, night))
     typer.echo(f"\nTook {time.monotonic() - started:.1f} s. The planted faults are listed in {truth}.")
     typer.echo("Commands that build on this data need the same settings:")

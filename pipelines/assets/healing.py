@@ -79,7 +79,7 @@ def _must_be_rebuilt(settings: Settings) -> str:
     if broken := unreadable(file):
         return f"The warehouse file was damaged ({broken})"
     try:
-        with session(settings) as con, attached(con, file):
+        with duckdb.connect(":memory:") as con, attached(con, file):
             memory = remembered(con)
     except duckdb.Error as error:
         return f"The warehouse file was damaged ({short(error)})"

@@ -35,7 +35,7 @@ def table_checks() -> dg.AssetChecksDefinition:
         description="Reports again what the last build found; a run of the job reports it by itself.",
     )
     def table_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        for evaluation in _evaluations(stored_results(context.resources.settings)):
+        for evaluation in evaluations(stored_results(context.resources.settings)):
             yield dg.AssetCheckResult(
                 asset_key=evaluation.asset_key,
                 check_name=CHECK,
@@ -47,20 +47,18 @@ def table_checks() -> dg.AssetChecksDefinition:
     return table_checks
 
 
-def report(context: dg.AssetExecutionContext, result: BuildResult, stale: Iterable[str] = ()) -> None:
-    """Report the tables whose rows changed, or those `stale`, and the checks of those whose rows or findings did."""
+def report(
+    context: dg.AssetExecutionContext, result: BuildResult, stale: Iterable[str] = (), *, all_checks: bool = False
+) -> None:
+    """Report the tables whose rows changed, or those `stale`, and the checks that find something else than before."""
     changed = result.changed_tables | set(stale)
-    checked = changed | {each.table for each in result.checks if each.name in result.changed_checks}
+    found = {each.table for each in result.checks if all_checks or each.name in result.changed_checks}
+    checked = found | set(stale)
     for table in tables():
         if table.name in changed:
             rows = {"dagster/row_count": result.rows.get(table.name, 0)}
             context.log_event(dg.AssetMaterialization(key_of(table.name), metadata=rows))
-    report_checks(context, [each for each in result.checks if each.table in checked])
-
-
-def report_checks(context: dg.AssetExecutionContext, checks: Sequence[CheckResult]) -> None:
-    """Report one evaluation for each table that these checks are about."""
-    for evaluation in _evaluations(checks):
+    for evaluation in evaluations([each for each in result.checks if each.table in checked]):
         context.log_event(evaluation)
 
 
@@ -69,7 +67,8 @@ def key_of(name: str) -> dg.AssetKey:
     return dg.AssetKey(name.split("."))
 
 
-def _evaluations(checks: Sequence[CheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
+def evaluations(checks: Sequence[CheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
+    """Yield one evaluation for each table that these checks are about."""
     by_table: dict[str, list[CheckResult]] = {}
     for each in checks:
         by_table.setdefault(each.table, []).append(each)

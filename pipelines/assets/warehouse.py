@@ -5,6 +5,7 @@ It is one step because a step per table would commit bad rows before a check cou
 Dagster reads the annotations at runtime, so this file does not postpone them.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ import dagster as dg
 
 from pipelines.assets.raw import OWNER, REPORT
 from pipelines.assets.shortfalls import fail_if_nothing_came
-from pipelines.assets.tables import key_of, report, report_checks
+from pipelines.assets.tables import evaluations, key_of, report
 from pipelines.finance.restating import build_and_record
 from pipelines.settings import Settings
 from pipelines.warehouse import BuildBlocked, CheckResult, publish, tables
@@ -42,17 +43,18 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
         description="Builds core, mart and audit in one commit, after every blocking check has passed, and publishes a "
         "release if readers need one; reports the tables whose rows changed.",
     )
-    def warehouse(context: dg.AssetExecutionContext, config: PublishingRun) -> dg.MaterializeResult[Any]:
+    def warehouse(context: dg.AssetExecutionContext, config: PublishingRun) -> Iterator[Any]:
         settings = context.resources.settings
         fail_if_nothing_came(settings, context.resources.partner)
         try:
             result = build_and_record(settings, progress=context.resources.progress)
         except BuildBlocked as blocked:
-            report_checks(context, blocked.failed)
+            yield from evaluations(blocked.failed)  # events that are only logged are lost with a failed step
             shown = {CHECKS: _shown(blocked.checks)}
             raise dg.Failure(description=str(blocked), metadata=shown, allow_retries=False) from None
         context.log.info("build: %s", result.why)
-        report(context, result, _stale(context.instance, settings))
+        stale = _stale(context.instance, settings)
+        report(context, result, stale, all_checks=_is_after_failure(context.instance, context.run.run_id))
         release = publish(settings, run=config.run)
         notes = [*result.notes, *release.notes]
         if release.why_kept:
@@ -62,7 +64,7 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=metadata))
         said = {REPORT: "\n".join(notes)} if notes else {}
         changed: dict[str, Any] = {"why": result.why, "changed_tables": len(result.changed_tables)}
-        return dg.MaterializeResult(metadata={**changed, CHECKS: _shown(result.checks), **said})
+        yield dg.MaterializeResult(metadata={**changed, CHECKS: _shown(result.checks), **said})
 
     release = dg.AssetSpec(
         RELEASE,
@@ -85,6 +87,12 @@ def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
 def _shown(checks: list[CheckResult]) -> dg.JsonMetadataValue:
     failing = [[each.table, each.name, each.violations] for each in checks if each.violations]
     return dg.MetadataValue.json({"ran": len(checks), "failing": failing})
+
+
+def _is_after_failure(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Tell whether the run before did not succeed: it may have reported a check as failed that now holds."""
+    before = [run for run in instance.get_runs(limit=2) if run.run_id != run_id]
+    return bool(before) and before[0].status != dg.DagsterRunStatus.SUCCESS
 
 
 def _stale(instance: dg.DagsterInstance, settings: Settings) -> list[str]:

@@ -92,7 +92,7 @@ def _run_night(
     from pipelines.assets.night import run_night
     from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
-    from pipelines.definitions import NIGHTLY, wiring
+    from pipelines.definitions import NIGHTLY, job
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -113,7 +113,7 @@ def _run_night(
         before = refused(settings)
         night = run_night(
             settings,
-            wiring(settings, progress).resolve_job_def(NOTIFIED if due else NIGHTLY),
+            job(settings, NOTIFIED if due else NIGHTLY, progress),
             order_ids=order_ids,
             order_id_range=order_id_range,
             menu_ids=menu_ids,

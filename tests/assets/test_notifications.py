@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
 from pipelines.settings import load_settings
+from pipelines.warehouse.release.need import defer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +66,22 @@ def test_sensor_starts_one_small_run_for_waiting_notifications(settings: Setting
     assert isinstance(later, dg.SensorResult)
     assert later.run_requests is not None
     assert later.run_requests[0].run_key != first.run_requests[0].run_key
+
+
+def test_sensor_publishes_what_was_deferred(settings: Settings) -> None:
+    """Changes that a run for webhooks left unpublished start a run once they are due, and not before."""
+    with _work(settings):
+        pass
+    published = settings.data_dir / "published"
+    published.mkdir()
+    now = dt.datetime.now(dt.UTC)
+    defer(published, now + dt.timedelta(minutes=5))
+    assert isinstance(_tick(settings), dg.SkipReason)
+    defer(published, now - dt.timedelta(seconds=1))
+    due = _tick(settings)
+    assert isinstance(due, dg.SensorResult)
+    assert due.run_requests is not None
+    assert due.run_requests[0].run_config["ops"]["warehouse"]["config"] == {"run": "hint"}
 
 
 def test_sensor_skips_while_a_run_is_under_way(settings: Settings) -> None:
