@@ -76,7 +76,7 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
         yield from _duplicates(db, order_id)
     yield from _lines(db, tables, order, rule)
     if "mart.price_variances" in tables:
-        yield from menu_prices(db, order_id, currency)
+        yield from menu_prices(db, order)
     yield from _price_fields(order)
     yield from identities(db, tables, order, checked, rule)
     yield from _deliveries(db, order_id)

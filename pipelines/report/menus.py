@@ -11,6 +11,7 @@ from pipelines.finance.records import records
 from pipelines.report.text import counted, moment, money, wrapped
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator, Mapping
 
     import duckdb
@@ -24,11 +25,13 @@ _MATCHES = {
 }
 
 
-def menu_prices(db: duckdb.DuckDBPyConnection, order_id: int, currency: str | None) -> Iterator[str]:
+def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each line and modifier of an order: whether it was on a menu, and at which price."""
-    found = records(
-        db, "from mart.price_variances where order_id = ? order by line_no, modifier_no nulls first", [order_id]
+    currency, select = (
+        order["currency"],
+        "from mart.price_variances where order_id = ? order by line_no, modifier_no nulls first",
     )
+    found = records(db, select, [order["order_id"]])
     if not found:
         return
     yield ""
@@ -38,17 +41,40 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order_id: int, currency: str | No
         return
     for row in found:
         item = f"{row['line_no']}" + ("" if row["modifier_no"] is None else f", modifier {row['modifier_no']}")
-        yield from wrapped(f"line {item}: {money(row['price'], currency)} {_comparison(row, currency)}")
+        yield from wrapped(
+            f"line {item}: {money(row['price'], currency)} {_comparison(row, currency, _seen(db, order, row))}"
+        )
 
 
-def _comparison(row: Mapping[str, Any], currency: str | None) -> str:
+def _seen(
+    db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]
+) -> list[tuple[int, dt.datetime | None]]:
+    """Return the store's menus that offered an item when it was ordered, and since when they were seen to do so."""
+    table, item = (
+        ("core.menu_price_versions", "product_id = $product_id and $modifier_id is null")
+        if row["modifier_no"] is None
+        else (
+            "core.modifier_price_versions",
+            "modifier_id = $modifier_id and (parent_type = 'modifier' or parent_id = $product_id)",
+        )
+    )
+    return db.execute(
+        f"select menu_id, max(observed_from) from {table} "
+        "where menu_id in (select menu_id from core.store_menus where store_id = $store_id) "
+        "and coalesce(observed_from <= $created_at, true) "
+        f"and (is_current or change_seen_at > $created_at) and {item} group by menu_id order by menu_id",
+        {name: order[name] for name in ("store_id", "created_at")}
+        | {name: row[name] for name in ("product_id", "modifier_id")},
+    ).fetchall()
+
+
+def _comparison(row: Mapping[str, Any], currency: str | None, seen: list[tuple[int, dt.datetime | None]]) -> str:
     if row["menu_match"] == "menu_unknown":
         return "is on no menu observed by then; others had not been observed"
     if row["menu_match"] == "none":
         return "is on no menu of the store"
     entries = counted(row["menu_entry_count"], "menu entry", "menu entries")
-    menu = "several menus" if row["menu_id"] is None else f"menu {row['menu_id']}"
-    entries = f"{menu}, seen {moment(row['menu_seen_at'])}; {entries}"
+    menus = [f"menu {menu_id}, seen {moment(seen_at)}" for menu_id, seen_at in seen]
     known = [
         f"{name} {money(row[column], currency)}"
         + (f", variance {money(row[variance], currency)}" if row[variance] else "")
@@ -58,4 +84,4 @@ def _comparison(row: Mapping[str, Any], currency: str | None) -> str:
         )
         if row[column] is not None
     ]
-    return f"{_MATCHES[row['price_match']]} ({'; '.join([entries, *known])})"
+    return f"{_MATCHES[row['price_match']]} ({'; '.join([*menus, entries, *known])})"

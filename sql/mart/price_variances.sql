@@ -122,7 +122,7 @@ intervals_of_several as (
 ),
 
 offers as (
-    select false as are_several, menu_id as menu_scope_id, *, from_at as seen_at,
+    select false as are_several, menu_id as menu_scope_id, *,
     from spans
 
     union all
@@ -139,7 +139,6 @@ offers as (
         cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
         list_distinct(flatten(list(spans.prices))) as prices,
         list_distinct(flatten(list(spans.delivery_prices))) as delivery_prices,
-        max(spans.from_at) as seen_at,
     from intervals_of_several as intervals
     inner join spans_of_several as spans
         on intervals.store_id = spans.store_id
@@ -182,7 +181,6 @@ select
         else 'none'
     end as menu_match,
     offers.menu_id,
-    nullif(offers.seen_at, cast('-infinity' as timestamptz)) as menu_seen_at,
     -- money
     sold.currency,
     sold.price,

@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import duckdb
 
 from pipelines.report.menus import menu_prices
 
-COLUMNS = "order_id, line_no, modifier_no, menu_match, menu_entry_count, menu_id, menu_seen_at, price_match, price"
+ORDER = {"order_id": 1, "store_id": 9, "created_at": dt.datetime(2026, 10, 6, 12, tzinfo=dt.UTC), "currency": "KWD"}
+# Line and modifier, product and modifier id, how it matches.
+VARIANCES = [
+    (1, None, 5, None, "unique"),
+    (2, None, 6, None, "ambiguous"),
+    (2, 1, 6, 7, "unique"),
+    (3, None, 8, None, "none"),
+]
+# Menu, product, from and until: of 5 the first is over, of 6 one is later, of another store or of no known time.
+PRICES = [(1, 5, 1, 3), (1, 5, 3, None), (1, 6, None, None), (2, 6, 4, None), (2, 6, 8, None), (3, 6, 1, None)]
 
 
-def test_a_compared_price_names_its_menu() -> None:
-    """One menu with its time, several without a number, an archive without a time; amounts in the currency's digits."""
-    seen = "timestamptz '2026-10-03 12:00:00Z'"
+def day(number: int | None) -> dt.datetime | None:
+    """Return noon of a day in October."""
+    return None if number is None else dt.datetime(2026, 10, number, 12, tzinfo=dt.UTC)
+
+
+def test_a_compared_price_names_its_menus() -> None:
+    """Each menu of the store that offered it then, since when it was seen; amounts in the currency's digits."""
     with duckdb.connect(":memory:") as db:
-        db.execute("set timezone = 'UTC'")
-        db.execute("create schema mart")
+        db.execute("set timezone = 'UTC'; create schema mart; create schema core")
         db.execute(
-            f"create table mart.price_variances as select *, price as menu_price, 0.0 as price_variance, "
-            "null as menu_delivery_price, null as delivery_price_variance from (values "
-            f"(1, 1, null, 'unique', 1, 7, {seen}, 'price', 1.2100::decimal(18, 4)), "
-            f"(1, 2, null, 'ambiguous', 2, null, {seen}, 'price', 3.0000), "
-            "(1, 3, null, 'unique', 1, 8, null, 'price', 4.0000), "
-            f"(1, 4, null, 'none', 0, null, null, 'indeterminate', 5.0000)) as t({COLUMNS})"
+            "create table mart.price_variances (order_id int, line_no int, modifier_no int, product_id int, "
+            "modifier_id int, menu_match varchar, menu_entry_count int, price_match varchar, price decimal(18, 4), "
+            "menu_price decimal(38, 4), price_variance decimal(38, 4), menu_delivery_price decimal(38, 4), "
+            "delivery_price_variance decimal(38, 4))"
         )
-        text = " ".join(" ".join(menu_prices(db, 1, "KWD")).split())
-    assert "line 1: 1.210 equals the price, not the delivery price (menu 7, seen 2026-10-03 12:00:00Z;" in text
-    assert "line 2: 3.000 equals the price, not the delivery price (several menus, seen 2026-10-03" in text
-    assert "(menu 8, seen at an unknown time; 1 menu entry; price 4.000)" in text
-    assert "line 4: 5.000 is on no menu of the store" in text
+        for row in VARIANCES:
+            db.execute(
+                "insert into mart.price_variances values (1, ?, ?, ?, ?, ?, 1, 'price', 1.21, 1.21, 0, null, null)", row
+            )
+        db.execute("create table core.store_menus as from (values (9, 1), (9, 2), (10, 3)) as t(store_id, menu_id)")
+        columns = "menu_id int, observed_from timestamptz, change_seen_at timestamptz, is_current boolean"
+        db.execute(f"create table core.menu_price_versions (product_id int, {columns})")
+        db.execute(
+            "create table core.modifier_price_versions "
+            f"(modifier_id int, parent_type varchar, parent_id int, {columns})"
+        )
+        for menu, product, since, until in PRICES:
+            row = [product, menu, day(since), day(until), until is None]
+            db.execute("insert into core.menu_price_versions values (?, ?, ?, ?, ?)", row)
+        for parent, menu in ((6, 1), (5, 2)):
+            row = [7, "product", parent, menu, day(2), None, True]
+            db.execute("insert into core.modifier_price_versions values (?, ?, ?, ?, ?, ?, ?)", row)
+        text = " ".join(" ".join(menu_prices(db, ORDER)).split())
+    equal = "1.210 equals the price, not the delivery price"
+    assert f"line 1: {equal} (menu 1, seen 2026-10-03 12:00:00Z; 1 menu entry; price 1.210)" in text
+    assert f"line 2: {equal} (menu 1, seen at an unknown time; menu 2, seen 2026-10-04 12:00:00Z; 1 menu" in text
+    assert f"line 2, modifier 1: {equal} (menu 1, seen 2026-10-02 12:00:00Z; 1 menu entry" in text
+    assert "line 3: 1.210 is on no menu of the store" in text

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         ("formula", 'rule = [{rule_target = "total", rule = "no"}]', "[[formula.rule]] no. 1: 'no' is not a rule"),
         ("formula", 'component = [{name = "bag"}]', "[[formula.component]] bag: give constant or share"),
         ("formula", 'component = [{name = "tax", share = "0.08"}]', "[[formula.component]] tax: a share needs a base"),
+        ("closing", 'tolerance = {EUR = "-1"}', "[closing.tolerance] EUR: '-1' is not an amount"),
+        ("closing", 'tolerance = {euro = "1"}', "[closing.tolerance] euro: is not a currency"),
         ("formula", 'total_rule = "observed"', "[formula] total_rule: 'observed' is not a rule"),
         ("formula", 'subtotal_rule = "unit_price/"', "[formula] subtotal_rule: 'unit_price/' is not a rule"),
         ("business_day", 'day_start = "4:00"', "[business_day] day_start: '4:00'"),

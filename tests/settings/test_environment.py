@@ -33,6 +33,8 @@ OTHERS: dict[str, tuple[str, object]] = {
     "business_day.day_start": ("04:30", "04:30"),
     "menus.product_id_scope": ("per_menu", "per_menu"),
     "formula.max_violation_rate": ("0.1", 0.1),
+    "closing.tolerance": ('{EUR = "0.02"}', {"EUR": "0.02"}),
+    "closing.approver": ("another", "another"),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),
     "formula.subtotal_rule": ("unit_price/no_modifiers/all_add/before_discount/unrounded",) * 2,
     "formula.rule": (

@@ -106,9 +106,6 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     menu_entry_count: Count = column("How many entries of the store's menus offered it then.", ge=0)
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     menu_id: Id = column("The menu it is compared with; null for none, or if several menus offered it.", nullable=True)
-    menu_seen_at: Instant = column(
-        "When these prices were first seen there; null for none, or for an archive of unknown time.", nullable=True
-    )
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column("The price on the order, as sent.", nullable=True)
     menu_price: Amount = column("The menu price; null if entries disagree or state none.", nullable=True)
