@@ -48,10 +48,15 @@ MEASURES = {
 }
 
 
+def _full_order(make_order: Any, order_id: int) -> Any:
+    """Return an order that states every amount, none of them zero: one that is nowhere ties out whatever is done."""
+    return make_order(order_id, status="done", loyalty_discount="0.5")
+
+
 def _started(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     world.land("stores", [{"id": each, "document": make_store(each)} for each in (1, 2)])
     world.land("menus", [{"id": 1, "document": make_menu(1)}])
-    world.land("orders", [{"id": each, "document": make_order(each, status="done")} for each in range(1, 6)])
+    world.land("orders", [{"id": each, "document": _full_order(make_order, each)} for each in range(1, 6)])
     world.build()
 
 
