@@ -161,9 +161,11 @@ def test_control_total_variance_exits_3(
     assert world.command("reconcile").returncode == 0
     for amount, code in (("27.51", 3), ("27.50", 0)):
         file = tmp_path / "totals.csv"
-        header = "day,store_id,orders,amount,amount_field,sale_classes"
+        header = "business_date,store_id,order_count,amount,amount_field,sale_classes"
         file.write_text(f"{header}\n2026-11-01,3,1,{amount},total_price,counted\n", encoding="utf-8")
         assert world.command("totals", "import", str(file)).returncode == 0
         world.publish()
         done = world.command("reconcile")
         assert (done.returncode, "1 control total variance" in done.stdout) == (code, code == 3), done.stdout
+        named = "2026-11-01 store 3 total_price (counted): 27.51 stated, 27.50 actual"
+        assert (named in " ".join(done.stdout.split())) == (code == 3)
