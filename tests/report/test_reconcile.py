@@ -167,3 +167,5 @@ def test_control_total_variance_exits_3(
         world.publish()
         done = world.command("reconcile")
         assert (done.returncode, "1 control total variance" in done.stdout) == (code, code == 3), done.stdout
+        named = "2026-11-01 store 3 total_price (counted): 27.51 stated, 27.50 actual"
+        assert (named in " ".join(done.stdout.split())) == (code == 3)
