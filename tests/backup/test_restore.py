@@ -182,6 +182,7 @@ def test_settings_errors_of_a_restore_write_nothing(empty: Folder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # three builds and two runs, on a busy machine
 def test_backup_during_a_run_restores(tmp_path: Path) -> None:
     """Of backups taken all through a night, one with some loads of it restores: what is done on its work list is there.
 
@@ -193,10 +194,13 @@ def test_backup_during_a_run_restores(tmp_path: Path) -> None:
         assert place.command("run", "--order-ids", str(ids))[0] in (0, 3)
         taken = []
         with place.start("run", "--order-ids", str(place.folder / "ids")) as process:
-            while process.poll() is None:
-                taken.append(back_up(place.settings(), tmp_path / "backups").path)
-                time.sleep(1.0)
-            said = "".join(process.communicate())
+            try:
+                while process.poll() is None:
+                    taken.append(back_up(place.settings(), tmp_path / "backups").path)
+                    time.sleep(2.0)
+                said = "".join(process.communicate())
+            finally:
+                process.kill()
         assert process.returncode in (0, 3), said
         shutil.rmtree(place.data)
         counts = {path: len(list((path / "raw" / "observations" / "orders").iterdir())) for path in taken}
