@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc"),
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
 ]
 
 
@@ -63,7 +63,7 @@ def having(mark: bytes) -> list[int]:
 
 def await_status(place: Place, wanted: str) -> list[str]:
     """Wait until a run has this status; return all statuses, the latest first."""
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 420
     dagster_home(place.data)
     while True:
         with dg.DagsterInstance.get() as instance:
