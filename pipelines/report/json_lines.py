@@ -48,6 +48,8 @@ def night_lines(settings: Settings, night: Night, exit_code: int) -> Iterator[st
         yield line("check", table=table, check=check, violations=violations)
     for text in night.said:
         yield line("note", text=text)
+    for kind, sentences in night.incomplete.items():
+        yield from (line("incomplete", kind=kind, text=text) for text in sentences)
     for text in night.errors:
         yield line("error", text=text)
     for text in night.undone:
@@ -57,7 +59,7 @@ def night_lines(settings: Settings, night: Night, exit_code: int) -> Iterator[st
         "ended",
         exit_code=exit_code,
         run_id=night.run_id,
-        is_good=night.published,
+        is_good=night.published and not night.incomplete,
         is_new_release=night.published and night.is_new,
         release=release.name if release else None,
         checks=night.checks,
