@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.warehouse.rows.functions import create_functions
-
 if TYPE_CHECKING:
     from decimal import Decimal
 
@@ -24,6 +22,8 @@ def digits(currency: str | None) -> int:
     """Return the decimals of a currency's smallest unit; two where the currency is not known."""
     if not currency:
         return _USUAL
+    from pipelines.warehouse.rows.functions import create_functions  # noqa: PLC0415 -- slow, and a status has no money
+
     with duckdb.connect(":memory:") as con:
         create_functions(con)
         row = con.execute("select currency_digits(?)", [currency]).fetchone()

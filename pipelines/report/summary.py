@@ -26,8 +26,8 @@ _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
 TRY = (
     """select store_id, store_name, sale_class, currency, sum(order_count) as order_count,
     sum(total_price) as total_price
-    from mart.daily_store_sales group by all
-    qualify row_number() over (partition by currency order by total_price desc) <= 5
+    from mart.daily_store_sales group by store_id, store_name, sale_class, currency
+    qualify row_number() over (partition by currency order by sum(total_price) desc) <= 5
     order by currency, total_price desc""",
     """select product_id, max(ordered_name) as name, sum(unit_count) as unit_count
     from mart.product_mix where sale_class in ('counted', 'unmapped') group by all order by unit_count desc limit 5""",

@@ -46,8 +46,8 @@ def test_next_backup_copies_only_what_is_new(folder: Folder) -> None:
     kept = "raw/observations/stores"
     (name,) = (path.name for path in (first.path / kept).iterdir())
     assert (first.path / kept / name).stat().st_ino == (second.path / kept / name).stat().st_ino
-    # two raw files, the vault; the index and locks are not in a backup
-    assert second.copied == 3
+    # two raw files, the list of hashes, the vault; the index and locks are not in a backup
+    assert second.copied == 4
     third = back_up(folder.settings, folder.backups, keep=1)
     assert third.copied == 0
     assert third.removed == 2

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.finance.released import FinanceError
+from pipelines.landing.checksums import RawDamageError
 from pipelines.ledger import LedgerError
 from pipelines.ledger.closing import CLOSED_ORDERS
 
@@ -162,6 +163,9 @@ def test_a_lost_order_of_a_closed_day_stops_the_build(closed: Any) -> None:
     """A closed order missing from data/raw is named, and nothing is published until its day is reopened."""
     for path in (closed.world.data / "raw").rglob("20160101T000000000001-*"):
         path.unlink()
+    with pytest.raises(RawDamageError, match="missing"):
+        closed.publish()
+    (closed.world.data / "raw" / "checksums.json").unlink()  # given up for good, as the error says
     for full in (True, False):
         with pytest.raises(FinanceError, match="1 orders of closed days are missing from data/raw, such as 1 of 2026"):
             closed.publish(full=full)

@@ -75,7 +75,7 @@ Row = dict[str, Any]
 
 def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
     """Make tables raw.formula_forms, raw.formula_rules and raw.formula_parts."""
-    forms = [*_subtotal_forms(), *_total_forms()]
+    forms = _forms()
     made = {"forms": forms, "rules": [rule for form in forms for rule in _rules(form)], "parts": list(_parts())}
     for name, rows in made.items():
         columns = RAW[f"raw.formula_{name}"]
@@ -83,6 +83,15 @@ def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
             f"create or replace table raw.formula_{name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})"
         )
         con.from_arrow(pa.Table.from_pylist(rows).select(list(columns))).insert_into(f"raw.formula_{name}")
+
+
+def rule_names() -> set[tuple[str, str]]:
+    """Return (rule target, name) of every candidate rule."""
+    return {(rule["rule_target"], rule["rule"]) for form in _forms() for rule in _rules(form)}
+
+
+def _forms() -> list[Row]:
+    return [*_subtotal_forms(), *_total_forms()]
 
 
 def _subtotal_forms() -> Iterator[Row]:

@@ -1,22 +1,18 @@
 """Find rules that settings name and that are none of the candidates, before a build does.
 
-Reads no data: the candidates follow from SQL alone.
+Reads no data: the candidates follow from the code alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
-
-from pipelines.warehouse.catalogue.tables import table
+from pipelines.warehouse.evidence.candidates import rule_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.settings import Settings
-
-_CANDIDATES = ("audit.formula_forms", "audit.formula_rules")
 
 
 def unknown_rules(settings: Settings) -> Iterator[str]:
@@ -28,11 +24,7 @@ def unknown_rules(settings: Settings) -> Iterator[str]:
     named = [row for row in named if row[2]]
     if not named:
         return
-    with duckdb.connect() as con:
-        con.execute("create schema audit")
-        for name in _CANDIDATES:
-            con.execute(f"create table {name} as {table(name).sql}")
-        known = set(con.execute("select rule_target, rule from audit.formula_rules").fetchall())
+    known = rule_names()
     for key, target, rule in named:
         if (target, rule) not in known:
             yield f"{key}: {rule!r} is not a {target} rule; audit.formula_rules of a release lists all"

@@ -125,9 +125,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         _remove(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     need.is_published(published)
-    for old in need.superfluous(releases, settings):
-        if old.resolve() != current_release(published):
-            _remove(old)
+    _prune(published, settings)
     return Release(release_id, releases / release_id, rows, notes=tuple(notes))
 
 
@@ -179,6 +177,13 @@ def _switch(published: Path, release_id: str) -> None:
     link.symlink_to(f"releases/{release_id}")
     link.replace(published / "current")
     sync(published)
+
+
+def _prune(published: Path, settings: Settings) -> None:
+    """Remove the releases that settings do not keep, never the current one."""
+    for old in need.superfluous(published / "releases", settings):
+        if old.resolve() != current_release(published):
+            _remove(old)
 
 
 def _remove(release: Path) -> None:
