@@ -49,37 +49,44 @@ placed as (
         patterns.holds,
     from audit.order_populations as orders
     left join audit.total_patterns as patterns on orders.order_id = patterns.order_id
+),
+
+found as (
+    select
+        new_orders.order_id,
+        placed.rule_target,
+        rules.rule,
+        rules.basis,
+        rules.is_assumable,
+        list_filter(
+            rules.open_parts,
+            lambda part: coalesce(placed.holds[part] = '1', true)
+        ) as open_parts,
+    from new_orders
+    inner join placed on new_orders.order_id = placed.order_id
+    inner join audit.formula_populations as populations
+        on placed.rule_target = populations.rule_target
+        and placed.population_no = populations.population_no
+    left join raw.formula_settings as configured
+        on populations.rule_setting_no = configured.setting_no
+    inner join raw.closed_rules as rules
+        on new_orders.close_entry_no = rules.close_entry_no
+        and rules.scope = 'population'
+        and populations.rule_target = rules.rule_target
+        and populations.scope = rules.scope_value
+        and (rules.basis is distinct from 'configured' or rules.rule = configured.rule)
 )
 
 select
     -- keys
-    new_orders.order_id,
-    placed.rule_target,
-    -- the rule
-    rules.rule,
-    list_filter(rules.open_parts, lambda part: coalesce(placed.holds[part] = '1', true))
-        as open_parts,
-    -- where candidates differ on something that the order holds, no rule gives its price
-    if(
-        len(
-            list_filter(
-                rules.open_parts,
-                lambda part: coalesce(placed.holds[part] = '1', true)
-            )
-        ) > 0,
-        null,
-        rules.basis
-    ) as basis,
-from new_orders
-inner join placed on new_orders.order_id = placed.order_id
-inner join audit.formula_populations as populations
-    on placed.rule_target = populations.rule_target
-    and placed.population_no = populations.population_no
-left join raw.formula_settings as configured
-    on populations.rule_setting_no = configured.setting_no
-inner join raw.closed_rules as rules
-    on new_orders.close_entry_no = rules.close_entry_no
-    and rules.scope = 'population'
-    and populations.rule_target = rules.rule_target
-    and populations.scope = rules.scope_value
-    and (rules.basis is distinct from 'configured' or rules.rule = configured.rule)
+    order_id,
+    rule_target,
+    -- the rule; where candidates differ on something that the order holds, none gives its
+    -- price, but with too few orders to judge a total the observed formula is assumed
+    if(len(open_parts) > 0 and is_assumable, 'observed/unrounded', rule) as rule,
+    open_parts,
+    case
+        when len(open_parts) = 0 then basis
+        when is_assumable then 'assumed'
+    end as basis,
+from found

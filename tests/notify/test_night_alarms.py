@@ -11,6 +11,7 @@ import pytest
 from pipelines.notify import last_run, standing
 from pipelines.report.night_alarms import after_run
 from pipelines.settings import load_settings
+from pipelines.warehouse.inputs.verifications import Verified, append_verification
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,19 +24,22 @@ create schema audit;
 create table audit.quarantine (kind varchar, entity_id bigint, reason varchar, is_unresolved boolean);
 create table audit.formula_populations (rule_target varchar, scope varchar, rule varchar);
 create table audit.loads (last_observed_at timestamptz, is_backfill boolean);
-create table audit.verifications (verification_no bigint, is_latest boolean, is_proven boolean);
 """
 _OLD_AND_FINE = """
 insert into audit.loads values ('2026-11-20T03:00:00Z', false);
 insert into audit.formula_populations values ('total', 'all', 'observed/unrounded');
-insert into audit.verifications values (1, true, true);
 """
 CAUSES = {
     "new_failures": "insert into audit.quarantine values ('orders', 7, 'no_id', true)",
     "silence": "delete from audit.loads",
-    "verification": "insert into audit.verifications values (2, true, false)",
     "rule_changed": "update audit.formula_populations set rule = 'without_tip/unrounded'",
 }
+
+
+def verify(settings: Settings, differences: int) -> None:
+    """Log that a part of the orders was verified."""
+    part = Verified(1, NOW, "orders", 5, 3, differences, 1, first_order_id=1, last_order_id=5)
+    append_verification(settings.data_dir, part)
 
 
 def release(settings: Settings, name: str, *changes: str) -> None:
@@ -64,7 +68,7 @@ def causes(settings: Settings) -> list[str]:
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_each_cause_of_a_release_is_raised_and_ends(settings: Settings, cause: str) -> None:
-    """New failures, silence, a failed verification and another rule are one alarm each, until a release is fine."""
+    """New failures, silence and another rule are one alarm each, until a release is fine."""
     release(settings, "1")
     after_run(settings, succeeded=True, is_new=True, now=NOW)
     assert causes(settings) == []
@@ -76,6 +80,15 @@ def test_each_cause_of_a_release_is_raised_and_ends(settings: Settings, cause: s
     release(settings, "3", CAUSES[cause] if cause == "rule_changed" else "select 1")
     after_run(settings, succeeded=True, is_new=True, now=NOW)
     assert causes(settings) == []
+
+
+def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
+    """A part that differs from a rebuild is an alarm, without another release, until the same part is proven again."""
+    release(settings, "1")
+    for differences, expected in ((2, ["verification"]), (0, [])):
+        verify(settings, differences)
+        after_run(settings, succeeded=True, is_new=False, now=NOW)
+        assert causes(settings) == expected
 
 
 def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Settings) -> None:

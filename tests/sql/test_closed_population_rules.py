@@ -47,6 +47,13 @@ def test_what_was_open_then_is_open_for_orders_that_hold_it(run_table: Run) -> N
     assert rules(run_table, {"rule": "a", "basis": "agreed", "open_parts": [1]}) == [(2, "a", "agreed", [])]
 
 
+def test_an_order_of_too_few_is_assumed_as_observed(run_table: Run) -> None:
+    """Too few orders to judge a total: one that holds an open part has the observed formula, another the one found."""
+    few = {"rule": "a", "basis": "agreed", "is_assumable": True}
+    assert rules(run_table, few | {"open_parts": [2]}) == [(2, "observed/unrounded", "assumed", [2])]
+    assert rules(run_table, few | {"open_parts": [1]}) == [(2, "a", "agreed", [])]
+
+
 def test_a_configured_rule_that_changed_is_not_the_one_of_the_close(run_table: Run) -> None:
     """Settings that name another rule under the same number say nothing of the close."""
     tables = {

@@ -47,6 +47,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "rule": "VARCHAR",
         "basis": "VARCHAR",
         "open_parts": "BIGINT[]",
+        "is_assumable": "BOOLEAN",
     },
     "raw.restated": {
         "entry_no": "BIGINT",
@@ -115,12 +116,12 @@ def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pat
         if "source" in rule or "open_parts" in rule
     ]
     if rows:
-        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?)", rows)
+        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _rule_by_scope(rule: dict[str, Any]) -> tuple[Any, ...]:
     basis = {"setting": "configured", "evidence": "supported"}.get(rule["source"])
-    return rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis, []
+    return rule["rule_target"], rule["scope"], rule["scope_value"], rule["rule"], basis, [], False
 
 
 def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
@@ -134,7 +135,7 @@ def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
         name, basis, open_parts = _OBSERVED, "assumed", []
     else:
         basis = None
-    return rule["rule_target"], "population", rule["scope"], name, basis, open_parts
+    return rule["rule_target"], "population", rule["scope"], name, basis, open_parts, rule["is_assumable"]
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
