@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +32,10 @@ FOUND: dict[str, Any] = {
     "distinguishing_order_count": 12,
     "distinguishing_fit_count": 11,
     "deciding_cases": ["an order with a tip"],
-    "residual_pattern": None,
+    "residual_pattern": "a constant amount of 0.99: 40 of 40",
+    "residual_kind": "constant",
+    "residual_value": Decimal("0.9900"),
+    "residual_base": None,
     "sentence": "The rule holds.",
 }
 RULE = {"rule_target": "total", "form_no": 10, "rounding_no": 8, "rule": "without_tip/half_up_2_per_order"}
