@@ -74,8 +74,10 @@ def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
     """SIGINT during an outage ends the run at once, with 130; the waits between attempts do not delay it."""
     place = serve(orders=60, stores=2, days=3, trouble={"only": ["orders"], "rate_503": 1, "retry_after": 30})
     code, said, seconds = stop(place, signal.SIGINT, 3)
-    assert (code, said.count("\n")) == (130, 1), said
-    assert "stopped by SIGINT" in said
+    *warnings, last = said.splitlines()
+    assert (code, last.startswith("ordermart: stopped by SIGINT")) == (130, True), said
+    # The circuit breaker may have opened before the signal came.
+    assert all(line.startswith("the partner service keeps failing: ") for line in warnings), said
     assert seconds < 10
     assert statuses(place) == ["CANCELED"]
 
