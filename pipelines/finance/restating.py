@@ -25,6 +25,7 @@ from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.users import User, current_user
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.release.manifest import code_version
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 def _warehouse(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield the warehouse, read-only and the default database, beside the sources in `memory.raw`."""
     with _sources(settings) as con:
-        con.execute("set memory_limit = ?", [settings.warehouse.memory_limit])
+        con.execute("set memory_limit = ?", [memory_limit(settings)])
         file = str(warehouse_file(settings.data_dir)).replace("'", "''")
         con.execute(f"attach '{file}' as warehouse (read_only)")
         con.execute("use warehouse")

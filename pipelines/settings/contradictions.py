@@ -41,8 +41,9 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _closing(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
-    if not _SIZE.fullmatch(settings.warehouse.memory_limit):
-        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is not a size such as 850MB"
+    limit = settings.warehouse.memory_limit
+    if limit != "auto" and not _SIZE.fullmatch(limit):
+        yield f"[warehouse] memory_limit: {limit!r} is neither auto nor a size such as 850MB"
 
 
 def _sales(settings: Settings) -> Iterator[str]:

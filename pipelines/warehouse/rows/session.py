@@ -23,6 +23,7 @@ from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     spill = settings.data_dir / "warehouse" / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = storage.SESSION | {
-        "memory_limit": settings.warehouse.memory_limit,
+        "memory_limit": memory_limit(settings),
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
     }
@@ -60,7 +61,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
+def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
     row = con.execute("select current_setting('memory_limit')").fetchone()
     number, unit = str(row and row[0]).split()
