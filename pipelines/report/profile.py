@@ -18,7 +18,8 @@ def costs(profile: Profile) -> str:
     whole = sum(cost.cpu_ns for _, cost in ordered) or 1
     lines = [f"{'seconds':>9}{'CPU':>9}{'share':>7}{'peak MiB':>10}  table, or check of a table"]
     lines += [
-        f"{cost.clock_ns / _SECOND:9.2f}{cost.cpu_ns / _SECOND:9.2f}{cost.cpu_ns / whole:7.1%}{cost.peak / _MIB:10,.0f}  {name}"
+        f"{cost.clock_ns / _SECOND:9.2f}{cost.cpu_ns / _SECOND:9.2f}{cost.cpu_ns / whole:7.1%}"
+        f"{cost.peak / _MIB:10,.0f}  {name}"
         for name, cost in ordered[:_SHOWN]
     ]
     if rest := ordered[_SHOWN:]:
