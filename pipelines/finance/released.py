@@ -19,6 +19,7 @@ from pipelines.warehouse.release.release import DATABASE, current_release
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -60,6 +61,18 @@ def released(settings: Settings) -> Iterator[Released]:
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
         yield Released(path, manifest, con, ledger_of(settings.data_dir))
+
+
+def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:
+    """Return the stores with orders of each business day of the current release; {} if there is no release."""
+    if current_release(settings.data_dir / "published") is None:
+        return {}
+    found: dict[dt.date, set[int | None]] = {}
+    with released(settings) as release:
+        placed = "select distinct business_date, store_id from mart.daily_store_sales where business_date is not null"
+        for day, store_id in release.con.execute(placed).fetchall():
+            found.setdefault(day, set()).add(store_id)
+    return found
 
 
 def query(name: str) -> str:

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.finance.periods import earliest_open, is_closed, period_of
-from pipelines.finance.released import FinanceError, circumstances, query
+from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.users import User, current_user
@@ -142,9 +142,9 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
     """
     ledger = ledger_of(settings.data_dir)
     found = period_of(settings, period)
-    closes = Closes(ledger.entries())
-    if is_closed(closes, found):
-        following = earliest_open(settings, closes, found.last_day)
+    closes, stores = Closes(ledger.entries()), stores_by_day(settings)
+    if is_closed(closes, found, stores):
+        following = earliest_open(settings, closes, found.last_day, stores)
         name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
         raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
     rows = recorded(settings)
