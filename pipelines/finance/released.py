@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from pipelines.finance.closed_scopes import population_conditions
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
@@ -102,19 +103,21 @@ def circumstances(
 
 
 def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Return the rule of each population: the configured one, else the one that the evidence gives."""
-    configured = rules_of_settings(settings)
+    """Return the rule of each population and its orders: the configured rule, else the one that the evidence gives."""
+    configured, conditions = rules_of_settings(settings), population_conditions(con)
     rules = con.execute(
-        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts "
+        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts, population_no "
         "from audit.formula_populations order by all"
     )
     names = [column[0] for column in rules.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in rules.fetchall()]
     for rule in found:
         number = rule.pop("rule_setting_no")
+        rule["conditions"] = conditions.get((rule["rule_target"], rule.pop("population_no")), [])
         rule["is_configured"] = number is not None
         if number is not None:
             rule["rule"] = configured[number - 1][1]
+            rule["conditions"] = [{"dimension": "rule_setting", "is_other": False, "values": [str(number)]}]
     return found
 
 

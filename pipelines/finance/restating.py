@@ -40,6 +40,9 @@ _SHOWN = 5  # orders in a message
 _SOURCES = ("raw.day_closes", "raw.closed_orders", "raw.restated")
 
 
+_LOOSE = ("is_assumable", "open_parts")  # null in a hash of rules
+
+
 @dataclass(frozen=True)
 class Posting:
     """A posting to a period: how many restatements, and the sum of total_price by currency."""
@@ -169,8 +172,13 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     return {
         "business_day_hash": _hash(body["settings"]["business_day"]),
         "sales_hash": _hash(body["settings"]["sales"]),
-        "rules_hash": _hash([{**rule, "is_assumable": None, "open_parts": None} for rule in body["rules"]]),
+        "rules_hash": _hash([_only_rule(rule) for rule in body["rules"]]),
     }
+
+
+def _only_rule(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule without what can change while it stays the same."""
+    return {key: value for key, value in rule.items() if key != "conditions"} | dict.fromkeys(_LOOSE)
 
 
 def _known_to(entry: Entry) -> dt.datetime:

@@ -40,6 +40,7 @@ _ACTS = (
     "raw.day_closes",
     "raw.closed_orders",
     "raw.closed_rules",
+    "raw.closed_scopes",
     "raw.restated",
 )  # their state: the last act
 
@@ -224,5 +225,6 @@ SOURCES: dict[str, Source] = {
     "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
     "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
     "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
+    "raw.closed_scopes": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_scopes),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
 }
