@@ -131,6 +131,8 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner] max_concurrency": partner.max_concurrency,
         "[partner] max_attempts": partner.max_attempts,
         "[partner] outage_timeout_seconds": partner.outage_timeout_seconds,
+        "[partner.list_stores] max_pages": partner.list_stores.max_pages,
+        "[partner.list_stores] max_seconds": partner.list_stores.max_seconds,
         "[landing] max_bytes": landing.max_bytes,
         "[landing] max_depth": landing.max_depth,
         "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,

@@ -80,6 +80,8 @@ class ListStores(Table, frozen=True):
     cursor_pointer: str
     cursor_parameter: str
     first_page: int
+    max_pages: int
+    max_seconds: float
 
 
 class StoreRecord(Table, frozen=True):
