@@ -134,6 +134,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner.list_stores] max_pages": partner.list_stores.max_pages,
         "[partner.list_stores] max_seconds": partner.list_stores.max_seconds,
         "[landing] max_bytes": landing.max_bytes,
+        "[landing] max_unpack_ratio": landing.max_unpack_ratio,
         "[landing] max_depth": landing.max_depth,
         "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
         "[warehouse] keep_releases": warehouse.keep_releases,

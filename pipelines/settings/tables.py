@@ -125,6 +125,7 @@ class Landing(Table, frozen=True):
     """Limits and allow-lists of landing."""
 
     max_bytes: int
+    max_unpack_ratio: int
     max_depth: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
