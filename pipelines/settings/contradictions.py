@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.settings.hints import planner, webhooks
+from pipelines.settings.security import security
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _formula(settings)
     yield from _notify(settings)
     yield from _closing(settings)
+    yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     if not _SIZE.fullmatch(settings.warehouse.memory_limit):

@@ -17,6 +17,7 @@ from pipelines.settings.operations import (
     Planner,
     ReleaseSettings,
     Schedule,
+    Security,
     Verify,
     Warehouse,
     Webhooks,
@@ -48,6 +49,7 @@ __all__ = [
     "Sales",
     "Schedule",
     "Secret",
+    "Security",
     "Settings",
     "SettingsError",
     "StoreRecord",
@@ -255,6 +257,7 @@ class Settings(Table, frozen=True):
     notify: Notify
     webhooks: Webhooks
     planner: Planner
+    security: Security
     file: Path
 
     @property
