@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.settings.hints import planner, webhooks
+from pipelines.settings.security import security
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _formula(settings)
     yield from _notify(settings)
     yield from _closing(settings)
+    yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
     limit = settings.warehouse.memory_limit
@@ -132,7 +134,10 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner] max_concurrency": partner.max_concurrency,
         "[partner] max_attempts": partner.max_attempts,
         "[partner] outage_timeout_seconds": partner.outage_timeout_seconds,
+        "[partner.list_stores] max_pages": partner.list_stores.max_pages,
+        "[partner.list_stores] max_seconds": partner.list_stores.max_seconds,
         "[landing] max_bytes": landing.max_bytes,
+        "[landing] max_unpack_ratio": landing.max_unpack_ratio,
         "[landing] max_depth": landing.max_depth,
         "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
         "[warehouse] keep_releases": warehouse.keep_releases,

@@ -17,6 +17,7 @@ from pipelines.settings.operations import (
     Planner,
     ReleaseSettings,
     Schedule,
+    Security,
     Verify,
     Warehouse,
     Webhooks,
@@ -48,6 +49,7 @@ __all__ = [
     "Sales",
     "Schedule",
     "Secret",
+    "Security",
     "Settings",
     "SettingsError",
     "StoreRecord",
@@ -80,6 +82,8 @@ class ListStores(Table, frozen=True):
     cursor_pointer: str
     cursor_parameter: str
     first_page: int
+    max_pages: int
+    max_seconds: float
 
 
 class StoreRecord(Table, frozen=True):
@@ -123,6 +127,7 @@ class Landing(Table, frozen=True):
     """Limits and allow-lists of landing."""
 
     max_bytes: int
+    max_unpack_ratio: int
     max_depth: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
@@ -252,6 +257,7 @@ class Settings(Table, frozen=True):
     notify: Notify
     webhooks: Webhooks
     planner: Planner
+    security: Security
     file: Path
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.durable import make_folder, sync
+from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -71,6 +71,8 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     published = settings.data_dir / "published"
     releases = published / "releases"
     make_folder(releases)
+    for folder in (published, releases):
+        folder.chmod(0o755)
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
@@ -116,6 +118,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         sources=memory.sources if memory else {},
     )
     write_manifest(draft, manifest)
+    open_to_readers(draft)
     _sync_tree(draft)
     draft.rename(releases / release_id)
     sync(releases)
