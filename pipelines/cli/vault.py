@@ -124,3 +124,30 @@ def vault_export(
 
     settings = load_settings(config)
     say([as_json(export(settings, _asked(order_id, phone=phone, email=email), current_user(name)))])
+
+
+@app.command("rotate")
+def vault_rotate(
+    *,
+    new_key_file: Annotated[
+        Path, typer.Option(metavar="FILE", help="File with the new keys; created with mode 600 if it does not exist.")
+    ],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Give the vault new keys: wrap every customer's key again and compute the lookup hashes again.
+
+    It is one step: until it ends the old keys hold, afterwards the new ones. Killed at any point, run it again with the
+    same FILE. Backups taken before need the old keys. Exit codes: 0 the vault has the new keys; 1 it has neither; 2
+    wrong usage; 4 another run holds the lock.
+    """
+    from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import rotate_keys
+    from pipelines.report.privacy import rotated
+    from pipelines.report.progress import terminal_progress
+
+    settings = load_settings(config)
+    with run_lock(settings.data_dir, "ordermart vault rotate"), terminal_progress() as progress:
+        done = rotate_keys(settings, new_key_file, current_user(name), progress)
+    say(rotated(done, new_key_file.resolve()))

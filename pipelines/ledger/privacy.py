@@ -6,7 +6,7 @@
 copied_from: the hash of the entry that was applied again after a restore |
 | revealed | order_id, reason, uid, as |
 | exported | found_by, customer_sha256, version_count, uid, as |
-| vault_rotated | customer_count, version_count, uid, as |
+| vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
 Knows nothing of vaults.
 """

@@ -6,6 +6,7 @@ Downstream of vault, raw, ledger and releases, which each erase their own part. 
 from pipelines.privacy.access import export, reveal
 from pipelines.privacy.erasure import Erasure, apply_erasures, erase, remove_old_releases
 from pipelines.privacy.finding import Asked, PrivacyError
+from pipelines.privacy.rotation import rotate_keys
 
 __all__ = [
     "Asked",
@@ -16,4 +17,5 @@ __all__ = [
     "export",
     "remove_old_releases",
     "reveal",
+    "rotate_keys",
 ]

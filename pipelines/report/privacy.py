@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.privacy import Erasure
+    from pipelines.vault.rotation import Rotated
 
 
 def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
@@ -36,6 +37,16 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
     for backup in backups:
         yield f"STILL HELD  backup {backup} has the encrypted data: remove it."
     yield "Not covered: copies of the data folder or of releases that were made by other means, and new orders."
+
+
+def rotated(done: Rotated, file: Path) -> Iterator[str]:
+    """Yield what a rotation changed, and what to set now."""
+    if done.is_new:
+        yield f"Wrapped the keys of {done.customers:,} customers again, and rekeyed {done.versions:,} versions."
+    else:
+        yield "The vault has these keys already."
+    yield f"Set [vault] key_file to {file}, or ORDERMART_VAULT__… to the values in it; restart the webhook receiver."
+    yield "Keep a copy of the new keys elsewhere. Backups taken before need the old ones: keep those as long."
 
 
 def as_json(value: Any) -> str:

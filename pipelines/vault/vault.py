@@ -18,6 +18,7 @@ from pipelines.vault.database import Random, opened, parts, transaction
 from pipelines.vault.erasing import Erasing, erased_ids
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
 from pipelines.vault.refused import RefusedBodies
+from pipelines.vault.rotation import CHECK, require_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
-_CHECK = b"ordermart vault"
 _NAME_BYTES = 16
 
 
@@ -128,6 +128,7 @@ class Vault:
     def encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
         """Encrypt a batch in one transaction; a row is added only if the content changed."""
         with transaction(self._db):
+            require_key(self._db, self._master)
             return self._encrypt(kind, load_id, batch)
 
     def _encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
@@ -275,13 +276,14 @@ class Vault:
         with transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                check = encrypt(self._master, os.urandom(NONCE_BYTES), _CHECK, _CHECK)
+                check = encrypt(self._master, os.urandom(NONCE_BYTES), CHECK, CHECK)
                 self._db.execute("insert into meta values ('master_check', ?)", (check,))
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
+        since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""
         try:
-            decrypt(self._master, held["master_check"], _CHECK)
+            decrypt(self._master, held["master_check"], CHECK)
         except VaultError:
-            raise VaultError("[vault] master_key is not the key that this vault was created with") from None
+            raise VaultError(f"[vault] master_key is not the key that this vault was created with{since}") from None
         if held["lookup_check"] != self._lookup.check:
-            raise VaultError("[vault] lookup_secret is not the secret that this vault was created with")
+            raise VaultError(f"[vault] lookup_secret is not the secret that this vault was created with{since}")
