@@ -151,6 +151,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
     not_negative = {
         "[partner] max_retry_after_seconds": partner.max_retry_after_seconds,
         "[partner.list_stores] first_page": partner.list_stores.first_page,
+        "[privacy] retention_days": settings.privacy.retention_days,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
         "[release] publish_every_minutes": settings.release.publish_every_minutes,

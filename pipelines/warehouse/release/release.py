@@ -125,7 +125,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     _switch(published, release_id)
     notes = []
     if last and damaged:
-        _remove(last)
+        remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     need.is_published(published)
     _prune(published, settings)
@@ -186,10 +186,11 @@ def _prune(published: Path, settings: Settings) -> None:
     """Remove the releases that settings do not keep, never the current one."""
     for old in need.superfluous(published / "releases", settings):
         if old.resolve() != current_release(published):
-            _remove(old)
+            remove_release(old)
 
 
-def _remove(release: Path) -> None:
+def remove_release(release: Path) -> None:
+    """Remove a release, never the current one; what a kill leaves of it goes with the next publication."""
     gone = release.with_name(_UNFINISHED + release.name)
     release.rename(gone)
     shutil.rmtree(gone)

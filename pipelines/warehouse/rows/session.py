@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.landing.erasures import erasures_state
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.evidence import create_candidates
@@ -168,6 +169,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
         "DuckDB": duckdb.__version__,
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
+        "the erasures": erasures_state(settings.data_dir),
     }
 
 
@@ -202,6 +204,7 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             list(settings.sales.excluded_statuses),
             settings.menus.product_id_scope,
             list(settings.privacy.plaintext_fields),
+            settings.privacy.customer_key,
             settings.formula.total_rule,
             settings.formula.subtotal_rule,
             settings.formula.min_distinguishing_orders,
