@@ -24,6 +24,7 @@ from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.release import need
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
+from pipelines.warehouse.release.meta import write_meta
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
@@ -99,6 +100,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
                     con.execute(f"drop table warehouse.{table.name}")
         with duckdb.connect(str(draft / DATABASE)) as released:
             create_macros(released)
+            files += write_meta(released, draft, rows)
     (draft / DATABASE).chmod(0o444)
     manifest = Manifest(
         id=release_id,
