@@ -89,7 +89,51 @@ MISSING = MetaTable(
         ("join_from", "VARCHAR", "Which other system usually has it, and by what it joins."),
     ),
 )
+_STORE = ("store_id", "BIGINT", "The store of the rows; null if they have none.")
+_MONTH = ("month", "VARCHAR", "The partition of the rows, see meta.tables; null if the table is one file.")
+RELEASE = MetaTable(
+    "meta.release",
+    "One row: this release, and the one that meta.changes compares it with.",
+    ("release_id",),
+    (
+        ("release_id", "VARCHAR", "The name of the release's folder."),
+        ("as_of", "TIMESTAMP WITH TIME ZONE", "When it was made; no load that began later is in it."),
+        (
+            "previous_release_id",
+            "VARCHAR",
+            "The one current before; null if there was none, or too much differs for a run: see `ordermart diff`.",
+        ),
+        ("code_version", "VARCHAR", "The version of ordermart that made it."),
+    ),
+)
+CHANGES = MetaTable(
+    "meta.changes",
+    "One row per table, store and month with rows of core or mart that differ from the previous release.",
+    ("table_name", "store_id", "month"),
+    (
+        _TABLE,
+        _STORE,
+        _MONTH,
+        ("added_row_count", "BIGINT", "Rows with a key that the previous release lacks."),
+        ("removed_row_count", "BIGINT", "Rows with a key that this release lacks."),
+        ("changed_row_count", "BIGINT", "Rows with another value; lineage and times of observation do not count."),
+    ),
+)
+CHANGED_AMOUNTS = MetaTable(
+    "meta.changed_amounts",
+    "One row per table, store, month and column of amounts whose sum differs from the previous release.",
+    ("table_name", "store_id", "month", "column_name"),
+    (
+        _TABLE,
+        _STORE,
+        _MONTH,
+        ("column_name", "VARCHAR", "The column that was added up."),
+        ("previous_amount", "DECIMAL(38,4)", "Its sum over all rows of the store and month in the previous release."),
+        ("current_amount", "DECIMAL(38,4)", "The same in this release."),
+    ),
+)
 ALWAYS = (TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
+COMPARED = (RELEASE, CHANGES, CHANGED_AMOUNTS)
 
 
 def rows_of(meta: MetaTable, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
