@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.durable import sync
 from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.inputs.landed import (
@@ -27,11 +28,9 @@ from pipelines.warehouse.inputs.landed import (
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
-    WHOLE,
     attached_draft,
     lay_out,
     memory_bytes,
-    month_of,
     remember,
     reopen_draft,
 )
@@ -208,20 +207,17 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> I
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:
-    """Return a relation of every part of every table: order tables by month, the others whole."""
-    monthly = [table.name for table in catalogue.tables() if table.scope == "order"]
-    whole = [table.name for table in catalogue.tables() if table.scope != "order"]
+    """Return a relation of every part of every table."""
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
     con.execute(
-        f"""
-        create or replace table touched.parts as
-        select tables.table_name, months.month
-        from (select unnest(?::varchar[]) as table_name) as tables
-        cross join (select distinct {month_of("created_at")} as month from warehouse.core.orders) as months
-        union all
-        select unnest(?::varchar[]) as table_name, '{WHOLE}' as month
-        """,
-        [monthly, whole],
+        f"create or replace table touched.created as select distinct {month_of('created_at')} as month "
+        "from warehouse.core.orders"
     )
+    months = {CREATED: "from touched.created", WHOLE: f"select '{WHOLE}' as month"}
+    for table in catalogue.tables():
+        partition = partition_of(table)
+        select = months_of_days(f"warehouse.{table.name}") if partition == BUSINESS else months[partition]
+        con.execute(f"insert into touched.parts select '{table.name}', month from ({select})")
     return "touched.parts"
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
-WHOLE = ""  # the month of a table that is published as one file
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 LAYOUT = 4  # of schema `build`; another number means a rebuild
 
@@ -178,12 +176,6 @@ def _code_hash() -> str:
     """Hash every package that the rows of a build come through: a rebuild too many is cheap, one too few is wrong."""
     packages = Path(__file__).parents[2]
     return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
-
-
-def month_of(time: str) -> str:
-    """Return the expression of the month, in UTC, in which a time lies; no time is a month of its own."""
-    utc = f"make_timestamp(epoch_us({time}))"  # strftime of a time with a zone takes four times as long
-    return f"coalesce(strftime({utc}, '%Y-%m'), '{NO_MONTH}')"
 
 
 def quoted(path: Path) -> str:
