@@ -63,7 +63,7 @@ def new_keys(path: Path) -> Keys:
     """Return the secrets of a key file, which is created if it does not exist; raise VaultError if it is unusable."""
     if not path.exists():
         new_key_file(path)
-    held = _read_key_file(path)
+    held = _read_key_file(path, may_be_readable=False)
     return Keys(*(_decoded(name, held.get(name, ""), path.name) for name in _NAMES))
 
 
