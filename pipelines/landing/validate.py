@@ -14,7 +14,7 @@ from pipelines.landing import leaves
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
-from pipelines.landing.shape import COUNTS, SHAPES, SUMS
+from pipelines.landing.shape import COUNTS, SHAPES, SUMS, MapField
 from pipelines.landing.stores import store_document
 from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
@@ -29,6 +29,10 @@ class Validator:
     def __init__(self, settings: Settings, kind: str) -> None:
         self._settings = settings
         self._kind = kind
+        shape = SHAPES.get(kind)
+        self._id_maps = frozenset(
+            f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)
+        )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         self._rounds = settings.landing.excess_decimals == "round"
         self._fast: FastOrders | None = None
@@ -43,7 +47,7 @@ class Validator:
     def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Validate by the walk, which defines what is accepted."""
         limits = self._settings.landing
-        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
         if not isinstance(tree, dict):
             raise InvalidDocumentError("wrong_type", "")
         try:
