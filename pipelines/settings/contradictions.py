@@ -43,8 +43,9 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
-    if not _SIZE.fullmatch(settings.warehouse.memory_limit):
-        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is not a size such as 850MB"
+    limit = settings.warehouse.memory_limit
+    if limit != "auto" and not _SIZE.fullmatch(limit):
+        yield f"[warehouse] memory_limit: {limit!r} is neither auto nor a size such as 850MB"
 
 
 def _sales(settings: Settings) -> Iterator[str]:
@@ -150,6 +151,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
     not_negative = {
         "[partner] max_retry_after_seconds": partner.max_retry_after_seconds,
         "[partner.list_stores] first_page": partner.list_stores.first_page,
+        "[privacy] retention_days": settings.privacy.retention_days,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
         "[release] publish_every_minutes": settings.release.publish_every_minutes,

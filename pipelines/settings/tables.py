@@ -134,9 +134,13 @@ class Landing(Table, frozen=True):
 
 
 class Privacy(Table, frozen=True):
-    """Which free texts and links are declared free of personal data, and published."""
+    """Which texts are published, whether orders show whose they are, how long personal data is kept, erasures."""
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
+    customer_key: bool
+    retention_days: int
+    erasure_log: str
+    remove_releases: bool
 
 
 class VaultSettings(Table, frozen=True):

@@ -59,6 +59,14 @@ def read_keys(settings: Settings) -> Keys:
     return Keys(*(_decoded(name, given[name], origin[name]) for name in _NAMES))
 
 
+def new_keys(path: Path) -> Keys:
+    """Return the secrets of a key file, which is created if it does not exist; raise VaultError if it is unusable."""
+    if not path.exists():
+        new_key_file(path)
+    held = _read_key_file(path, may_be_readable=False)
+    return Keys(*(_decoded(name, held.get(name, ""), path.name) for name in _NAMES))
+
+
 def new_key_file(path: Path) -> None:
     """Generate both secrets in a new file that only its owner can read (mode 600).
 
@@ -100,8 +108,8 @@ def _read_key_file(path: Path, *, may_be_readable: bool) -> dict[str, str]:
         raise VaultError(f"[vault] key_file: {path} is not a key file") from None
     if mode & 0o077 and not may_be_readable:
         raise VaultError(
-            f"[vault] key_file: others can read {path}: chmod 600 it, then change the keys; "
-            "or set [security] allow_readable_secrets = true"
+            f"[vault] key_file: others can read {path}: chmod 600 it, then run `ordermart vault rotate --new-key-file "
+            "FILE`; or set [security] allow_readable_secrets = true"
         )
     try:
         held = json.loads(text)
