@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.landing import leaves
+from pipelines.landing.budget import Budget, check_prices
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
@@ -35,6 +36,7 @@ class Validator:
         )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         self._rounds = settings.landing.excess_decimals == "round"
+        self._budget = Budget(settings.landing, kind)
         self._fast: FastOrders | None = None
         if kind == "orders" and settings.landing.max_depth >= DEPTH:
             self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
@@ -42,7 +44,10 @@ class Validator:
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return what is to be landed of `body`; raise InvalidDocumentError with reason and place."""
         quickly = self._fast.validate(body, asked) if self._fast is not None else None
-        return quickly if quickly is not None else self.validate_by_walk(body, asked)
+        if quickly is None:
+            return self.validate_by_walk(body, asked)
+        self._budget.check(quickly.counts)
+        return quickly
 
     def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Validate by the walk, which defines what is accepted."""
@@ -64,6 +69,10 @@ class Validator:
             id_ = canonical["id"] if self._kind == "orders" else canonical["menu"]["id"]
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
+        counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
+        self._budget.check(counts)
+        if self._kind == "menus":
+            check_prices(canonical)
         document = msgspec.json.encode(canonical)
         encrypted = walk.encrypted
         return ValidatedDocument(
@@ -75,7 +84,7 @@ class Validator:
             email=encrypted.get("/user_email") if self._kind == "orders" else None,
             missing_fields=sorted(walk.missing_fields),
             rounded_count=walk.rounded,
-            counts=tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind]),
+            counts=counts,
             sums=tuple(walk.sums.get(name, Decimal(0)) for name in SUMS[self._kind]),
         )
 
