@@ -14,6 +14,7 @@ from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close
 from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, released
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import CLOSED, PREPARED, REOPENED
+from pipelines.ledger.row_hashes import day_hashes
 from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def _draft(
         "period": period.name,
         "store_id": store_id,
         "order_count": rows.num_rows,
+        "day_hashes": day_hashes(rows),
         **circumstances(settings, release.con, release.manifest, release.manifest.code),
     }
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])

@@ -2,7 +2,7 @@
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, order_count, exceptions, release, settings, rules, code, uid, as; \
+| closed | days: [{day, stores}], period, order_count, day_hashes, exceptions, release, settings, rules, code, uid, as; \
 prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
 | prepared | as closed, with a fingerprint of its orders; a close that another user approves | |
 | reopened | day, store_id (null: all), reason, uid, as; of reversals: period, restatement_count | POSTINGS |
