@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from pipelines.ledger import Ledger, ledger_of
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE, current_release
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pipelines.ledger import Ledger
     from pipelines.settings import Settings
 
 # Settings tables that decide an order's business day and sale class, whatever its document.
@@ -59,7 +60,7 @@ def released(settings: Settings) -> Iterator[Released]:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        yield Released(path, manifest, con, ledger_of(settings.data_dir))
+        yield Released(path, manifest, con, signing_ledger(settings))
 
 
 def query(name: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger import Ledger, ledger_of
+from pipelines.ledger import Ledger
 from pipelines.ledger.privacy import ERASED, erasures, origin
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
@@ -45,7 +46,7 @@ def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
 
 def apply_to_restored(settings: Settings, known: Known) -> int:
     """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many."""
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     here = {origin(entry) for entry in erasures(ledger)}
     missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
     for sha256, body in missing.items():
