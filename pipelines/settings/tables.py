@@ -18,6 +18,7 @@ from pipelines.settings.operations import (
     Planner,
     ReleaseSettings,
     Schedule,
+    Security,
     Verify,
     Warehouse,
     Webhooks,
@@ -49,6 +50,7 @@ __all__ = [
     "Sales",
     "Schedule",
     "Secret",
+    "Security",
     "Settings",
     "SettingsError",
     "StoreRecord",
@@ -81,6 +83,8 @@ class ListStores(Table, frozen=True):
     cursor_pointer: str
     cursor_parameter: str
     first_page: int
+    max_pages: int
+    max_seconds: float
 
 
 class StoreRecord(Table, frozen=True):
@@ -124,6 +128,7 @@ class Landing(Table, frozen=True):
     """Limits and allow-lists of landing."""
 
     max_bytes: int
+    max_unpack_ratio: int
     max_depth: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
@@ -258,6 +263,7 @@ class Settings(Table, frozen=True):
     notify: Notify
     webhooks: Webhooks
     planner: Planner
+    security: Security
     file: Path
 
     @property

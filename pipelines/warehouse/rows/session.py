@@ -24,6 +24,7 @@ from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
-WHOLE = ""  # the month of a table that is published as one file
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 LAYOUT = 4  # of schema `build`; another number means a rebuild
 
@@ -43,7 +42,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     spill = settings.data_dir / "warehouse" / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = storage.SESSION | {
-        "memory_limit": settings.warehouse.memory_limit,
+        "memory_limit": memory_limit(settings),
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
     }
@@ -61,7 +60,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
+def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
     row = con.execute("select current_setting('memory_limit')").fetchone()
     number, unit = str(row and row[0]).split()
@@ -177,12 +176,6 @@ def _code_hash() -> str:
     """Hash every package that the rows of a build come through: a rebuild too many is cheap, one too few is wrong."""
     packages = Path(__file__).parents[2]
     return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
-
-
-def month_of(time: str) -> str:
-    """Return the expression of the month, in UTC, in which a time lies; no time is a month of its own."""
-    utc = f"make_timestamp(epoch_us({time}))"  # strftime of a time with a zone takes four times as long
-    return f"coalesce(strftime({utc}, '%Y-%m'), '{NO_MONTH}')"
 
 
 def quoted(path: Path) -> str:
