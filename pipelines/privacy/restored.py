@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger import Ledger
+from pipelines.ledger import Ledger, LedgerError
 from pipelines.ledger.privacy import ERASED, erasures, origin
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.privacy.erasure import apply_erasures
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
     Known = dict[str, dict[str, Any]]
@@ -33,7 +34,7 @@ def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
     """
     log = erasure_log(settings)
     found = {line["sha256"]: line["body"] for line in read_log(log)} if log else {}
-    of_backups = {origin(entry): entry.body for each in ledgers for entry in erasures(Ledger(each))}
+    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
     if of_backups and log is None:
         raise PrivacyError(
             "personal data were erased from this data folder: set [privacy] erasure_log to the file with the later "
@@ -42,6 +43,14 @@ def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
     if found or of_backups:
         read_keys(settings)
     return of_backups | found
+
+
+def _readable_erasures(ledger: Path) -> list[Entry]:
+    """Return the erasures of a backup's ledger; none if it is damaged, which a restore of that backup names."""
+    try:
+        return erasures(Ledger(ledger))
+    except LedgerError:
+        return []
 
 
 def apply_to_restored(settings: Settings, known: Known) -> int:
