@@ -66,9 +66,9 @@ def _partition(file: File) -> str:
 def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side) -> Changes:
     """Return the differences of two releases in core and mart, those of lineage and observation times aside.
 
-    A row that moved to another store or month is removed from one and added to the other. Amounts are the sums of all rows of
-    the store and month; they are compared only in tables whose rows belong to a store, which has one currency. Rows without a key are
-    compared as a whole.
+    A row that moved to another store or month is removed from one and added to the other. Amounts are the sums of all
+    rows of the store and month; they are compared only in tables whose rows belong to a store, which has one currency.
+    Rows without a key are compared as a whole.
     """
     changes = Changes()
     for table in _compared():
