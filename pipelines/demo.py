@@ -14,6 +14,7 @@ import typer
 
 from pipelines.assets.night import Exit, run_night
 from pipelines.definitions import NIGHTLY, job
+from pipelines.durable import keep_private, make_folder
 from pipelines.landing import guard_source
 from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
@@ -33,23 +34,33 @@ _SETTINGS = {
 }
 
 
+def _demo_keys(data_dir: Path) -> Path:
+    """Return the demo's key file, outside the vault that it opens; create it if it is missing."""
+    keep_private(data_dir)
+    keys = (data_dir / "sandbox" / "demo-keys.json").resolve()
+    inside = data_dir / "vault" / keys.name  # where earlier versions put it
+    if inside.exists() and not keys.exists():
+        make_folder(keys.parent)
+        inside.rename(keys)
+    if not keys.exists():
+        new_key_file(keys)
+    return keys
+
+
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float) -> int:
     """Start the sandbox, run the job on its orders, print the results, stop the sandbox; return an exit code.
 
     Planted faults are expected to be quarantined: they do not make the exit code 3 here.
     """
     started = time.monotonic()
-    keys = (load_settings(config).data_dir / "vault" / "demo-keys.json").resolve()
-    if not keys.exists():
-        keys.parent.mkdir(parents=True, exist_ok=True)
-        new_key_file(keys)
+    keys = _demo_keys(load_settings(config).data_dir)
     used = _SETTINGS | {"ORDERMART_VAULT__KEY_FILE": str(keys)}
     for name, value in used.items():
         os.environ.setdefault(name, value)
     settings = load_settings(config)
     guard_source(settings)
     folder = settings.data_dir / "sandbox"
-    folder.mkdir(parents=True, exist_ok=True)
+    keep_private(settings.data_dir)
     ids, truth = folder / "order_ids.txt", folder / "truth.json"
     typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)
     port = int(settings.partner.base_url.rsplit(":", 1)[1])

@@ -77,6 +77,9 @@ def ordermart(
 
 def main() -> None:
     """Run the command line; an expected error is one sentence on standard error and an exit code."""
+    from pipelines.durable import write_privately
+
+    write_privately()
     try:
         app()
     except Exception as error:

@@ -50,6 +50,7 @@ class Night:
     failing: tuple[tuple[str, str, int], ...] = ()
     checks: int = 0
     errors: tuple[str, ...] = ()
+    own_errors: tuple[str, ...] = ()  # the same without messages of libraries, which may quote documents
     said: tuple[str, ...] = ()  # about the plan and its results
     undone: tuple[str, ...] = ()  # failed maintenance tasks, a sentence each
     is_outage: bool = False  # whether the service gave no usable answer for too long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,19 @@ def shown(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) 
     world = fill(world_of(tmp_path_factory.mktemp("shown")), makers)
     publish(world.settings, world.build())
     return world
+
+
+def test_a_release_can_be_read_by_others(landed: Any) -> None:
+    """Under a umask that hides everything, folders and files of a release are open to readers."""
+    before = os.umask(0o077)
+    try:
+        publish(landed.settings, landed.build())
+    finally:
+        os.umask(before)
+    published = landed.data / "published"
+    paths = [published, published / "releases", current(landed), *current(landed).rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o055 for path in paths if path.is_dir()} == {0o055}
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o066 for path in paths if path.is_file()} == {0o044}
 
 
 def current(world: Any) -> Path:

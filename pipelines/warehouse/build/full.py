@@ -26,10 +26,11 @@ from pipelines.warehouse.inputs.landed import (
     rows_per_order,
 )
 from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
     attached_draft,
     lay_out,
-    memory_limit,
+    memory_bytes,
     remember,
     reopen_draft,
 )
@@ -74,7 +75,8 @@ def rebuild(
         with attached_draft(con, draft):
             lay_out(con)
             making = Making(con, full=True)
-            _fold(con, raw)
+            with measured(OBSERVATIONS):
+                _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets) // spread
             _make_all(making, draft, raw, max(1, orders), progress)
             for tie in tie_out(con):
@@ -166,7 +168,7 @@ def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles
         row = con.execute(f"select count(*) from warehouse.build.states where {_WANTED}").fetchone()
         return -(-int(row[0] if row else 0) // buckets)
     bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
-    fit = int(memory_limit(con) / bytes_per_order)
+    fit = int(memory_bytes(con) / bytes_per_order)
     if fit >= ORDERS_PER_BUCKET:
         return ORDERS_PER_BUCKET
     return min(ROW_GROUP, fit)
@@ -198,8 +200,9 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> I
         con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
         if raw:
             con.execute(f"create or replace view touched.bucket_states as {mine}")
-            create_documents(con, "orders", paths, "touched.bucket_states")
-            create_all_versions(con, paths)
+            with measured(DOCUMENTS):
+                create_documents(con, "orders", paths, "touched.bucket_states")
+                create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.durable import make_folder, sync
+from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
@@ -76,6 +76,8 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     published = settings.data_dir / "published"
     releases = published / "releases"
     make_folder(releases)
+    for folder in (published, releases):
+        folder.chmod(0o755)
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
@@ -126,13 +128,14 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         sources=memory.sources if memory else {},
     )
     write_manifest(draft, manifest)
+    open_to_readers(draft)
     _sync_tree(draft)
     draft.rename(releases / release_id)
     sync(releases)
     _switch(published, release_id)
     notes = []
     if last and damaged:
-        _remove(last)
+        remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     need.is_published(published)
     _prune(published, settings)
@@ -210,10 +213,11 @@ def _prune(published: Path, settings: Settings) -> None:
     """Remove the releases that settings do not keep, never the current one."""
     for old in need.superfluous(published / "releases", settings):
         if old.resolve() != current_release(published):
-            _remove(old)
+            remove_release(old)
 
 
-def _remove(release: Path) -> None:
+def remove_release(release: Path) -> None:
+    """Remove a release, never the current one; what a kill leaves of it goes with the next publication."""
     gone = release.with_name(_UNFINISHED + release.name)
     release.rename(gone)
     shutil.rmtree(gone)
