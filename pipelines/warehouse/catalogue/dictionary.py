@@ -36,8 +36,8 @@ listed, in the order of the alphabet: it compares and sorts as a text does, and 
 
 DuckDB's `.df()` turns decimals into floats: take `.arrow()`, `pl.from_arrow` or pandas with Arrow types, as
 [BI.md](BI.md) shows. Parquet is partitioned by `created_month` (of `created_at`, in UTC) or `business_month` (of
-`business_date`, in the store's time zone), texts such as 2026-10, or `unknown`. [QUESTIONS.md](QUESTIONS.md) has a query
-for each common question.
+`business_date`, in the store's time zone), texts such as 2026-10, or `unknown`. [QUESTIONS.md](QUESTIONS.md) has a
+query for each common question.
 """
 _SCHEMAS = {
     "mart": "Answers: start here.",
