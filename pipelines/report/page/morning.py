@@ -26,6 +26,7 @@ from pipelines.report.page.quality import checks_section, coverage_section, drif
 from pipelines.report.page.reconciled import (
     breaks_section,
     control_totals_section,
+    largest_breaks,
     restatements_section,
     rules_section,
 )
@@ -101,8 +102,9 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
 
 
 def _books(reconciled: Reconciliation) -> Books:
-    largest = reconciled.largest_breaks(1)
-    return Books(reconciled.variances(), reconciled.indeterminate_count(), largest[0][1][0] if largest else None)
+    largest = largest_breaks(reconciled, 1)
+    first = largest[0]["order_id"] if largest else None
+    return Books(reconciled.variances(), reconciled.indeterminate_count(), first)
 
 
 def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str:
