@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from pipelines.assets.night import Exit, run_night
 from pipelines.definitions import NIGHTLY, job
-from pipelines.durable import make_folder, write_whole
+from pipelines.durable import keep_private, make_folder, write_whole
 from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.released import released
@@ -69,7 +69,7 @@ base_url = {base_url}
 body = {{ client_id = "sandbox", client_secret = "sandbox" }}
 
 [vault]
-key_file = "vault/demo-keys.json"
+key_file = "sandbox/demo-keys.json"
 
 [sales]
 counted_statuses = ["delivered", "picked_up"]
@@ -136,9 +136,10 @@ def demo_settings(config: Path | None) -> Settings:
     """Write the settings of the demo into the data folder of `config`, keys where none are, and return them."""
     base = load_settings(config)
     folder = base.data_dir
-    keys, file = folder / "vault" / "demo-keys.json", (folder / "demo.toml").resolve()
+    keep_private(folder)
+    file, keys = (folder / "demo.toml").resolve(), folder / "sandbox" / "demo-keys.json"
+    make_folder(keys.parent)
     if not keys.exists():
-        keys.parent.mkdir(parents=True, exist_ok=True)
         new_key_file(keys)
     if base.file != file:
         text = _SETTINGS.format(path=folder / "demo.toml", base_url=json.dumps(base.partner.base_url))

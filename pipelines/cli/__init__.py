@@ -20,6 +20,7 @@ from pipelines.cli import (
     ledger,
     questions,
     reconcile,
+    releases,
     runs,
     sandbox,
     status,
@@ -48,6 +49,7 @@ app.add_typer(close.app, name="close")
 app.add_typer(close.restatements_app, name="restatements")
 app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
+app.add_typer(releases.app)
 app.add_typer(breaks.app, name="breaks")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
@@ -79,6 +81,9 @@ def ordermart(
 
 def main() -> None:
     """Run the command line; an expected error is one sentence on standard error and an exit code."""
+    from pipelines.durable import write_privately
+
+    write_privately()
     try:
         app()
     except Exception as error:

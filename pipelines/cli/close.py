@@ -61,7 +61,7 @@ def close_day(
     *,
     period: PeriodName = "",
     store: Store = None,
-    check: Annotated[bool, typer.Option("--check", help="Only list the blockers.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only list the blockers, if it is not closed.")] = False,
     with_exceptions: Annotated[
         str,
         typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
@@ -85,8 +85,9 @@ def close_day(
         raise usage_error("--with-exceptions: the reason is empty")
     days = _days(settings, day, period)
     if check:
-        blockers = closing.check(settings, days, store)
-        typer.echo(format_blockers(days, blockers))
+        is_closed = closing.is_period_closed(settings, days, store)
+        blockers = [] if is_closed else closing.check(settings, days, store)
+        typer.echo(format_blockers(days, blockers, is_closed=is_closed))
         raise typer.Exit(3 if blockers else 0)
     with run_lock(settings.data_dir, "ordermart close"):
         done = closing.close(settings, days, store, exceptions=with_exceptions.strip(), user=current_user(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,6 +152,7 @@ def build(
     *,
     config: Config = None,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
+    profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
 
@@ -160,16 +162,21 @@ def build(
     from pipelines.finance.restating import build_and_record
     from pipelines.ingest.lock import run_lock
     from pipelines.landing.formats import migrate
+    from pipelines.report.profile import costs
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.warehouse import publish
+    from pipelines.warehouse.rows.profile import profiled
 
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
-        result = build_and_record(settings, full=full, progress=progress)
+        with profiled() if profile else nullcontext() as measured:
+            result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings, result)
     typer.echo(built(result, release))
+    if measured:
+        typer.echo(costs(measured))
 
 
 @app.command()

@@ -28,7 +28,13 @@ _RECORDED = ("order_id", "store_id", "business_date", "currency", "total_residua
 
 
 def create_break_views(release: Released) -> None:
-    """Create the views breaks, and open_breaks: those that nobody accepted as they are, on a release's connection."""
+    """Create the views breaks, and open_breaks: those that nobody accepted as they are, on a release's connection.
+
+    Decisions are read from the ledger: those since the build count too. Raise FinanceError if the release is older than
+    audit.breaks.
+    """
+    if not release.has("audit.breaks"):
+        raise FinanceError(f"release {release.manifest.id} has no table audit.breaks: run `ordermart build` first")
     accepted = [
         (order_id, each.content) for order_id, each in decisions(release.ledger.entries()).items() if each.content
     ]

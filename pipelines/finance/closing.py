@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.blockers import find_blockers
 from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
-from pipelines.finance.released import FinanceError, Released, check_release_settings, circumstances, released
+from pipelines.finance.periods import is_closed
+from pipelines.finance.released import (
+    FinanceError,
+    Released,
+    check_release_settings,
+    circumstances,
+    released,
+    stores_by_day,
+)
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import CLOSED, PREPARED, REOPENED
 from pipelines.ledger.users import User, current_user
@@ -60,6 +68,14 @@ def check(settings: Settings, period: Period, store_id: int | None, now: dt.date
     with released(settings) as release:
         check_release_settings(settings, release.manifest)
         return find_blockers(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
+
+
+def is_period_closed(settings: Settings, period: Period, store_id: int | None) -> bool:
+    """Return whether these days are closed, of one store or of all: at once or store by store."""
+    closes = Closes(ledger_of(settings.data_dir).entries())
+    if store_id is not None:
+        return all(closes.of(day, store_id) for day in period.days)
+    return is_closed(closes, period, stores_by_day(settings))
 
 
 def close(

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pipelines.ledger import Closes
     from pipelines.settings import Settings
+
+    StoresByDay = Mapping[dt.date, set[int | None]]  # stores with orders, by business day
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 _WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -64,16 +66,24 @@ def period_of(settings: Settings, name: str) -> Period:
     return _month_of(dt.date.fromisoformat(f"{name}-01"))
 
 
-def is_closed(closes: Closes, period: Period) -> bool:
-    """Return whether every day of the period is closed for every store."""
-    return all(closes.is_closed(day) for day in period.days)
+def is_closed(closes: Closes, period: Period, stores: StoresByDay) -> bool:
+    """Return whether a period is closed, at once or store by store.
+
+    Every day of it is closed for every store, or else for each store that has an order on any day of it; an order
+    without a store (None) is closed with every store only.
+    """
+    trading = {store for day in period.days for store in stores.get(day, ())}
+    return all(
+        closes.is_closed(day) or (trading and all(closes.of(day, store) is not None for store in trading))
+        for day in period.days
+    )
 
 
-def earliest_open(settings: Settings, closes: Closes, day: dt.date) -> Period | None:
+def earliest_open(settings: Settings, closes: Closes, day: dt.date, stores: StoresByDay) -> Period | None:
     """Return the first period from that of a day on that is not closed; None if every one of periods_file is."""
     listed = sorted(fiscal_periods(settings).values(), key=lambda period: period.first_day)
     following = [period for period in listed if period.last_day >= day] if listed else _months_from(day)
-    return next((period for period in following if not is_closed(closes, period)), None)
+    return next((period for period in following if not is_closed(closes, period, stores)), None)
 
 
 def gaps(settings: Settings) -> list[tuple[Period, Period]]:

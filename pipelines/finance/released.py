@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from pipelines.finance.closed_scopes import population_conditions
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
@@ -19,6 +20,7 @@ from pipelines.warehouse.release.release import DATABASE, current_release
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -62,6 +64,18 @@ def released(settings: Settings) -> Iterator[Released]:
         yield Released(path, manifest, con, ledger_of(settings.data_dir))
 
 
+def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:
+    """Return the stores with orders of each business day of the current release; {} if there is no release."""
+    if current_release(settings.data_dir / "published") is None:
+        return {}
+    found: dict[dt.date, set[int | None]] = {}
+    with released(settings) as release:
+        placed = "select distinct business_date, store_id from mart.daily_store_sales where business_date is not null"
+        for day, store_id in release.con.execute(placed).fetchall():
+            found.setdefault(day, set()).add(store_id)
+    return found
+
+
 def query(name: str) -> str:
     """Return the select in `sql/finance/<name>.sql`."""
     return (SQL / "finance" / f"{name}.sql").read_text(encoding="utf-8")
@@ -89,19 +103,21 @@ def circumstances(
 
 
 def _rules(settings: Settings, con: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Return the rule of each population: the configured one, else the one that the evidence gives."""
-    configured = rules_of_settings(settings)
+    """Return the rule of each population and its orders: the configured rule, else the one that the evidence gives."""
+    configured, conditions = rules_of_settings(settings), population_conditions(con)
     rules = con.execute(
-        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts "
+        "select rule_target, scope, rule, verdict, rule_setting_no, is_assumable, open_parts, population_no "
         "from audit.formula_populations order by all"
     )
     names = [column[0] for column in rules.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in rules.fetchall()]
     for rule in found:
         number = rule.pop("rule_setting_no")
+        rule["conditions"] = conditions.get((rule["rule_target"], rule.pop("population_no")), [])
         rule["is_configured"] = number is not None
         if number is not None:
             rule["rule"] = configured[number - 1][1]
+            rule["conditions"] = [{"dimension": "rule_setting", "is_other": False, "values": [str(number)]}]
     return found
 
 

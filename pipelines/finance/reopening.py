@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.finance.periods import earliest_open
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, stores_by_day
 from pipelines.finance.restating import recorded, total_prices
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTINGS, REOPENED
@@ -55,7 +55,7 @@ def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, 
     ]
     if not posted:
         return Reopened(ledger.append(REOPENED, body), 0, ())
-    period = earliest_open(settings, closes, day)
+    period = earliest_open(settings, closes, day, stores_by_day(settings))
     if period is None:
         raise FinanceError(
             f"{name} has {len(posted):,} posted restatements, and no period from then on is open to reverse them in: "

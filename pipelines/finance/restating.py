@@ -19,12 +19,13 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.finance.periods import earliest_open, is_closed, period_of
-from pipelines.finance.released import FinanceError, circumstances, query
+from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.users import User, current_user
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.release.manifest import code_version
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a message
 _SOURCES = ("raw.day_closes", "raw.closed_orders", "raw.restated")
+
+
+_LOOSE = ("is_assumable", "open_parts")  # null in a hash of rules
 
 
 @dataclass(frozen=True)
@@ -142,9 +146,9 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
     """
     ledger = ledger_of(settings.data_dir)
     found = period_of(settings, period)
-    closes = Closes(ledger.entries())
-    if is_closed(closes, found):
-        following = earliest_open(settings, closes, found.last_day)
+    closes, stores = Closes(ledger.entries()), stores_by_day(settings)
+    if is_closed(closes, found, stores):
+        following = earliest_open(settings, closes, found.last_day, stores)
         name = f", such as {following.name}" if following else ": add one to [closing] periods_file"
         raise FinanceError(f"--period: {period} is closed: post to an open period{name}")
     rows = recorded(settings)
@@ -169,8 +173,13 @@ def _hashes(body: dict[str, Any]) -> dict[str, str]:
     return {
         "business_day_hash": _hash(body["settings"]["business_day"]),
         "sales_hash": _hash(body["settings"]["sales"]),
-        "rules_hash": _hash([{**rule, "is_assumable": None, "open_parts": None} for rule in body["rules"]]),
+        "rules_hash": _hash([_only_rule(rule) for rule in body["rules"]]),
     }
+
+
+def _only_rule(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule without what can change while it stays the same."""
+    return {key: value for key, value in rule.items() if key != "conditions"} | dict.fromkeys(_LOOSE)
 
 
 def _known_to(entry: Entry) -> dt.datetime:
@@ -196,7 +205,7 @@ def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 def _warehouse(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield the warehouse, read-only and the default database, beside the sources in `memory.raw`."""
     with _sources(settings) as con:
-        con.execute("set memory_limit = ?", [settings.warehouse.memory_limit])
+        con.execute("set memory_limit = ?", [memory_limit(settings)])
         file = str(warehouse_file(settings.data_dir)).replace("'", "''")
         con.execute(f"attach '{file}' as warehouse (read_only)")
         con.execute("use warehouse")

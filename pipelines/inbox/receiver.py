@@ -19,11 +19,14 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
+from pipelines.durable import keep_private
 from pipelines.inbox.app import Receiver, make_app
 from pipelines.inbox.committer import Committer
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
 from pipelines.inbox.store import inbox_path
+from pipelines.settings import SettingsError
+from pipelines.settings.security import unsigned
 from pipelines.vault import VaultError, open_vault
 
 if TYPE_CHECKING:
@@ -47,12 +50,16 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
     """Receive deliveries until SIGTERM or SIGINT; print one line when ready.
 
     Undecodable bodies are encrypted in the vault if its keys are set, else dropped; the delivery is stored either way.
-    Raise SettingsError for a signature without a usable secret, ReceiverError if the address is in use or the inbox
+    Raise SettingsError for a signature without a usable secret, and for an address that others can reach without a
+    signature, ReceiverError if the address is in use or the inbox
     cannot be written.
     """
     webhooks = settings.webhooks
     host, port = host or webhooks.host, webhooks.port if port is None else port
+    if complaint := unsigned(settings, host):
+        raise SettingsError(complaint)
     verify = verifier(webhooks)
+    keep_private(settings.data_dir)
     port = _claim(host, port)
     vault = _vault(settings)
     encrypt = None if vault is None else _encryption(vault)

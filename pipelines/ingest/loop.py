@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest", "ingest_until_stopped"]
 
 _LOAD = 2_000  # bodies per load
+_WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
 
 def ingest(
@@ -221,6 +222,11 @@ class _Ingestion:
                             ids.append(found[0])
                         else:
                             without_id.append(record)
+                    if len(without_id) > _WITHOUT_ID:
+                        raise ListingBroken(
+                            f"[partner.list_stores] more than {_WITHOUT_ID:,} records have no id at "
+                            f"[partner.store] id_pointer {self.settings.partner.store.id_pointer!r}"
+                        )
         finally:
             if without_id:
                 with open_load(self.settings, self.vault, "stores") as load:

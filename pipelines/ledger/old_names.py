@@ -7,6 +7,7 @@ is the only module that knows the old names.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -61,6 +62,21 @@ _SETTINGS: dict[str, dict[str, str]] = {
 }
 _EXCEPTIONS = {"obstacles": "blockers"}  # stored name
 _RULES = {"part": "rule_target"}
+# The words by which older closes recorded the orders of a population.
+_DIMENSIONS = {
+    "platform": "platform",
+    "dispatch method": "dispatch_method",
+    "store": "store_id",
+    "status": "status",
+    "sale class": "sale_class",
+}
+_SETTING = re.compile(r"orders of \[\[formula\.rule\]\] no\. ([0-9]+)")
+_HELD = re.compile(r"(with|without) (.+)")
+_HOLDS = {"with": "1", "without": "0"}
+_AMONG = re.compile(rf"({'|'.join(_DIMENSIONS)}) (other than )?(.+)", re.DOTALL)
+_MORE = re.compile(r" and [0-9]+ more$")  # values that are not listed
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_SPAN = re.compile(rf"until (?P<until>{_DAY})|from (?P<since>{_DAY})|(?P<first>{_DAY}) to (?P<last>{_DAY})")
 
 
 def current_body(act: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +88,7 @@ def current_body(act: str, body: dict[str, Any]) -> dict[str, Any]:
         tables = body["settings"].items()
         body["settings"] = {table: _renamed(keys, _SETTINGS.get(table, {})) for table, keys in tables}
     if "rules" in body:
-        body["rules"] = [_renamed(rule, _RULES) for rule in body["rules"]]
+        body["rules"] = [_with_conditions(_renamed(rule, _RULES)) for rule in body["rules"]]
     if body.get("release") and "release_as_of" not in body:
         body["release_as_of"] = _time_of(body["release"])
     return body
@@ -109,6 +125,34 @@ def select_rows(act: str, paths: Iterable[Path], names: Iterable[str]) -> str:
         + f" from read_parquet([{', '.join(_text(str(path)) for path in files)}], filename = true)"
         for stored, files in by_columns.items()
     )
+
+
+def _with_conditions(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return the rule of a population with the conditions on its orders, which older closes recorded in words alone."""
+    if "open_parts" not in rule or "conditions" in rule:
+        return rule
+    texts = [] if rule["scope"] == "all orders" else rule["scope"].split("; ")
+    conditions = [_condition_of(text) for text in texts]
+    return {**rule, "conditions": None if None in conditions else conditions}
+
+
+def _condition_of(text: str) -> dict[str, Any] | None:
+    """Return the condition that words such as 'platform other than web' or 'from 2026-11-01' state; None if unclear."""
+    if match := _SETTING.fullmatch(text):
+        return {"dimension": "rule_setting", "is_other": False, "values": [match[1]]}
+    if match := _HELD.fullmatch(text):
+        return None if match[2] == "a date" else {"part": match[2], "is_other": False, "values": [_HOLDS[match[1]]]}
+    if match := _AMONG.fullmatch(text):
+        dimension, values = _DIMENSIONS[match[1]], match[3].split(", ")
+        if _MORE.search(values[-1]):
+            return None
+        plain = [None if value == "not stated" else value for value in values]
+        return {"dimension": dimension, "is_other": match[2] is not None, "values": plain}
+    spans = [_SPAN.fullmatch(span) for span in text.split(" and ")]
+    if all(spans):
+        limits = [(span["first"] or span["since"], span["last"] or span["until"]) for span in spans if span]
+        return {"dimension": "business_date", "is_other": False, "spans": [list(each) for each in limits]}
+    return None
 
 
 def _expression(name: str, stored: str) -> str:

@@ -43,6 +43,7 @@ TABLES = {
     "mart.restatements": "changes to closed days, with their causes",
     "mart.daily_reconciliations": "price residuals and breaks by day",
     "mart.order_reconciliation": "prices and residuals of each order",
+    "audit.breaks": "residuals that are not zero, and who accepted them why",
     "audit.formula_evidence": "how well each formula fits the orders",
     "audit.formula_populations": "which formula holds for which orders, and its support",
     "audit.status_evidence": "what is known of each status value",

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 _SHOWN = 50
 
 
-def format_blockers(period: Period, blockers: Sequence[str]) -> str:
-    """Return the blockers for closing a period, a line each."""
+def format_blockers(period: Period, blockers: Sequence[str], *, is_closed: bool = False) -> str:
+    """Return the blockers for closing a period, a line each, or that it is closed."""
+    if is_closed:
+        return f"Already closed: {span(period)}."
     if not blockers:
         return f"No blockers for closing {span(period)}."
     return "\n".join([f"Blockers for closing {span(period)}:", *_listed(blockers)])

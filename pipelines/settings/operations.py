@@ -94,6 +94,14 @@ class Webhooks(Table, frozen=True):
     secret: Secret = Secret("")
 
 
+class Security(Table, frozen=True):
+    """Doors that are closed unless somebody opens them."""
+
+    allow_unsigned_webhooks: bool
+    allow_plain_http: bool
+    allow_readable_secrets: bool
+
+
 class Planner(Table, frozen=True):
     """Which known orders are fetched again: interface section 3 does not show how statuses change."""
 

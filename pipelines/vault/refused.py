@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.database import transaction
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
+from pipelines.vault.rotation import require_key
 
 if TYPE_CHECKING:
     import sqlite3
@@ -48,6 +49,7 @@ class RefusedBodies:
             encrypted = encrypt(AESGCM(key), os.urandom(NONCE_BYTES), body, bound)
             rows.append((ref, kind, asked, load_id, now.astimezone(dt.UTC).isoformat(), wrapped, encrypted))
         with transaction(self._db):
+            require_key(self._db, self._master)
             self._db.executemany("insert into refused values (?, ?, ?, ?, ?, ?, ?)", rows)
         return [row[0] for row in rows]
 

@@ -1,31 +1,13 @@
--- One row per order: the rules that it keeps while its day is closed, if it is.
+-- One row per order of a closed day: the rules that it keeps while that is closed.
 --
 -- What the close recorded for it; of a close that recorded rules by scope, the narrowest's.
 -- One that came later takes its population's, else that of its store's day, else the day's.
 with
 
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
-),
-
 orders as (
-    select
-        orders.order_id,
-        orders.business_date,
-        orders.store_id,
-        orders.platform,
-        orders.dispatch_method,
-        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-            as close_entry_no,
-    from mart.orders as orders
-    left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
+    select order_id, store_id, business_date, platform, dispatch_method, close_entry_no
+    from audit.order_closes
+    where close_entry_no is not null
 ),
 
 recorded as (
@@ -44,7 +26,7 @@ recorded as (
         struct_pack(line_rule, line_open_parts, subtotal_basis) as of_lines,
         struct_pack(total_rule, total_basis) as of_total,
     from raw.closed_orders
-    where close_entry_no in (select distinct close_entry_no from raw.day_closes)
+    where close_entry_no in (select distinct close_entry_no from orders)
 ),
 
 -- of a close that did not record them by order
@@ -94,7 +76,6 @@ shared as (
 found as (
     select
         orders.order_id,
-        orders.close_entry_no is not null as is_closed,
         subtotals.order_id is not null as has_subtotal,
         totals.order_id is not null as has_total,
         coalesce(by_scope.rules, recorded.rules, store_days.line_rules, days.line_rules)
@@ -130,19 +111,11 @@ select
     -- keys
     order_id,
     -- the rules
-    is_closed,
-    if(has_subtotal, population_line_rule, if(is_closed, line_rules.line_rule, null))
-        as line_rule,
-    case
-        when has_subtotal then population_open_parts
-        when is_closed then coalesce(line_rules.line_open_parts, [])
-    end as line_open_parts,
-    case
-        when has_subtotal then population_subtotal_basis
-        when is_closed then line_rules.subtotal_basis
-    end as subtotal_basis,
-    if(has_total, population_total_rule, if(is_closed, total_rules.total_rule, null))
-        as total_rule,
-    if(has_total, population_total_basis, if(is_closed, total_rules.total_basis, null))
-        as total_basis,
+    if(has_subtotal, population_line_rule, line_rules.line_rule) as line_rule,
+    if(has_subtotal, population_open_parts, coalesce(line_rules.line_open_parts, []))
+        as line_open_parts,
+    if(has_subtotal, population_subtotal_basis, line_rules.subtotal_basis)
+        as subtotal_basis,
+    if(has_total, population_total_rule, total_rules.total_rule) as total_rule,
+    if(has_total, population_total_basis, total_rules.total_basis) as total_basis,
 from found

@@ -1,80 +1,115 @@
 -- One row per order new to a closed day and rule target: what its population was closed with.
 --
--- The population is known by the words of its scope, as the close recorded it. Where
--- settings name the rule, they must still name the same one.
+-- The close recorded by which values its populations were divided: an order belongs to the
+-- one whose conditions it meets. Where settings name the rule, they must still name the same.
 with
 
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
-),
-
-closed as (
+orders as (
     select
-        orders.order_id,
-        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
-            as close_entry_no,
-    from mart.orders as orders
-    left join own
-        on orders.business_date = own.business_date
-        and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
+        closes.order_id,
+        closes.close_entry_no,
+        closes.store_id,
+        closes.business_date,
+        closes.platform,
+        closes.dispatch_method,
+    from audit.order_closes as closes
+    anti join raw.closed_orders using (order_id, close_entry_no)
+    where closes.close_entry_no is not null
 ),
 
 new_orders as (
-    select order_id, close_entry_no
-    from closed
-    anti join raw.closed_orders using (order_id, close_entry_no)
-    where close_entry_no is not null
-),
-
-placed as (
     select
-        orders.order_id,
+        orders.*,
         'subtotal' as rule_target,
-        orders.subtotal_population_no as population_no,
+        current.status,
+        current.sale_class,
+        settings.subtotal_setting_no as setting_no,
         patterns.holds,
-    from audit.order_populations as orders
+    from orders
+    inner join mart.orders as current on orders.order_id = current.order_id
+    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
     left join audit.subtotal_patterns as patterns on orders.order_id = patterns.order_id
 
     union all
 
     select
-        orders.order_id,
+        orders.*,
         'total' as rule_target,
-        orders.total_population_no as population_no,
+        current.status,
+        current.sale_class,
+        settings.total_setting_no as setting_no,
         patterns.holds,
-    from audit.order_populations as orders
+    from orders
+    inner join mart.orders as current on orders.order_id = current.order_id
+    inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
     left join audit.total_patterns as patterns on orders.order_id = patterns.order_id
+),
+
+candidates as (
+    select new_orders.*, rules.* exclude (close_entry_no, rule_target)
+    from new_orders
+    inner join raw.closed_rules as rules
+        on new_orders.close_entry_no = rules.close_entry_no
+        and new_orders.rule_target = rules.rule_target
+        and rules.scope = 'population'
+    left join raw.formula_settings as configured
+        on new_orders.setting_no = configured.setting_no
+    where rules.basis is distinct from 'configured' or rules.rule = configured.rule
+),
+
+conditions as (
+    select
+        candidates.order_id,
+        candidates.rule_target,
+        candidates.rule_no,
+        listed.condition_no,
+        any_value(listed.is_other) as is_other,
+        bool_or(
+            case
+                when listed.dimension = 'business_date'
+                    then candidates.business_date
+                        between coalesce(listed.first_day, candidates.business_date)
+                        and coalesce(listed.last_day, candidates.business_date)
+                else listed.value is not distinct from case listed.dimension
+                    when 'platform' then candidates.platform
+                    when 'dispatch_method' then candidates.dispatch_method
+                    when 'store_id' then cast(candidates.store_id as varchar)
+                    when 'status' then candidates.status
+                    when 'sale_class' then cast(candidates.sale_class as varchar)
+                    when 'rule_setting' then cast(candidates.setting_no as varchar)
+                    else candidates.holds[parts.part_no]
+                end
+            end
+        ) as is_among,
+    from candidates
+    inner join raw.closed_scopes as listed
+        on candidates.close_entry_no = listed.close_entry_no
+        and candidates.rule_no = listed.rule_no
+    left join audit.formula_parts as parts
+        on candidates.rule_target = parts.rule_target
+        and listed.part = parts.part
+    group by
+        candidates.order_id,
+        candidates.rule_target,
+        candidates.rule_no,
+        listed.condition_no
 ),
 
 found as (
     select
-        new_orders.order_id,
-        placed.rule_target,
-        rules.rule,
-        rules.basis,
-        rules.is_assumable,
+        candidates.*,
         list_filter(
-            rules.open_parts,
-            lambda part: coalesce(placed.holds[part] = '1', true)
-        ) as open_parts,
-    from new_orders
-    inner join placed on new_orders.order_id = placed.order_id
-    inner join audit.formula_populations as populations
-        on placed.rule_target = populations.rule_target
-        and placed.population_no = populations.population_no
-    left join raw.formula_settings as configured
-        on populations.rule_setting_no = configured.setting_no
-    inner join raw.closed_rules as rules
-        on new_orders.close_entry_no = rules.close_entry_no
-        and rules.scope = 'population'
-        and populations.rule_target = rules.rule_target
-        and populations.scope = rules.scope_value
-        and (rules.basis is distinct from 'configured' or rules.rule = configured.rule)
+            open_parts,
+            lambda part: coalesce(holds[part] = '1', true)
+        ) as held_open_parts,
+    from candidates
+    anti join (from conditions where is_among = is_other) as unmet
+        on candidates.order_id = unmet.order_id
+        and candidates.rule_target = unmet.rule_target
+        and candidates.rule_no = unmet.rule_no
+    qualify row_number() over (
+        partition by candidates.order_id, candidates.rule_target order by candidates.rule_no
+    ) = 1
 )
 
 select
@@ -83,10 +118,10 @@ select
     rule_target,
     -- the rule; where candidates differ on something that the order holds, none gives its
     -- price, but with too few orders to judge a total the observed formula is assumed
-    if(len(open_parts) > 0 and is_assumable, 'observed/unrounded', rule) as rule,
-    open_parts,
+    if(len(held_open_parts) > 0 and is_assumable, 'observed/unrounded', rule) as rule,
+    held_open_parts as open_parts,
     case
-        when len(open_parts) = 0 then basis
+        when len(held_open_parts) = 0 then basis
         when is_assumable then 'assumed'
     end as basis,
 from found

@@ -55,13 +55,14 @@ judged as (
 decided as (
     select
         judged.*,
+        closed.order_id is not null as is_closed,
         if(is_closed, closed.line_rule, found_line_rule) as line_rule,
         if(is_closed, closed.line_open_parts, found_open_parts) as line_open_parts,
         if(is_closed, closed.subtotal_basis, found_subtotal_basis) as subtotal_basis,
         if(is_closed, closed.total_rule, found_total_rule) as total_rule,
         if(is_closed, closed.total_basis, found_total_basis) as total_basis,
     from judged
-    inner join audit.closed_order_rules as closed on judged.order_id = closed.order_id
+    left join audit.closed_order_rules as closed on judged.order_id = closed.order_id
 )
 
 select

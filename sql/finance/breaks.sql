@@ -1,4 +1,4 @@
--- One row per break: an order whose residuals are not zero, with a hash of its amounts.
+-- One row per order with a break, with the hash of its amounts.
 select
     order_id,
     store_id,
@@ -14,20 +14,8 @@ select
     ) as abs_residual,
     total_likely_cause,
     subtotal_likely_cause,
-    sha256(
-        concat_ws(
-            '|',
-            coalesce(currency, ''),
-            coalesce(cast(subtotal_price as varchar), ''),
-            coalesce(cast(delivery_price as varchar), ''),
-            coalesce(cast(tip as varchar), ''),
-            coalesce(cast(discount as varchar), ''),
-            coalesce(cast(loyalty_discount as varchar), ''),
-            coalesce(cast(total_price as varchar), ''),
-            coalesce(cast(line_amount as varchar), ''),
-            coalesce(cast(subtotal_residual as varchar), ''),
-            coalesce(cast(total_residual as varchar), '')
-        )
-    ) as content,
+    breaks.content,
 from mart.order_reconciliation
-where verdict in ('total_break', 'subtotal_break', 'both_break')
+inner join (
+    select order_id, any_value(content) as content from audit.breaks group by order_id
+) as breaks using (order_id)

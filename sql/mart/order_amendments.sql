@@ -16,14 +16,6 @@ amended as (
     )
 ),
 
-every_store as (
-    select business_date, closed_at, from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, closed_at, from raw.day_closes where not is_every_store
-),
-
 pairs as (
     select
         amended.order_id,
@@ -148,9 +140,7 @@ select
     -- time: the change happened between the two
     pairs.previous_last_seen_at,
     pairs.first_seen_at,
-    coalesce(own.closed_at, every_store.closed_at) is not null
-    and coalesce(own.closed_at, every_store.closed_at) <= pairs.first_seen_at
-        as was_closed,
+    closes.closed_at is not null and closes.closed_at <= pairs.first_seen_at as was_closed,
     date_sub('hour', orders.created_at, pairs.first_seen_at) as hours_after_creation,
     -- money
     orders.currency,
@@ -181,7 +171,4 @@ inner join mart.orders as orders on pairs.order_id = orders.order_id
 left join counted
     on pairs.order_id = counted.order_id
     and pairs.lines_version_no = counted.lines_version_no
-left join own
-    on orders.business_date = own.business_date
-    and orders.store_id = own.store_id
-left join every_store on orders.business_date = every_store.business_date
+left join audit.order_closes as closes on pairs.order_id = closes.order_id

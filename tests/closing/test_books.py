@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance import reopening, restating
+from pipelines.finance import closing, periods, reopening, restating
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
-from pipelines.ledger import verify
+from pipelines.ledger import Closes, verify
 from pipelines.report.audit_pack import make_pack
-from pipelines.report.closing import reopened, restatements
+from pipelines.report.closing import format_blockers, reopened, restatements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,6 +113,38 @@ def test_a_closed_period_takes_no_postings(posted: Any, hours: tuple[int, int]) 
     books.publish()
     assert by_period(books) == {"2026-10": 50, "2026-11": CHANGE + 1, "2026-12": -CHANGE - 1}
     assert sum(by_period(books).values()) == there(books)
+
+
+def test_a_period_closed_store_by_store_is_closed(books: Any) -> None:
+    """Once each store with orders in it is closed on all of its days; a store reopened or new to it opens it."""
+    october = period_of(books.settings, "2026-10")
+
+    def is_closed() -> bool:
+        state = closing.is_period_closed(books.settings, october, None)
+        if state:
+            with pytest.raises(FinanceError, match="2026-10 is closed: post to an open period, such as 2026-11"):
+                books.post("2026-10")
+        else:
+            assert books.post("2026-10").restatement_count == 0
+        return state
+
+    books.land(1, created_at=AT, store_id=1)
+    books.land(2, created_at="2026-10-30T10:00:00Z", store_id=2)
+    books.publish()
+    books.close("2026-10", 1)
+    assert not is_closed(), "store 2 is open"
+    books.close(DAY, 2)
+    assert not is_closed(), "store 2 may have late orders on other days"
+    books.close("2026-10", 2)
+    assert is_closed()
+    books.reopen("2026-10-05", 2)
+    assert not is_closed()
+    closes, orders = Closes(books.ledger.entries()), {D31: {1}}
+    assert periods.is_closed(closes, october, orders)
+    assert not periods.is_closed(closes, october, {D31: {1, 3}}), "store 3 is open"
+    assert not periods.is_closed(closes, october, {D31: {1, None}}), "an order has no store"
+    assert not periods.is_closed(closes, october, {}), "no store has orders"
+    assert format_blockers(october, [], is_closed=True) == "Already closed: 2026-10 (2026-10-01 to 2026-10-31)."
 
 
 def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:

@@ -75,6 +75,11 @@ def reconciled(books: Any, say: Any) -> Any:
         return say(reconciliation(release, Selection()))
 
 
+def released_states(books: Any) -> dict[int, str]:
+    """Return order → state, as audit.breaks of the current release has it."""
+    return dict(books.all("select distinct order_id, state from audit.breaks"))
+
+
 def blockers(books: Any) -> list[str]:
     """Return the blockers that are about breaks."""
     return [each for each in closing.check(books.settings, one_day(DAY), None, LATER) if each.startswith("breaks")]
@@ -163,10 +168,18 @@ def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, b
     land(books, 2, CHECKED + 1, balanced, "4")
     books.publish()
     assert states(books) == {1: "accepted", 2: "changed", 4: "accepted", 5: "accepted"}
+    assert released_states(books) == states(books), "by an increment"
     assert reconciled(books, verdict) == "Not balanced: 1 break; 3 accepted breaks"
     assert [each.partition(",")[0] for each in blockers(books)] == ["breaks above the tolerance: 1 (2)"]
     breaks.accept(books.settings, [2], "agreed again", ANNE)
     assert reconciled(books, Reconciliation.is_balanced)
+    books.publish()
+    assert released_states(books) == dict.fromkeys(states(books), "accepted"), "a decision alone is published"
+    decided = "select order_id, residual, currency_digits, reason, accepted_as, accepted_by <> '' from audit.breaks"
+    assert books.all(f"{decided} where order_id in (2, 4) order by order_id") == [
+        (2, 4, 2, "agreed again", "Anne", True),
+        (4, 40080, 0, "agreed", "Anne", True),
+    ]
     land(books, 2, CHECKED + 2, balanced, "3")
     books.publish()
 

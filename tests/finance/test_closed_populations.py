@@ -8,7 +8,13 @@ from pipelines.finance.released import circumstances
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.closes import COLUMNS, create_closed_orders, create_closed_rules, day_closes
+from pipelines.warehouse.inputs.closes import (
+    COLUMNS,
+    create_closed_orders,
+    create_closed_rules,
+    create_closed_scopes,
+    day_closes,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +55,7 @@ def test_a_late_order_is_valued_as_its_population_was(
     ledger.append(CLOSED, body, closed.cast(CLOSED_ORDERS))
     con.from_arrow(day_closes(Closes(ledger.entries()))).insert_into("raw.day_closes")
     create_closed_rules(con, "raw.closed_rules", tmp_path)
+    create_closed_scopes(con, "raw.closed_scopes", tmp_path)
     create_closed_orders(con, "raw.closed_orders", tmp_path)
     regather(con)
     rules = "select order_id, subtotal_rule, subtotal_basis, total_rule from audit.order_rules where order_id in (?, ?)"
@@ -56,6 +63,15 @@ def test_a_late_order_is_valued_as_its_population_was(
         (late[0], USUAL, "supported", OBSERVED),
         (late[1], OTHER, "supported", OBSERVED),
     ]
+    # older closes recorded the words alone
+    for rule in body["rules"]:
+        assert {condition["dimension"] for condition in rule.pop("conditions")} <= {"platform"}
+    words = Ledger(tmp_path / "words" / "ledger")
+    words.append(CLOSED, body, closed.cast(CLOSED_ORDERS))
+    expected = con.execute("from raw.closed_scopes order by all").fetchall()
+    con.execute("delete from raw.closed_scopes")
+    create_closed_scopes(con, "raw.closed_scopes", tmp_path / "words")
+    assert con.execute("from raw.closed_scopes order by all").fetchall() == expected
     con.execute("delete from raw.closed_rules")
     regather(con)
     assert con.execute(f"{rules} order by order_id", late).fetchall() == [

@@ -67,7 +67,7 @@ def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
             except OSError:
                 closed = True
     assert closed
-    assert 0.8 < time.monotonic() - began < 4
+    assert 0.8 < time.monotonic() - began < 8
 
 
 def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
@@ -85,7 +85,7 @@ def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
             except TimeoutError:
                 continue
     assert said.startswith(b"HTTP/1.1 408")
-    assert 0.8 < time.monotonic() - began < 4
+    assert 0.8 < time.monotonic() - began < 8
     assert running.deliveries() == []
 
 
@@ -108,7 +108,7 @@ def test_many_slow_senders_do_not_hold_up_others(start: Callable[..., Any]) -> N
         connection.sendall(HEAD + b"content-length: 10\r\n\r\nx")
     began = time.monotonic()
     assert running.post(ORDER).status_code == 202
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
     for connection in idle:
         connection.close()
 

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 DAY = "2026-10-31"
-CLOSE = {"business_date": DAY, "is_every_store": True, "close_entry_no": 4}
 
 
 def order(order_id: int, store_id: int = 7, **columns: Any) -> dict[str, Any]:
-    """Return an order of the day."""
-    return {"order_id": order_id, "store_id": store_id, "business_date": DAY, "platform": "web"} | columns
+    """Return an order of the closed day."""
+    found = {"order_id": order_id, "store_id": store_id, "business_date": DAY, "platform": "web", "close_entry_no": 4}
+    return found | columns
 
 
 def closed(order_id: int, store_id: int, total_rule: str | None) -> dict[str, Any]:
@@ -32,19 +32,17 @@ def closed(order_id: int, store_id: int, total_rule: str | None) -> dict[str, An
 
 
 def test_an_order_keeps_what_its_close_recorded(run_table: Run) -> None:
-    """Each its own; an order of another day keeps nothing."""
+    """Each its own; an order of an open day has no row."""
     rows = run_table(
         "audit.closed_order_rules",
         {
-            "mart.orders": [order(1), order(2), order(3, business_date="2026-11-01")],
-            "raw.day_closes": [CLOSE],
+            "audit.order_closes": [order(1), order(2), order(3, business_date="2026-11-01", close_entry_no=None)],
             "raw.closed_orders": [closed(1, 7, "a"), closed(2, 7, "b")],
         },
     )
-    assert [(row["is_closed"], row["total_rule"], row["total_basis"]) for row in rows] == [
-        (True, "a", "supported"),
-        (True, "b", "supported"),
-        (False, None, None),
+    assert [(row["order_id"], row["total_rule"], row["total_basis"]) for row in rows] == [
+        (1, "a", "supported"),
+        (2, "b", "supported"),
     ]
 
 
@@ -53,8 +51,7 @@ def test_a_later_order_takes_the_rule_of_its_day(run_table: Run) -> None:
     rows = run_table(
         "audit.closed_order_rules",
         {
-            "mart.orders": [order(1), order(2, 8), order(3), order(4, 9)],
-            "raw.day_closes": [CLOSE],
+            "audit.order_closes": [order(1), order(2, 8), order(3), order(4, 9)],
             "raw.closed_orders": [closed(1, 7, "a"), closed(2, 8, "b")],
         },
     )
@@ -67,8 +64,7 @@ def test_the_subtotals_rule_and_the_totals_are_found_apart(run_table: Run) -> No
     rows = run_table(
         "audit.closed_order_rules",
         {
-            "mart.orders": [order(3)],
-            "raw.day_closes": [CLOSE],
+            "audit.order_closes": [order(3)],
             "raw.closed_orders": orders,
         },
     )
@@ -79,8 +75,7 @@ def test_the_rule_of_its_population_comes_before_that_of_its_day(run_table: Run)
     """Subtotal and total each: the population's, even that there was none, else the day's."""
     population = {"order_id": 3, "rule_target": "total", "open_parts": []}
     given = {
-        "mart.orders": [order(1), order(3)],
-        "raw.day_closes": [CLOSE],
+        "audit.order_closes": [order(1), order(3)],
         "raw.closed_orders": [closed(1, 7, "a") | {"line_rule": "lines", "subtotal_basis": "agreed"}],
     }
     for rule, basis in (("b", "supported"), ("b", None), (None, None)):
@@ -95,8 +90,7 @@ def test_an_older_close_keeps_its_rules_by_scope(run_table: Run) -> None:
     rows = run_table(
         "audit.closed_order_rules",
         {
-            "mart.orders": [order(1), order(2, platform="ios")],
-            "raw.day_closes": [CLOSE],
+            "audit.order_closes": [order(1), order(2, platform="ios")],
             "raw.closed_rules": [
                 rule | {"scope": "all", "scope_value": "all", "rule": "wide"},
                 rule | {"scope": "platform", "scope_value": "ios", "rule": "own"},

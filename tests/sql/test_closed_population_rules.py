@@ -10,22 +10,29 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 DAY = "2026-10-31"
-RULE = {"close_entry_no": 4, "rule_target": "total", "scope": "population", "scope_value": "platform web"}
+RULE = {"close_entry_no": 4, "rule_no": 0, "rule_target": "total", "scope": "population"}
+PLATFORM = {"dimension": "platform", "value": "web"}
 
 
-def rules(run_table: Run, rule: dict[str, Any], **tables: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def rules(
+    run_table: Run, rule: dict[str, Any], *scopes: dict[str, Any], **tables: list[dict[str, Any]]
+) -> list[tuple[Any, ...]]:
     """Return order, rule, basis and open parts where order 1 was closed and order 2 came later."""
-    population = {"rule_target": "total", "population_no": 3, "scope": "platform web"}
+    of_day = {"store_id": 7, "business_date": DAY, "platform": "web", "close_entry_no": 4}
+    listed = {"close_entry_no": 4, "rule_no": 0, "condition_no": 0, "is_other": False}
     given = {
-        "mart.orders": [{"order_id": number, "store_id": 7, "business_date": DAY} for number in (1, 2)],
-        "raw.day_closes": [{"business_date": DAY, "is_every_store": True, "close_entry_no": 4}],
+        "mart.orders": [{"order_id": number, "status": "done", "sale_class": "counted"} for number in (1, 2)],
+        "audit.order_closes": [of_day | {"order_id": number} for number in (1, 2)],
         "raw.closed_orders": [{"close_entry_no": 4, "order_id": 1, "store_id": 7, "business_date": DAY}],
-        "audit.order_populations": [
-            {"order_id": number, "subtotal_population_no": 0, "total_population_no": 3} for number in (1, 2)
-        ],
-        "audit.formula_populations": [population],
+        "audit.order_rule_settings": [{"order_id": number} for number in (1, 2)],
         "audit.total_patterns": [{"order_id": 2, "holds": "010"}],
         "raw.closed_rules": [RULE | {"open_parts": []} | rule],
+        "raw.closed_scopes": [listed | scope for scope in scopes],
+        "audit.formula_parts": [
+            {"rule_target": target, "part_no": number, "part": part}
+            for target in ("subtotal", "total")
+            for number, part in ((1, "discount"), (2, "tip"))
+        ],
     }
     rows = run_table(
         "audit.closed_population_rules", given | {key.replace("__", "."): each for key, each in tables.items()}
@@ -35,10 +42,43 @@ def rules(run_table: Run, rule: dict[str, Any], **tables: list[dict[str, Any]]) 
 
 def test_a_new_order_takes_its_populations_rule(run_table: Run) -> None:
     """Only an order that its close does not have, and only from the close of its own day."""
-    assert rules(run_table, {"rule": "a", "basis": "supported"}) == [(2, "a", "supported", [])]
-    assert rules(run_table, {"rule": None, "basis": None}) == [(2, None, None, [])]
+    assert rules(run_table, {"rule": "a", "basis": "supported"}, PLATFORM) == [(2, "a", "supported", [])]
+    assert rules(run_table, {"rule": None, "basis": None}, PLATFORM) == [(2, None, None, [])]
     assert rules(run_table, {"rule": "a", "close_entry_no": 5}) == []
-    assert rules(run_table, {"rule": "a", "scope_value": "platform kiosk"}) == []
+
+
+def test_an_order_belongs_where_it_meets_every_condition(run_table: Run) -> None:
+    """Values, all others, spans of days with and without a limit, parts that it holds or not."""
+    ios, tip = {"dimension": "platform", "value": "ios"}, {"part": "tip", "value": "1"}
+    october = {"dimension": "business_date", "first_day": "2026-10-01", "last_day": DAY}
+    met: list[list[dict[str, Any]]] = [
+        [],
+        [PLATFORM, ios],
+        [ios | {"is_other": True}],
+        [{"dimension": "dispatch_method", "value": None}],
+        [{"dimension": "store_id", "value": "7"}, {"dimension": "status", "value": "done", "condition_no": 1}],
+        [{"dimension": "sale_class", "value": "counted"}],
+        [october],
+        [{"dimension": "business_date", "first_day": DAY}],
+        [{"dimension": "business_date", "last_day": "2026-10-30"}, {"dimension": "business_date", "last_day": DAY}],
+        [tip, {"part": "discount", "value": "0", "condition_no": 1}],
+        [{"part": "an absent one", "value": "1", "is_other": True}],
+        [{"dimension": "rule_setting", "value": None}],
+    ]
+    for scopes in met:
+        assert rules(run_table, {"rule": "a", "basis": "agreed"}, *scopes) == [(2, "a", "agreed", [])], scopes
+    unmet: list[list[dict[str, Any]]] = [
+        [ios],
+        [PLATFORM | {"is_other": True}, ios | {"is_other": True}],
+        [PLATFORM, ios | {"condition_no": 1}],
+        [{"dimension": "store_id", "value": None}],
+        [october | {"last_day": "2026-10-30"}],
+        [october | {"is_other": True}],
+        [tip | {"value": "0"}],
+        [{"part": "an absent one", "value": "1"}],
+    ]
+    for scopes in unmet:
+        assert rules(run_table, {"rule": "a", "basis": "agreed"}, *scopes) == [], scopes
 
 
 def test_what_was_open_then_is_open_for_orders_that_hold_it(run_table: Run) -> None:
@@ -56,12 +96,15 @@ def test_an_order_of_too_few_is_assumed_as_observed(run_table: Run) -> None:
 
 def test_a_configured_rule_that_changed_is_not_the_one_of_the_close(run_table: Run) -> None:
     """Settings that name another rule under the same number say nothing of the close."""
-    tables = {
-        "audit__formula_populations": [
-            {"rule_target": "total", "population_no": 3, "scope": "platform web", "rule_setting_no": 1}
-        ]
-    }
+    scope = {"dimension": "rule_setting", "value": "1"}
+    settings = [{"order_id": number, "total_setting_no": 1} for number in (1, 2)]
     for now, expected in (("a", [(2, "a", "configured", [])]), ("b", [])):
-        setting = [{"setting_no": 1, "rule_target": "total", "rule": now}]
-        found = rules(run_table, {"rule": "a", "basis": "configured"}, raw__formula_settings=setting, **tables)
+        found = rules(
+            run_table,
+            {"rule": "a", "basis": "configured"},
+            scope,
+            raw__formula_settings=[{"setting_no": 1, "rule_target": "total", "rule": now}],
+            audit__order_rule_settings=settings,
+        )
         assert found == expected
+    assert rules(run_table, {"rule": "a", "basis": "configured"}, scope) == []

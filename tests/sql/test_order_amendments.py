@@ -116,25 +116,24 @@ def test_lines_by_their_ids(run_table: Run) -> None:
 
 
 def test_a_change_after_the_close_is_flagged(run_table: Run) -> None:
-    """A version first seen after its day was closed is flagged; a store's own close takes precedence."""
-    day = "2026-11-20"
+    """A version first seen after its day was closed is flagged; none of a day that is open."""
 
-    def closed(hour: int, store_id: int | None) -> dict[str, Any]:
-        at = f"{day}T{hour:02d}:00:00Z"
-        return {"business_date": day, "store_id": store_id, "is_every_store": store_id is None, "closed_at": at}
-
-    def told(*closes: dict[str, Any]) -> list[bool | None]:
+    def flags(closed_at: str | None, first_seen_at: str | None = "2026-11-20T06:00:00Z") -> list[bool | None]:
         rows = run_table(
             TABLE,
             {
-                "core.order_versions": [version(1, "10"), version(2, "9"), version(3, "8")],
+                "core.order_versions": [
+                    version(1, "10"),
+                    version(2, "9"),
+                    version(3, "8") | {"first_seen_at": first_seen_at},
+                ],
                 "core.order_changes": changed((2, "total_price"), (3, "total_price")),
-                "mart.orders": [ORDER | {"business_date": day}],
-                "raw.day_closes": list(closes),
+                "mart.orders": [ORDER],
+                "audit.order_closes": [{"order_id": 7, "closed_at": closed_at}],
             },
         )
         return [row["was_closed"] for row in rows]
 
-    assert told() == [False, False]
-    assert told(closed(5, None)) == [False, True]
-    assert told(closed(1, None), closed(5, 3), closed(1, 4)) == [False, True]
+    assert flags(None) == [False, False]
+    assert flags("2026-11-20T05:00:00Z") == [False, True]
+    assert flags("2026-11-20T05:00:00Z", None) == [False, None]

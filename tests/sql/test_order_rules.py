@@ -38,7 +38,6 @@ def rules(run_table: Run, *populations: dict[str, Any], **given: list[dict[str, 
             "audit.formula_populations": list(populations),
             "audit.subtotal_patterns": [tested],
             "audit.total_patterns": [tested],
-            "audit.closed_order_rules": [{"order_id": 1, "is_closed": False}],
         }
         | {f"{schema}.{name}": rows for key, rows in given.items() for schema, name in [key.split("__")]},
     )
@@ -93,7 +92,7 @@ def test_a_configured_rule_holds_whatever_the_orders_show(run_table: Run) -> Non
 
 def test_a_closed_day_keeps_its_rules(run_table: Run) -> None:
     """An order of a closed day has what it was closed with, none included; what it would have now is beside it."""
-    closed = {"order_id": 1, "is_closed": True, "total_rule": "observed/unrounded", "total_basis": "supported"}
+    closed = {"order_id": 1, "total_rule": "observed/unrounded", "total_basis": "supported"}
     row = rules(
         run_table,
         population("subtotal", USUAL),

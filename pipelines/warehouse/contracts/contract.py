@@ -69,6 +69,8 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.list_(pa.decimal128(38, 4)): "DECIMAL(38,4)[]",
     pa.list_(pa.string()): "VARCHAR[]",
 }
+ARROW_TYPES: dict[str, pa.DataType] = {name: kind for kind, name in _DUCKDB_TYPES.items()}
+"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 
 
 def column(meaning: str, *, named: str | None = None, nullable: bool = False, **checks: Any) -> Any:

@@ -4,9 +4,11 @@ from pipelines.warehouse.contracts.contract import (
     Amount,
     Contract,
     Count,
+    Day,
     Flag,
     Id,
     Ids,
+    Instant,
     Money,
     Product,
     Text,
@@ -101,6 +103,23 @@ class TotalPatterns(Contract, table="audit.total_patterns", scope="order", key=(
     is_rounded: Flag = column("Whether its parts have more decimals than its total can have.")
 
 
+class OrderCloses(Contract, table="audit.order_closes", scope="order", key=("order_id",), is_released=False):
+    """One row per order: the active close of its store's day, if that is closed.
+
+    A step: read mart.closed_days instead.
+    Source: mart.orders and the ledger's closes.
+    Caveats: null also where the day is closed for every store but this one, which was reopened.
+    """
+
+    order_id: Id = column(_ORDER)
+    store_id: Id = column("The store, as the service numbers it; null for orders that name none.", nullable=True)
+    business_date: Day = column("Business day of the order.", nullable=True)
+    platform: Text = column("Platform as sent.", nullable=True)
+    dispatch_method: Text = column("Dispatch method as sent.", nullable=True)
+    close_entry_no: Count = column("Number of the ledger entry that closed the day; null if it is open.", nullable=True)
+    closed_at: Instant = column("When that entry was written.", nullable=True)
+
+
 class ClosedPopulationRules(
     Contract,
     table="audit.closed_population_rules",
@@ -111,7 +130,7 @@ class ClosedPopulationRules(
     """One row per order that is new to a closed day, and rule target: the rule that its population was closed with.
 
     A step: read audit.order_rules instead.
-    Source: audit.order_populations, audit.formula_populations and the rules by population that the close recorded.
+    Source: audit.order_closes, and the rules and populations that the close recorded.
     Caveats: no row if the close recorded no such population.
     """
 
@@ -123,16 +142,15 @@ class ClosedPopulationRules(
 
 
 class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order", key=("order_id",), is_released=False):
-    """One row per order: the rules that it keeps while its day is closed, if it is.
+    """One row per order of a closed day: the rules that it keeps while that is closed.
 
     A step: read audit.order_rules instead.
-    Source: mart.orders and the ledger's closes. An order that came after the close has the rule that its population
-    was closed with (audit.closed_population_rules), else the one rule of its store's day, else of the whole day, else
-    none.
+    Source: audit.order_closes and the ledger's closes. An order that came after the close has the rule that its
+    population was closed with (audit.closed_population_rules), else the one rule of its store's day, else of the whole
+    day, else none.
     """
 
     order_id: Id = column(_ORDER)
-    is_closed: Flag = column("Whether its store's day is closed.")
     line_rule: Text = column("The rule of its lines.", nullable=True)
     line_open_parts: Ids = column("part_no of what it held that was undecided then.", nullable=True)
     subtotal_basis: Text = column(

@@ -7,12 +7,13 @@ from pipelines.warehouse.contracts.contract import (
     Day,
     Id,
     Ids,
+    Instant,
     Money,
     Text,
     Texts,
     column,
 )
-from pipelines.warehouse.contracts.formula import FITS, HOLDS
+from pipelines.warehouse.contracts.formula import FITS, HOLDS, RULE_TARGET, RULE_TARGETS
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 VERDICTS = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
@@ -94,6 +95,36 @@ class OrderRules(Contract, table="audit.order_rules", scope="order", key=("order
     total_population_no: Id = column("Its population: audit.formula_populations.")
     total_holds: Text = column(HOLDS + " Null where it cannot be compared.", nullable=True)
     total_fits: Text = column(FITS + " Null where it cannot be compared.", nullable=True)
+
+
+class Breaks(Contract, table="audit.breaks", scope="order", key=("order_id", "rule_target")):
+    """One row per break, a residual of an order that is not zero, with what was decided of it.
+
+    Source: mart.order_reconciliation, and what `ordermart breaks` recorded in the ledger until the build.
+    Caveats: an order is accepted as a whole, with both of its residuals. What is decided after the build counts at once
+    for `ordermart reconcile` and `close`, and is here after the next.
+    """
+
+    order_id: Id = column(_ORDER)
+    rule_target: Text = column(RULE_TARGET, isin=RULE_TARGETS)
+    store_id: Id = column(_STORE, nullable=True)
+    business_date: Day = column(_DAY, nullable=True)
+    sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    currency: Text = column(_CURRENCY, nullable=True)
+    currency_digits: Count = column("The decimals of its smallest unit by ISO 4217.", nullable=True, ge=0, le=4)
+    residual: Amount = column("Stated less computed, as in mart.order_reconciliation.")
+    likely_cause: Text = column("A heuristic, as in mart.order_reconciliation.", nullable=True, isin=CAUSES)
+    state: Text = column(
+        "open; accepted with these amounts; changed: accepted with other amounts, and open again.",
+        isin=("open", "accepted", "changed"),
+    )
+    reason: Text = column("Why it was accepted; null if it never was.", nullable=True)
+    accepted_by: Text = column("The system's user who accepted it.", nullable=True)
+    accepted_as: Text = column("The name that this user gave, which proves nothing.", nullable=True)
+    accepted_at: Instant = column("When it was accepted.", nullable=True)
+    assignee: Text = column("Who looks after it, if it was assigned.", nullable=True)
+    comment_count: Count = column("How often it was commented on: `ordermart breaks list` shows the comments.", ge=0)
+    content: Text = column("A hash of the order's amounts: it is accepted while they are the same.")
 
 
 class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("order_id", "line_no")):

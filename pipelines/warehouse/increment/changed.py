@@ -1,8 +1,8 @@
 """Compare the fresh rows of an increment with the stored ones they replace: what changed, and does it concern readers.
 
 A reader is concerned when a row of core or mart differs, or an open decision does (checks, quarantine, restatements,
-control totals, formula rules, schema drift, inactive stores). That an unchanged document was seen again is no concern;
-nor is evidence about runs alone, such as another load in audit.loads. Knows nothing of releases.
+breaks, control totals, formula rules, schema drift, inactive stores). That an unchanged document was seen again is no
+concern; nor is evidence about runs alone, such as another load in audit.loads. Knows nothing of releases.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ OBSERVED = frozenset({"last_seen_at", "previous_last_seen_at", "last_checked_at"
 # Tables of audit that hold open decisions, and the rows and columns of them that count.
 DECISIONS = {
     FINDINGS: "select *",
+    "audit.breaks": "select *",
     "audit.control_totals": "select *",
     "audit.formula_populations": "select *",
     "audit.inactive_periods": "select *",

@@ -15,7 +15,7 @@ from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, POSTINGS, RE
 from pipelines.ledger.old_names import select_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import duckdb
@@ -41,6 +41,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "raw.closed_orders": {"close_entry_no": "BIGINT", **{field.name: _TYPES[field.type] for field in CLOSED_ORDERS}},
     "raw.closed_rules": {
         "close_entry_no": "BIGINT",
+        "rule_no": "BIGINT",
         "rule_target": "VARCHAR",
         "scope": "VARCHAR",
         "scope_value": "VARCHAR",
@@ -48,6 +49,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "basis": "VARCHAR",
         "open_parts": "BIGINT[]",
         "is_assumable": "BOOLEAN",
+    },
+    "raw.closed_scopes": {
+        "close_entry_no": "BIGINT",
+        "rule_no": "BIGINT",
+        "condition_no": "BIGINT",
+        "dimension": "VARCHAR",
+        "part": "VARCHAR",
+        "is_other": "BOOLEAN",
+        "value": "VARCHAR",
+        "first_day": "DATE",
+        "last_day": "DATE",
     },
     "raw.restated": {
         "entry_no": "BIGINT",
@@ -110,13 +122,68 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
 def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Fill raw.closed_rules: by scope of closes that did not record rules by order, else by population."""
     rows = [
-        (entry.no, *(_rule_by_scope(rule) if "source" in rule else _rule_of_population(rule)))
-        for entry in ledger_of(data_dir).entries(CLOSED)
-        for rule in entry.body["rules"]
-        if "source" in rule or "open_parts" in rule
+        (entry_no, rule_no, *(_rule_by_scope(rule) if "source" in rule else _rule_of_population(rule)))
+        for entry_no, rule_no, rule in _closed_rules(data_dir)
     ]
     if rows:
-        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def create_closed_scopes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.closed_scopes: of each rule by population the conditions on its orders, one row per value or span."""
+    rows = [
+        (
+            entry_no,
+            rule_no,
+            condition_no,
+            condition.get("dimension"),
+            condition.get("part"),
+            condition["is_other"],
+            *each,
+        )
+        for entry_no, rule_no, rule in _closed_rules(data_dir)
+        for condition_no, condition in enumerate(rule.get("conditions", ()))  # none of a rule by scope
+        for each in _values(condition)
+    ]
+    if rows:
+        columns = list(zip(*rows, strict=True))
+        names = COLUMNS["raw.closed_scopes"]
+        text = {"VARCHAR": pa.string(), "DATE": pa.string(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
+        arrays = {column: pa.array(columns[place], text[kind]) for place, (column, kind) in enumerate(names.items())}
+        con.register("scope_rows", pa.table(arrays))
+        con.execute(f"insert into {name} from scope_rows")
+        con.unregister("scope_rows")
+
+
+def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield entry number, rule number and rule; without populations that no order can be known to belong to.
+
+    An order that settings named a rule for belonged to no other population.
+    """
+    for entry in ledger_of(data_dir).entries(CLOSED):
+        named: dict[str, list[str]] = {}
+        for rule in entry.body["rules"]:
+            if rule.get("is_configured") and rule["conditions"]:
+                named.setdefault(rule["rule_target"], []).extend(rule["conditions"][0]["values"])
+        for rule_no, rule in enumerate(entry.body["rules"]):
+            if "source" in rule:
+                yield entry.no, rule_no, rule
+            elif "open_parts" in rule and _is_known(rule["conditions"]):
+                others = named.get(rule["rule_target"])
+                apart = [{"dimension": "rule_setting", "is_other": True, "values": others}] if others else []
+                kept = rule["conditions"] + ([] if rule["is_configured"] else apart)
+                yield entry.no, rule_no, {**rule, "conditions": kept}
+
+
+def _is_known(conditions: list[dict[str, Any]] | None) -> bool:
+    return conditions is not None and all(each["is_other"] or any(_values(each)) for each in conditions)
+
+
+def _values(condition: dict[str, Any]) -> list[tuple[str | None, str | None, str | None]]:
+    """Return value, first and last day for each value or span of days of a condition."""
+    if "spans" in condition:
+        return [(None, first, last) for first, last in condition["spans"]]
+    return [(value, None, None) for value in condition["values"]]
 
 
 def _rule_by_scope(rule: dict[str, Any]) -> tuple[Any, ...]:
@@ -135,7 +202,7 @@ def _rule_of_population(rule: dict[str, Any]) -> tuple[Any, ...]:
         name, basis, open_parts = _OBSERVED, "assumed", []
     else:
         basis = None
-    return rule["rule_target"], "population", rule["scope"], name, basis, open_parts, rule["is_assumable"]
+    return rule["rule_target"], "population", None, name, basis, open_parts, rule["is_assumable"]
 
 
 def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:

@@ -25,6 +25,8 @@
 | raw.control_totals | the effective control totals of the ledger: a source |
 | raw.hints | what webhooks named, one row per delivery that named an id: a source, see sources.py |
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
+| raw.break_decisions | what people decided of breaks, one row per order: a source |
+| raw.closed_rules, closed_scopes | the rules that closes recorded, and which orders each is about: sources |
 
 Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
@@ -163,6 +165,7 @@ RAW: dict[str, dict[str, str]] = {
         "sales_excluded": "VARCHAR[]",
         "menus_product_id_scope": "VARCHAR",
         "plaintext_fields": "VARCHAR[]",
+        "privacy_customer_key": "BOOLEAN",
         "formula_total_rule": "VARCHAR",
         "formula_subtotal_rule": "VARCHAR",
         "formula_min_distinguishing_orders": "BIGINT",
@@ -229,6 +232,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.plans": ("orders",),
     "raw.verifications": (),
     "raw.closed_rules": (),
+    "raw.closed_scopes": (),
     "raw.formula_settings": (),
     "raw.formula_components": (),
     "raw.formula_forms": (),
@@ -246,4 +250,5 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.day_closes": (),
     "raw.closed_orders": (),
     "raw.restated": (),
+    "raw.break_decisions": (),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.warehouse.inputs.breaks import COLUMNS as BREAKS
 from pipelines.warehouse.inputs.closes import COLUMNS as CLOSING
 
 SOURCES: dict[str, dict[str, str]] = {
@@ -54,6 +55,7 @@ SOURCES: dict[str, dict[str, str]] = {
         "duration_ms": "BIGINT",
     },
     **CLOSING,
+    **BREAKS,
 }
 
 _SCOPE = {

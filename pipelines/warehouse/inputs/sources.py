@@ -23,7 +23,7 @@ from pipelines.ledger import Ledger, LedgerError, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
-from pipelines.warehouse.inputs import closes
+from pipelines.warehouse.inputs import breaks, closes
 from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ _ACTS = (
     "raw.day_closes",
     "raw.closed_orders",
     "raw.closed_rules",
+    "raw.closed_scopes",
     "raw.restated",
+    "raw.break_decisions",
 )  # their state: the last act
 
 
@@ -224,5 +226,7 @@ SOURCES: dict[str, Source] = {
     "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
     "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
     "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
+    "raw.closed_scopes": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_scopes),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
+    "raw.break_decisions": Source(closes.state_of(*breaks.ACTS), breaks.create_break_decisions),
 }

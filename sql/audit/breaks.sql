@@ -1,0 +1,71 @@
+-- One row per break, a residual of an order that is not zero, with what was decided of it.
+--
+-- People accept an order's break as it is: with the amounts that its content is a hash of.
+with
+
+residuals as (
+    select
+        order_id,
+        store_id,
+        business_date,
+        sale_class,
+        currency,
+        sha256(
+            concat_ws(
+                '|',
+                coalesce(currency, ''),
+                coalesce(cast(subtotal_price as varchar), ''),
+                coalesce(cast(delivery_price as varchar), ''),
+                coalesce(cast(tip as varchar), ''),
+                coalesce(cast(discount as varchar), ''),
+                coalesce(cast(loyalty_discount as varchar), ''),
+                coalesce(cast(total_price as varchar), ''),
+                coalesce(cast(line_amount as varchar), ''),
+                coalesce(cast(subtotal_residual as varchar), ''),
+                coalesce(cast(total_residual as varchar), '')
+            )
+        ) as content,
+        unnest([
+            {
+                'rule_target': 'subtotal',
+                'residual': subtotal_residual,
+                'likely_cause': subtotal_likely_cause,
+            },
+            {
+                'rule_target': 'total',
+                'residual': total_residual,
+                'likely_cause': total_likely_cause,
+            },
+        ], recursive := true),
+    from mart.order_reconciliation
+    where verdict in ('total_break', 'subtotal_break', 'both_break')
+)
+
+select
+    -- keys
+    breaks.order_id,
+    breaks.rule_target,
+    breaks.store_id,
+    breaks.business_date,
+    breaks.sale_class,
+    -- money
+    breaks.currency,
+    cast(currency_digits(breaks.currency) as bigint) as currency_digits,
+    breaks.residual,
+    breaks.likely_cause,
+    -- its life
+    case
+        when decisions.content = breaks.content then 'accepted'
+        when decisions.content is not null then 'changed'
+        else 'open'
+    end as state,
+    decisions.reason,
+    decisions.accepted_by,
+    decisions.accepted_as,
+    decisions.accepted_at,
+    decisions.assignee,
+    coalesce(decisions.comment_count, 0) as comment_count, -- no row: no comment
+    breaks.content,
+from residuals as breaks
+left join raw.break_decisions as decisions on breaks.order_id = decisions.order_id
+where breaks.residual <> 0

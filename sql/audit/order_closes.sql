@@ -1,0 +1,33 @@
+-- One row per order: the active close of its store's day, if that is closed.
+--
+-- A store with a close of its own, or that was reopened alone, does not have the close of
+-- every other store.
+with
+
+every_store as (
+    select business_date, close_entry_no, closed_at from raw.day_closes where is_every_store
+),
+
+own as (
+    select business_date, store_id, close_entry_no, closed_at
+    from raw.day_closes
+    where not is_every_store
+)
+
+select
+    -- keys
+    orders.order_id,
+    orders.store_id,
+    orders.business_date,
+    -- which orders a rule is about
+    orders.platform,
+    orders.dispatch_method,
+    -- the close
+    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+        as close_entry_no,
+    if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
+from mart.orders as orders
+left join own
+    on orders.business_date = own.business_date
+    and orders.store_id = own.store_id
+left join every_store on orders.business_date = every_store.business_date
