@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 PAGE = "morning.html"
+_READABLE = 0o644
 _BREAKS, _RESTATEMENTS, _TOTALS = 10, 10, 10
 # The part that follows from the release, with the fingerprint of what made it, and in it what changes with each run.
 _KEPT = re.compile(r"<!-- release (\w+) -->.*<!-- end of release -->", re.DOTALL)
@@ -96,9 +97,10 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     body = "\n".join(parts)
     content = page("ordermart: the morning page", body).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, content)
-    if release is not None and not (release / PAGE).exists():
-        write_whole(release / PAGE, content)
+    copies = [release / PAGE] if release is not None and not (release / PAGE).exists() else []
+    for written in (file, *copies):
+        write_whole(written, content)
+        written.chmod(_READABLE)  # as releases are; what else a run writes is its owner's alone
 
 
 def _books(reconciled: Reconciliation) -> Books:
