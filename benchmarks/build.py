@@ -38,7 +38,9 @@ sys.path.insert(0, str(ROOT))
 FINANCE = (
     "audit.formula",
     "audit.monthly_formula",
+    "audit.order_formula_amounts",
     "audit.order_line_sums",
+    "audit.order_residual",
     "audit.rounded_",
     "audit.subtotal_",
     "audit.total_",
