@@ -31,6 +31,7 @@ from pipelines.ledger import chain, ledger_of  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - the same
 from pipelines.warehouse import catalogue  # noqa: E402 - the same
 from pipelines.warehouse.inputs.sources import create_sources  # noqa: E402 - the same
+from pipelines.warehouse.memory import memory_limit  # noqa: E402 - the same
 from pipelines.warehouse.release.manifest import Manifest, code_version, write_manifest  # noqa: E402 - the same
 from pipelines.warehouse.rows.session import fingerprint_of  # noqa: E402 - the same
 
@@ -152,7 +153,7 @@ def _many_acts(ledger: Any, acts: int) -> None:
 
 def _compare(settings: Any, file: Path) -> None:
     """Print what comparing all closed orders with all current ones takes."""
-    with duckdb.connect(":memory:", config={"memory_limit": settings.warehouse.memory_limit}) as con:
+    with duckdb.connect(":memory:", config={"memory_limit": memory_limit(settings)}) as con:
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", "mart", "audit"):
             con.execute(f"create schema {schema}")

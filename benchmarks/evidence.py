@@ -2,11 +2,11 @@
 
     python benchmarks/evidence.py [--orders 100000 1000000] [--folder FOLDER] [--keep]
 
-One full build of generated raw Parquet (benchmarks/build.py) in this process. The seconds of each table, including its
-contract and row checks, are summed by purpose, as elapsed and as CPU time. Core: from the landed files to the checked
-tables of schema core. Orders reconciled: rule evidence, rules in force, and the reconciliation of lines, orders and
-days; the aim is at most the time of core. Prices against menus are reported separately, and in "all"; so are statuses
-and suspected duplicates. On a busy machine compare CPU times.
+One full build of generated raw Parquet (benchmarks/raw_world.py) in this process. The seconds of each table, including
+its contract and row checks, are summed by purpose, as elapsed and as CPU time. Core: from the landed files to the
+checked tables of schema core. Orders reconciled: rule evidence, rules in force, and the reconciliation of lines, orders
+and days; the aim is at most the time of core. Prices against menus are reported separately, and in "all"; so are
+statuses and suspected duplicates. On a busy machine compare CPU times.
 """
 
 from __future__ import annotations
@@ -16,23 +16,17 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from build import is_evidence, make_raw  # noqa: E402 - the other benchmark, beside this file
+from build import is_evidence  # noqa: E402 - the other benchmark, beside this file
+from raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - the same
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import build, tables  # noqa: E402 - the same
-from pipelines.warehouse.build import full  # noqa: E402 - the same
-from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
+from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, profiled  # noqa: E402 - the same
 
 Taken = tuple[float, float]  # seconds on the clock, on the processors
 SHOWN = 0.02  # of core's: what takes less is not listed
@@ -58,7 +52,7 @@ KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the res
 def kind_of(name: str) -> str:
     """Return what a table, or a check of it (`table__claim`), is for."""
     table = name.partition("__")[0]
-    if table.startswith("core"):
+    if table.startswith("core") or name in {OBSERVATIONS, DOCUMENTS}:
         return "core"
     if table in BESIDES:
         return "besides"
@@ -70,44 +64,14 @@ def kind_of(name: str) -> str:
 def measure(orders: int, folder: Path) -> None:
     """Print what the tables of so many orders took, as ratios to core."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "ordermart.toml").write_text("", encoding="utf-8")
+    (folder / "ordermart.toml").write_text(LEAST_MEMORY, encoding="utf-8")
     make_raw(folder / "data", orders)
     tables()
-    seconds: dict[str, Taken] = defaultdict(lambda: (0.0, 0.0))
-
-    @contextmanager
-    def timed(name: str) -> Iterator[None]:
-        clock, cpu = time.perf_counter(), time.process_time()
-        yield
-        before = seconds[name]
-        seconds[name] = (before[0] + time.perf_counter() - clock, before[1] + time.process_time() - cpu)
-
-    plain_make, plain_look = Making.make, Making.look
-    plain_fold, plain_documents = full._fold, full.create_documents  # noqa: SLF001 - what is measured
-
-    def make(self: Making, table: Any, keys: str | None) -> None:
-        with timed(table.name):
-            plain_make(self, table, keys)
-
-    def look(self: Making, check: Any, keys: str | None) -> None:
-        with timed(check.name):
-            plain_look(self, check, keys)
-
-    def fold(*arguments: Any) -> None:
-        with timed("core: observations in order"):
-            plain_fold(*arguments)
-
-    def create_documents(*arguments: Any) -> None:
-        with timed("core: typed documents"):
-            plain_documents(*arguments)
-
-    Making.make, Making.look = make, look  # type: ignore[method-assign]
-    full._fold, full.create_documents = fold, create_documents  # noqa: SLF001 - the same
     started = time.perf_counter()
-    build(load_settings(folder / "ordermart.toml", {}))
+    with profiled() as profile:
+        build(load_settings(folder / "ordermart.toml", {}))
     whole = time.perf_counter() - started
-    Making.make, Making.look = plain_make, plain_look  # type: ignore[method-assign]
-    full._fold, full.create_documents = plain_fold, plain_documents  # noqa: SLF001 - the same
+    seconds = {name: (cost.clock_ns / 1e9, cost.cpu_ns / 1e9) for name, cost in profile.costs.items()}
     sums = {kind: _sum(seconds, kind) for kind in KINDS}
     print(f"{orders:,} orders: {whole:.1f} s for everything")
     reconciled = [sums["orders reconciled"], sums["prices beside menus"]]

@@ -3,7 +3,7 @@
     python benchmarks/history.py [--orders 100000 5000000] [--copies 1] [--changed 20000] [--nights 3]
         [--memory 850MB] [--folder FOLDER] [--keep]
 
-Each warehouse is built from generated raw Parquet (benchmarks/build.py). Then, night after night, its newest orders
+Each warehouse is built from generated raw Parquet (benchmarks/raw_world.py). Then, night after night, its newest orders
 are landed again with changed contents and built incrementally, in a copy. The median night's build is compared,
 without publication, which copies the file. Times are CPU times, to reduce the effect of other load. The steps that
 grew most are listed. `--keep` keeps the folder; given again, it is reused, and rebuilt only if the SQL of the tables
@@ -32,7 +32,7 @@ import duckdb
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from build import make_orders, make_raw, seconds_apart  # noqa: E402 - the other benchmark, beside this file
+from raw_world import make_orders, make_raw, seconds_apart  # noqa: E402 - beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import build, tables, warehouse_file  # noqa: E402 - the same

@@ -3,7 +3,7 @@
     python benchmarks/ties.py --data FOLDER/data [--times 3]
     python benchmarks/ties.py --orders 1000000
 
-Without `--data`, raw files of so many orders are made and built first, as benchmarks/build.py does.
+Without `--data`, raw files of so many orders are made and built first, as benchmarks/raw_world.py does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.build import make_raw  # noqa: E402 -- found by then
+from benchmarks.raw_world import make_raw  # noqa: E402 -- found by then
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.warehouse import build, warehouse_file  # noqa: E402
 from pipelines.warehouse.catalogue import ties  # noqa: E402

@@ -3,7 +3,7 @@
     python benchmarks/verify.py --orders 1000000 [--all]
     python benchmarks/verify.py --data FOLDER/data
 
-Without `--data`, raw files of so many orders are made, built and published first, as benchmarks/build.py does.
+Without `--data`, raw files of so many orders are made, built and published first, as benchmarks/raw_world.py does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.build import make_raw  # noqa: E402 -- found by then
+from benchmarks.raw_world import make_raw  # noqa: E402 -- found by then
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.warehouse import build, publish  # noqa: E402
 from pipelines.warehouse.verify import verify_all, verify_days, verify_next  # noqa: E402

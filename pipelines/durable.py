@@ -1,18 +1,25 @@
 """Write files so that neither a kill nor a loss of power leaves half of one: temporary name, sync, rename, sync.
 
 Every file that is not SQLite's, DuckDB's or Arrow's own is written by these functions, and Arrow's are put in their
-place by them. Knows nothing of what files hold.
+place by them. What is written is its owner's alone, but for releases. Knows nothing of what files hold.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 UNFINISHED = ".tmp"
+_PUBLISHED = "published"
+# Others may reach what is published below the data folder, but see nothing else there, not even names.
+_DATA, _PRIVATE, _READABLE, _PRIVATE_UMASK = 0o711, 0o700, 0o755, 0o077
+# Of a data folder that a group shares: with these modes besides, and files for the group.
+_GROUP, _SHARED_UMASK = 0o2070, 0o007
 
 
 def unfinished(path: Path) -> Path:
@@ -64,3 +71,39 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
     make_folder(path.parent)
     path.mkdir(exist_ok=True, mode=mode)
     sync(path.parent)
+
+
+def write_privately() -> None:
+    """Let this process, and those that it starts, write files and folders that only their owner can read."""
+    os.umask(_PRIVATE_UMASK)
+
+
+def keep_private(data_dir: Path) -> None:
+    """Create the data folder if it is missing, and let nobody else into its folders, but for published releases.
+
+    A data folder with the set-group-ID bit is shared: its group keeps its rights, and what this process creates from
+    now on is the group's, too.
+    """
+    make_folder(data_dir)
+    group = _GROUP if data_dir.stat().st_mode & stat.S_ISGID else 0
+    if group:
+        os.umask(_SHARED_UMASK)
+    _set_mode(data_dir, _DATA | group)
+    for folder in data_dir.iterdir():
+        if folder.is_dir() and not folder.is_symlink():
+            _set_mode(folder, (_READABLE if folder.name == _PUBLISHED else _PRIVATE) | group)
+
+
+def open_to_readers(folder: Path) -> None:
+    """Let others read a folder and everything in it."""
+    _set_mode(folder, _READABLE)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            _set_mode(path, _READABLE if path.is_dir() else stat.S_IMODE(path.stat().st_mode) | 0o444)
+
+
+def _set_mode(path: Path, mode: int) -> None:
+    """Set a mode that is another; leave what belongs to another user, such as the folder of a mounted volume."""
+    if stat.S_IMODE(path.stat().st_mode) != mode:
+        with contextlib.suppress(PermissionError):
+            path.chmod(mode)

@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.durable import keep_private
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -94,7 +96,7 @@ def run_together(processes: Processes) -> int:
 @contextlib.contextmanager
 def only_one(data_dir: Path) -> Iterator[None]:
     """Hold `data/dev.lock` while the block runs; raise DevError, naming the holder, when another process does."""
-    data_dir.mkdir(parents=True, exist_ok=True)
+    keep_private(data_dir)
     with (data_dir / "dev.lock").open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,9 @@ from pipelines.landing import LandingError
 from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
+from pipelines.privacy import PrivacyError, apply_erasures, remove_old_releases
 from pipelines.settings.kinds import KINDS
+from pipelines.vault import VaultError
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
@@ -47,8 +49,18 @@ def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = 
         notes.append(behind)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
+        apply_erasures(settings)
         notes += _derived(settings, progress)
-    except (LandingError, LedgerError, FinanceError, MissingDocumentError, BuildBlocked) as error:
+        remove_old_releases(settings)
+    except (
+        LandingError,
+        LedgerError,
+        PrivacyError,
+        VaultError,
+        FinanceError,
+        MissingDocumentError,
+        BuildBlocked,
+    ) as error:
         notes.append(f"What is damaged could not be rebuilt: {error}")
     if is_lost:
         notes.append(_refill(settings))

@@ -90,8 +90,9 @@ def run_night(
         published=result.success,
         run_id=result.run_id,
         is_new=after != before,
-        landed=_landed(result),
+        landed=landed(event.materialization for event in result.get_asset_materialization_events()),
         errors=tuple(_errors(result)),
+        own_errors=own_errors(result.all_events),
         failing=failing,
         checks=checks,
         undone=tuple(_failed_tasks(result)),
@@ -114,12 +115,13 @@ def exit_code(night: Night, *, new_refusals: bool) -> Exit:
     return Exit.REFUSED if new_refusals or night.incomplete else Exit.PUBLISHED
 
 
-def _landed(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, int]]:
+def landed(materializations: Iterable[dg.AssetMaterialization]) -> dict[str, dict[str, int]]:
+    """Return kind → verdict → count of what a run's assets note as landed."""
     landed: dict[str, dict[str, int]] = {}
-    for event in result.get_asset_materialization_events():
-        key = event.asset_key
-        if key is not None and key.path[0] == "raw":
-            metadata = event.materialization.metadata
+    for materialization in materializations:
+        key = materialization.asset_key
+        if key.path[0] == "raw":
+            metadata = materialization.metadata
             landed[key.path[1]] = {
                 name: _number(value)
                 for name, value in metadata.items()
@@ -158,15 +160,28 @@ def _number(value: Any) -> int:
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> list[str]:
-    sentences = []
-    for event in result.all_events:
+    return [f"{step}: {message}" for step, message, _ in _failures(result.all_events)]
+
+
+def own_errors(events: Iterable[dg.DagsterEvent]) -> tuple[str, ...]:
+    """Return the errors of a run for its page: sentences of this project; not those of a library.
+
+    A library may quote a value of a document in its message; this project never does.
+    """
+    return tuple(f"{step}: {message if own else 'failed, see the log'}" for step, message, own in _failures(events))
+
+
+def _failures(events: Iterable[dg.DagsterEvent]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the step, the message, and whether this project wrote it, of each failure."""
+    for event in events:
         if not event.is_step_failure:
             continue
         data = event.step_failure_data
         message = data.user_failure_data.description if data.user_failure_data else None
+        is_own = bool(message)
         if not message and data.error is not None:
             cause = data.error.cause or data.error
+            is_own = bool(_CLASS.match(cause.message.strip()))
             message = _CLASS.sub("", cause.message.strip())
         step = event.step_key or "the job"
-        sentences.append(f"{step.replace('__', '/')}: {message or 'failed'}")
-    return sentences
+        yield step.replace("__", "/"), message or "failed", is_own

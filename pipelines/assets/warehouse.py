@@ -15,11 +15,13 @@ from pipelines.assets.raw import OWNER, REPORT
 from pipelines.assets.shortfalls import fail_if_nothing_came
 from pipelines.assets.tables import evaluations, key_of, report
 from pipelines.finance.restating import build_and_record
+from pipelines.report.page.morning import morning_page
 from pipelines.settings import Settings
 from pipelines.warehouse import BuildBlocked, CheckResult, publish, tables
 
 CHECKS = "checks"  # metadata of the step: how many ran, and [table, check, violations] of those that failed
 RELEASE = "release"
+PAGE = "morning page"
 _NEEDS = {"settings", "progress", "run_lock", "partner"}
 
 
@@ -57,13 +59,14 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
         report(context, result, stale, all_checks=_is_after_failure(context.instance, context.run.run_id))
         release = publish(settings, run=config.run)
         notes = [*result.notes, *release.notes]
+        page = dg.MetadataValue.path(str(morning_page(settings.data_dir / "published")))
         if release.why_kept:
             notes.append(f"No release was published: {release.why_kept} {release.id}.")
         else:
-            metadata = {"release": release.id, "path": str(release.path)}
+            metadata: dict[str, Any] = {"release": release.id, "path": str(release.path), PAGE: page}
             context.log_event(dg.AssetMaterialization(RELEASE, metadata=metadata))
         said = {REPORT: "\n".join(notes)} if notes else {}
-        changed: dict[str, Any] = {"why": result.why, "changed_tables": len(result.changed_tables)}
+        changed: dict[str, Any] = {"why": result.why, "changed_tables": len(result.changed_tables), PAGE: page}
         yield dg.MaterializeResult(metadata={**changed, CHECKS: _shown(result.checks), **said})
 
     release = dg.AssetSpec(

@@ -15,6 +15,7 @@ from pipelines.backup.rows import Comparison, compare_warehouse, compare_without
 from pipelines.durable import sync
 from pipelines.finance.restating import build_and_record
 from pipelines.landing.formats import migrate
+from pipelines.privacy.restored import apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from pipelines.warehouse import publish
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pipelines.privacy.restored import Known
     from pipelines.settings import Settings
     from pipelines.warehouse import Release
 
@@ -72,8 +74,9 @@ def restore(settings: Settings, folder: Path, progress: Progress | None = None) 
         raise BackupError(
             f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
         )
+    erasures = known_erasures(settings, (each / "ledger" for each in {*backups(backup.parent), backup}))
     _copy(backup, manifest, data_dir, show)
-    notes = [*migrate(data_dir), *_vault_note(settings)]
+    notes = [*migrate(data_dir), *_vault_note(settings), *_erased_again(settings, erasures)]
     comparison = None
     if manifest.release:
         comparison = compare_without_later_loads(settings, manifest.release, show)
@@ -150,6 +153,18 @@ def _raise_damage(backup: Path, wrong: list[str]) -> None:
             f"{backup} is damaged in {len(wrong)} files: {shown}. Nothing was restored: use another backup of "
             f"{backup.parent}"
         )
+
+
+def _erased_again(settings: Settings, erasures: Known) -> list[str]:
+    """Apply later erasures to what was restored, before any of it is built or shown; say so."""
+    try:
+        count = apply_to_restored(settings, erasures) if erasures else 0
+    except VaultError as error:
+        raise BackupError(
+            f"the files were restored, and later erasures could not be applied to them: {error}. Nothing was built or "
+            "published: remove the data folder, set the vault's keys, and restore again"
+        ) from None
+    return [f"{count} erasures that are later than the backup were applied again."] if count else []
 
 
 def _vault_note(settings: Settings) -> list[str]:

@@ -6,6 +6,7 @@ Other packages are imported when a command needs them, so that `--help` imports 
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from pipelines.cli import (
     ledger,
     questions,
     reconcile,
+    releases,
     runs,
     sandbox,
     status,
@@ -27,7 +29,8 @@ from pipelines.cli import (
     verify,
     webhooks,
 )
-from pipelines.cli.options import end, exit_code
+from pipelines.cli.options import Config, end, exit_code
+from pipelines.cli.terminal import write_plain_text
 
 app = typer.Typer(
     name="ordermart",
@@ -47,6 +50,7 @@ app.add_typer(close.app, name="close")
 app.add_typer(close.restatements_app, name="restatements")
 app.add_typer(close.audit_pack_app)
 app.add_typer(reconcile.app)
+app.add_typer(releases.app)
 app.add_typer(breaks.app, name="breaks")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(totals.app, name="totals")
@@ -66,15 +70,22 @@ def _print_version(value: bool) -> None:
 @app.callback()
 def ordermart(
     *,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 -- its callback prints it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config: Config = None,
 ) -> None:
     """Ingest orders and menus from a partner ordering service into a warehouse that adds up."""
+    if config is not None:  # as each command's own --config, which takes precedence
+        os.environ["ORDERMART_CONFIG"] = str(config)
 
 
 def main() -> None:
     """Run the command line; an expected error is one sentence on standard error and an exit code."""
+    from pipelines.durable import write_privately
+
+    write_privately()
+    write_plain_text()
     try:
         app()
     except Exception as error:

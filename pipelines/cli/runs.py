@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,8 +46,11 @@ def run(
     that are not up to date; 4 another run holds the lock;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
+    import datetime as dt
+
     from pipelines.ingest.stop import stoppable
 
+    started = dt.datetime.now(dt.UTC)
     with stoppable() as stop:
         try:
             settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
@@ -55,8 +59,10 @@ def run(
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
     from pipelines.assets.night import exit_code
+    from pipelines.notify.history import ended_run
     from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
+    from pipelines.report.page.morning import morning_page, write_morning_page
     from pipelines.report.summary import refused, summary
 
     failures = after_run(
@@ -68,13 +74,30 @@ def run(
         is_nightly=not due,
     )
     now = refused(settings)
+    facts = ended_run(
+        started,
+        dt.datetime.now(dt.UTC),
+        is_good=night.published and not night.incomplete,
+        is_nightly=not due,
+        is_new=night.is_new,
+        landed=night.landed,
+        errors=night.own_errors,
+    )
+    unwritten = write_morning_page(settings, facts)
     code = exit_code(night, new_refusals=bool(now if strict else now - before))
     if as_json:
-        say([*(line("alarm_not_sent", text=text) for text in failures), *night_lines(settings, night, code)])
+        say(
+            [
+                *(line("alarm_not_sent", text=text) for text in failures),
+                *([line("note", text=unwritten)] if unwritten else []),
+                *night_lines(settings, night, code),
+            ]
+        )
     else:
         typer.echo(summary(settings, night))
         for failure in failures:
             typer.echo(f"An alarm could not be sent: {failure}", err=True)
+        typer.echo(unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten))
     raise typer.Exit(code)
 
 
@@ -93,6 +116,7 @@ def _run_night(
     from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
     from pipelines.definitions import NIGHTLY, job
+    from pipelines.demo import service_of
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -105,6 +129,7 @@ def _run_night(
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
+        service_of(settings),
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
@@ -127,6 +152,7 @@ def build(
     *,
     config: Config = None,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
+    profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
 
@@ -136,16 +162,21 @@ def build(
     from pipelines.finance.restating import build_and_record
     from pipelines.ingest.lock import run_lock
     from pipelines.landing.formats import migrate
+    from pipelines.report.profile import costs
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.warehouse import publish
+    from pipelines.warehouse.rows.profile import profiled
 
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
-        result = build_and_record(settings, full=full, progress=progress)
+        with profiled() if profile else nullcontext() as measured:
+            result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings, result)
     typer.echo(built(result, release))
+    if measured:
+        typer.echo(costs(measured))
 
 
 @app.command()
@@ -154,12 +185,18 @@ def demo(
     orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 5000,
     stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
+    next_night: Annotated[
+        bool, typer.Option("--next-night", help="Move the demo's world on by a day, and run that night.")
+    ] = False,
     config: Config = None,
 ) -> None:
-    """Run the whole job on the embedded sandbox service and show the results."""
+    """Run two nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
+
+    Exit codes: 0 published; 1 failed; 2 invalid settings, or no next night; 4 another run holds the lock.
+    """
     from pipelines.demo import run_demo
 
-    raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults))
+    raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults, next_night=next_night))
 
 
 @app.command()

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipelines.cli.options import Config, load_settings, say, usage_error
+
+if TYPE_CHECKING:
+    from pipelines.privacy import Asked
+
 app = typer.Typer(help="Manage the encrypted personal-data vault.", no_args_is_help=True)
 
+OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="The customer of this order.")]
+Phone = Annotated[bool, typer.Option("--phone", help="Ask for a phone number, or read it from standard input.")]
+Email = Annotated[bool, typer.Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
-@app.callback()
-def vault() -> None:
-    """Keep `generate-keys` a subcommand: a single command would replace its group."""
+
+def _asked(order_id: int | None, *, phone: bool, email: bool) -> Asked:
+    """Return what a person is found by; a phone number or an e-mail address is never an argument."""
+    from pipelines.privacy import Asked
+
+    if (order_id is not None) + phone + email != 1:
+        raise usage_error("give one of --order-id N, --phone and --email")
+    if order_id is not None:
+        return Asked("order_id", str(order_id))
+    what = "Phone number" if phone else "E-mail address"
+    value = typer.prompt(what, hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if not value.strip():
+        raise usage_error(f"no {what.lower()} was given on standard input")
+    return Asked("phone" if phone else "email", value.strip())
 
 
 @app.command("generate-keys")
@@ -24,3 +45,109 @@ def vault_generate_keys(
 
     new_key_file(file)
     typer.echo(f"Wrote {file}: set [vault] key_file to it, or ORDERMART_VAULT__… to the values in it.")
+
+
+@app.command("erase")
+def vault_erase(
+    *,
+    order_id: OrderId = None,
+    phone: Phone = False,
+    email: Email = False,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Erase a customer: destroy key, lookup hashes and every encrypted version, then rebuild and publish.
+
+    The ledger records the erasure without personal data. Amounts and other customers stay as they are. Orders that were
+    erased are never encrypted again. It cannot be undone. Exit codes: 0 erased; 1 nothing is held, or there are backups
+    and no [privacy] erasure_log; 2 wrong usage; 4 another run holds the lock.
+    """
+    from pipelines.backup.holding import backups_holding
+    from pipelines.backup.record import last_backup
+    from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import erase
+    from pipelines.report.privacy import erased
+    from pipelines.report.progress import terminal_progress
+
+    settings = load_settings(config)
+    asked = _asked(order_id, phone=phone, email=email)
+    if sys.stdin.isatty():
+        typer.confirm("Destroy everything that is held about this customer? It cannot be undone", abort=True)
+    backup = last_backup(settings.data_dir)
+    with run_lock(settings.data_dir, "ordermart vault erase"), terminal_progress() as progress:
+        done = erase(settings, asked, current_user(name), has_backups=backup is not None, progress=progress)
+    say(erased(done, backups_holding(settings.data_dir, done.entry)))
+
+
+@app.command("reveal")
+def vault_reveal(
+    kind: Annotated[str, typer.Argument(metavar="order", help="The word order.")],
+    order_id: Annotated[int, typer.Argument(metavar="N", help="The order.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Show the personal data of one order, for support; who saw it and why is recorded in the ledger.
+
+    Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 wrong usage.
+    """
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import reveal
+    from pipelines.report.privacy import as_json
+
+    settings = load_settings(config)
+    if kind != "order":
+        raise usage_error("only `ordermart vault reveal order N` is possible")
+    if not reason.strip():
+        raise usage_error("--reason: the reason is empty")
+    say([as_json(reveal(settings, order_id, reason.strip(), current_user(name)))])
+
+
+@app.command("export")
+def vault_export(
+    *,
+    order_id: OrderId = None,
+    phone: Phone = False,
+    email: Email = False,
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Print what is held about a person as JSON, for an access request; that it was exported is recorded.
+
+    Exit codes: 0 printed; 1 nothing is held; 2 wrong usage.
+    """
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import export
+    from pipelines.report.privacy import as_json
+
+    settings = load_settings(config)
+    say([as_json(export(settings, _asked(order_id, phone=phone, email=email), current_user(name)))])
+
+
+@app.command("rotate")
+def vault_rotate(
+    *,
+    new_key_file: Annotated[
+        Path, typer.Option(metavar="FILE", help="File with the new keys; created with mode 600 if it does not exist.")
+    ],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Give the vault new keys: wrap every customer's key again and compute the lookup hashes again.
+
+    It is one step: until it ends the old keys hold, afterwards the new ones. Killed at any point, run it again with the
+    same FILE. Backups taken before need the old keys. Exit codes: 0 the vault has the new keys; 1 it has neither; 2
+    wrong usage; 4 another run holds the lock.
+    """
+    from pipelines.ingest.lock import run_lock
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import rotate_keys
+    from pipelines.report.privacy import rotated
+    from pipelines.report.progress import terminal_progress
+
+    settings = load_settings(config)
+    with run_lock(settings.data_dir, "ordermart vault rotate"), terminal_progress() as progress:
+        done = rotate_keys(settings, new_key_file, current_user(name), progress)
+    say(rotated(done, new_key_file.resolve()))

@@ -22,9 +22,11 @@ from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import User, current_user
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.release.manifest import code_version
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def record(settings: Settings) -> int:
         found = con.execute("select count(*) from audit.pending_restatements").fetchone()
         if not found or not found[0]:
             return 0
-        ledger = ledger_of(settings.data_dir)
+        ledger = signing_ledger(settings)
         body = circumstances(settings, con, None, code_version())
         create_entries(con, settings.data_dir, body)
         last = con.execute("select max(restatement_no) from memory.raw.restated").fetchone()
@@ -143,7 +145,7 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
 
     Raise SettingsError if there is no such period, FinanceError if it is closed.
     """
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     found = period_of(settings, period)
     closes, stores = Closes(ledger.entries()), stores_by_day(settings)
     if is_closed(closes, found, stores):
@@ -204,7 +206,7 @@ def _sources(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 def _warehouse(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield the warehouse, read-only and the default database, beside the sources in `memory.raw`."""
     with _sources(settings) as con:
-        con.execute("set memory_limit = ?", [settings.warehouse.memory_limit])
+        con.execute("set memory_limit = ?", [memory_limit(settings)])
         file = str(warehouse_file(settings.data_dir)).replace("'", "''")
         con.execute(f"attach '{file}' as warehouse (read_only)")
         con.execute("use warehouse")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Verify = Callable[[Mapping[bytes, bytes], bytes, float], bool]
 
 _SECONDS = re.compile(rb"[0-9]{1,12}")
+_SHORTEST = 16  # bytes of a secret; shorter ones can be guessed from one signed delivery
 _VARIABLE = "ORDERMART_WEBHOOKS__SECRET"
 
 
@@ -44,8 +45,10 @@ def verifier(settings: Webhooks) -> Verify:
 def _standard(settings: Webhooks) -> Verify:
     try:
         webhook = Webhook(settings.secret.reveal())
+        key = base64.b64decode(settings.secret.reveal().removeprefix("whsec_"))
     except Exception:  # noqa: BLE001 -- the library's errors may quote the secret
         raise SettingsError(f"{_VARIABLE}: not a Standard Webhooks secret; use whsec_ followed by base64") from None
+    _check_length(key)
     tolerance = settings.tolerance_seconds
 
     def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:
@@ -65,6 +68,7 @@ def _standard(settings: Webhooks) -> Verify:
 
 def _hmac_sha256(settings: Webhooks) -> Verify:
     key = settings.secret.reveal().encode()
+    _check_length(key)
     header, clock = settings.signature_header.lower().encode(), settings.timestamp_header.lower().encode()
     prefix = settings.signature_prefix.encode()
     before, after = (part.encode() for part in settings.signing_template.split("{body}"))
@@ -87,6 +91,11 @@ def _hmac_sha256(settings: Webhooks) -> Verify:
         return hmac.compare_digest(expected, signature)
 
     return verify
+
+
+def _check_length(key: bytes) -> None:
+    if len(key) < _SHORTEST:
+        raise SettingsError(f"{_VARIABLE}: must have at least {_SHORTEST} bytes, so that nobody can guess it")
 
 
 def _strict_base64(text: bytes) -> bytes:

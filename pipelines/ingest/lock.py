@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.durable import make_folder
+from pipelines.durable import keep_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
     if data_dir in _held:
         yield
         return
-    make_folder(data_dir)
+    keep_private(data_dir)
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:
         try:

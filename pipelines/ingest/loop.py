@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest", "ingest_until_stopped"]
 
 _LOAD = 2_000  # bodies per load
+_WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
 
 def ingest(
@@ -221,6 +222,11 @@ class _Ingestion:
                             ids.append(found[0])
                         else:
                             without_id.append(record)
+                    if len(without_id) > _WITHOUT_ID:
+                        raise ListingBroken(
+                            f"[partner.list_stores] more than {_WITHOUT_ID:,} records have no id at "
+                            f"[partner.store] id_pointer {self.settings.partner.store.id_pointer!r}"
+                        )
         finally:
             if without_id:
                 with open_load(self.settings, self.vault, "stores") as load:
@@ -242,7 +248,9 @@ class _Ingestion:
     def _note(self, answer: Answer, outcome: Outcome) -> None:
         outcome.add(answer)
         if self.kind == "stores" and answer.status == 200:
-            self.menu_ids.update(menu_ids_of(answer.body, self.settings))
+            named = set(menu_ids_of(answer.body, self.settings))
+            if len(named) <= self.settings.landing.max_store_menus:  # else validation rejects the record
+                self.menu_ids |= named
 
     def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""

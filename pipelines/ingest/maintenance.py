@@ -16,6 +16,7 @@ from pipelines.landing import merge_days
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse import warehouse_file
+from pipelines.warehouse.build.known import created_before
 from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ def _purge_quarantine(settings: Settings, now: datetime) -> int:
         return vault.refused.purge(now)
 
 
+def _expire(settings: Settings, now: datetime) -> int:
+    """Destroy the personal data of orders older than [privacy] retention_days; return of how many."""
+    if not settings.privacy.retention_days:
+        return 0
+    limit = now - timedelta(days=settings.privacy.retention_days)
+    with open_vault(settings) as vault:
+        return vault.erasing.expire(created_before(settings.data_dir, limit), limit)
+
+
 def _merge(settings: Settings, now: datetime) -> int:
     return sum(merge_days(settings.data_dir, kind, now.date()) for kind in KINDS)
 
@@ -87,6 +97,7 @@ _TASKS: dict[str, Callable[[Settings, datetime], int]] = {
     "finished work-list entries pruned": _prune_entries,
     "old deliveries pruned": _prune_deliveries,
     "quarantined payloads purged": _purge_quarantine,
+    "orders whose personal data expired": _expire,
     "loads of past days merged": _merge,
     "orders rebuilt from raw and compared": _verify,
 }

@@ -1,4 +1,4 @@
-"""Cut files into documents: one a line, the elements of an array, or the whole file.
+"""Cut files into documents: one a line, the elements of an array, or the whole file; files of any size.
 
 Text that is not JSON is passed on as it stands, so that validation rejects it. Knows nothing of what documents hold.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from pipelines.landing.json_stream import JsonStream, NotThereError
 from pipelines.landing.lock import LandingError
 from pipelines.partner.pointer import parse
 
@@ -18,54 +19,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pipelines.settings.tables import Landing
+
 # What reading a file may raise, a gzip one that was cut or spoiled included.
 UNREADABLE = (OSError, EOFError, zlib.error)
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
-_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _GZIP = b"\x1f\x8b"
 _ANYTHING = msgspec.json.Decoder(msgspec.Raw)
+_BLOCK = 1 << 20
+_ALWAYS_UNPACKED = 16 << 20  # a small file may be all repetition
 
 
-def documents(path: Path, *, whole: bool, max_bytes: int, pointer: str = "") -> Iterator[bytes]:
+def documents(path: Path, *, whole: bool, limits: Landing, pointer: str = "") -> Iterator[bytes]:
     """Yield the documents of a file; `whole` files hold one each, unless they are an array.
 
     `pointer` leads to them inside a wrapper: an array of them, or one. The wrapper is the whole file, or each line is
-    one. Raise LandingError where it leads nowhere.
+    one. Raise LandingError where it leads nowhere, and for a gzip file that unpacks to too many times its size.
 
-    A line beyond `max_bytes` is cut just there: enough for validation to reject it as too large.
+    A document beyond max_bytes is cut just there: enough for validation to reject it as too large. An array that is
+    broken or ends too early gives its elements up to there, an empty document, which is rejected, and its other lines.
     """
-    if pointer:
-        yield from _wrapped(path, pointer)
-        return
-    with open_file(path) as file:
-        head = file.read(len(_BOM))
-        if head != _BOM:
+    with open_file(path, limits.max_unpack_ratio) as file:
+        if file.read(len(_BOM)) != _BOM:
             file.seek(0)
-        start = file.tell()
-        first = _first_character(file)
-        file.seek(start)
-        if whole or first == b"[":
-            content = file.read()
-            yield from _of_whole(content, lines=not whole)
+        stream = JsonStream(file, limits.max_bytes)
+        if pointer:
+            yield from _wrapped(stream, path, pointer)
             return
-        line = _line(file, max_bytes)
-        if first == b"{" and not _is_json(line):  # one document written over many lines, or a broken first line
+        start = file.tell()
+        first = stream.peek()
+        if first == b"[":
+            yield from stream.elements()
+            start = stream.offset if stream.peek() else -1
+        if start >= 0:
             file.seek(start)
-            content = file.read(max_bytes + 1)
-            if _is_json(content):
-                yield content
-                return
-            file.seek(start)
-            line = _line(file, max_bytes)
-        while line:
-            if line := line.strip(_BLANK):
-                yield line
-            line = _line(file, max_bytes)
+            yield from _whole(file, limits.max_bytes) if whole else _lines(file, first, limits.max_bytes)
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path, max_ratio: int) -> IO[bytes]:
     """Open a file for reading, a gzip one as what it holds; the one place to teach another form of storage."""
     file = path.open("rb")
     is_gzip = file.read(len(_GZIP)) == _GZIP
@@ -73,52 +65,84 @@ def open_file(path: Path) -> IO[bytes]:
     if not is_gzip:
         return file
     file.close()
-    return cast("IO[bytes]", gzip.open(path, "rb"))
+    return cast("IO[bytes]", _Unpacked(path, max_ratio))
 
 
-def _wrapped(path: Path, pointer: str) -> Iterator[bytes]:
-    with open_file(path) as file:
-        content = file.read().removeprefix(_BOM)
-    wrappers = [content] if _is_json(content) else [line for line in content.split(b"\n") if line.strip(_BLANK)]
-    for no, wrapper in enumerate(wrappers, 1):
+class _Unpacked:
+    """What a gzip file holds, up to `max_ratio` times its own size."""
+
+    def __init__(self, path: Path, max_ratio: int) -> None:
+        self._name, self._max_ratio = path.name, max_ratio
+        self._limit = max(_ALWAYS_UNPACKED, max_ratio * path.stat().st_size)
+        self._file = gzip.GzipFile(path, "rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes."""
+        return self._checked(self._file.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """Read a line, or so many bytes of it."""
+        return self._checked(self._file.readline(size))
+
+    def _checked(self, content: bytes) -> bytes:
+        if self._file.tell() > self._limit:
+            raise LandingError(
+                f"{self._name} unpacks to more than {self._max_ratio} times its size, as no archive of documents does; "
+                "if it is right, unpack it and land that, or raise [landing] max_unpack_ratio"
+            )
+        return content
+
+
+def _wrapped(stream: JsonStream, path: Path, pointer: str) -> Iterator[bytes]:
+    tokens = parse(pointer)
+    no = 0
+    while stream.peek():
+        no += 1
         try:
-            found = _at(wrapper, parse(pointer))
-            elements = _ELEMENTS.decode(found) if found.lstrip(_BLANK).startswith(b"[") else [found]
-        except (msgspec.DecodeError, RecursionError, LookupError, ValueError):
+            depth = stream.go_to(tokens)
+        except NotThereError:
             raise LandingError(
                 f"{path.name}, wrapper {no}: --documents-pointer {pointer} leads nowhere in it"
             ) from None
-        yield from (bytes(element) for element in elements)
-
-
-def _at(wrapper: bytes, tokens: tuple[str, ...]) -> bytes:
-    """Return the text that a pointer leads to, as it stands."""
-    for token in tokens:
-        if wrapper.lstrip(_BLANK).startswith(b"["):
-            wrapper = bytes(_ELEMENTS.decode(wrapper)[int(token)])
+        if stream.peek() == b"[":
+            yield from stream.elements()
         else:
-            wrapper = bytes(_MEMBERS.decode(wrapper)[token])
-    return wrapper
+            yield stream.value().text
+        if not stream.skip_out(depth):
+            raise LandingError(f"{path.name}, wrapper {no}: the file ends within it")
 
 
-def _of_whole(content: bytes, *, lines: bool) -> Iterator[bytes]:
-    if content.lstrip(_BLANK).startswith(b"["):
-        try:
-            yield from (bytes(element) for element in _ELEMENTS.decode(content))
-        except (msgspec.DecodeError, RecursionError):
-            pass
-        else:
-            return
-    if lines:
-        yield from filter(None, (line.strip(_BLANK) for line in content.split(b"\n")))
-    else:
-        yield content
-
-
-def _first_character(file: IO[bytes]) -> bytes:
-    while (character := file.read(1)) and character in _BLANK:
+def _whole(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
+    content = file.read(max_bytes + 1)
+    while file.read(_BLOCK):  # to find out whether the file can be read to its end
         pass
-    return character
+    yield content
+
+
+def _lines(file: IO[bytes], first: bytes, max_bytes: int) -> Iterator[bytes]:
+    start = file.tell()
+    line = _line(file, max_bytes)
+    if first == b"{" and not _is_json(line):  # one document written over many lines, or a broken first line
+        file.seek(start)
+        content = file.read(max_bytes + 1)
+        if _is_json(content):
+            yield content
+            return
+        file.seek(start)
+        line = _line(file, max_bytes)
+    while line:
+        if line := line.strip(_BLANK):
+            yield line
+        line = _line(file, max_bytes)
 
 
 def _line(file: IO[bytes], max_bytes: int) -> bytes:

@@ -83,7 +83,7 @@ def land_files(
         for path in asked.paths:
             try:
                 for body in documents(
-                    path, whole=kind == "menus", max_bytes=settings.landing.max_bytes, pointer=asked.documents_pointer
+                    path, whole=kind == "menus", limits=settings.landing, pointer=asked.documents_pointer
                 ):
                     at = time_in(body, pointer) if pointer else asked.observed_at
                     load.validate(body, observed_at=at, http_status=None)

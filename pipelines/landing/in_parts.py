@@ -138,9 +138,7 @@ def _parts(path: Path, settings: Settings, kind: str, asked: Asked, size: int) -
 
 def _read(path: Path, settings: Settings, kind: str, asked: Asked) -> Iterator[bytes]:
     try:
-        yield from documents(
-            path, whole=kind == "menus", max_bytes=settings.landing.max_bytes, pointer=asked.documents_pointer
-        )
+        yield from documents(path, whole=kind == "menus", limits=settings.landing, pointer=asked.documents_pointer)
     except UNREADABLE as error:
         raise LandingError(f"{path} cannot be read to its end: {error}; the parts before it are landed") from None
 

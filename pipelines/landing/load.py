@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from decimal import localcontext
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pipelines.landing.checksums import note_checksums, noted_files
@@ -69,7 +70,8 @@ class Load:
         self._now = now or now_in_utc
         self._data_dir = settings.data_dir
         self._source = source
-        self._is_backfill = is_backfill
+        has_key = settings.privacy.customer_key
+        self._new_rows = partial(ObservationRows, kind, is_backfill=is_backfill, has_customer_key=has_key)
         self._vault = vault
         self._validator = Validator(settings, kind)
         self._waiting: list[Waiting] = []
@@ -259,7 +261,7 @@ class Load:
         assert self._writers is not None  # noqa: S101 -- the batch began it
         known = self._index.latest(each.id for each in validated.values())
         documents = DocumentRows(self.load_id)
-        observations = ObservationRows(self.kind, self.load_id, self._started_at, is_backfill=self._is_backfill)
+        observations = self._new_rows(self.load_id, self._started_at)
         places: list[tuple[int, Seen]] = []
         load_id = self.load_id
         for at, item in enumerate(batch):
@@ -267,7 +269,7 @@ class Load:
                 own = Seen(document.sha256, rank(item.observed_at, item.source, load_id, item.seq))
                 verdict, is_new = place(known, document.id, own)
                 if is_new:
-                    documents.add(document, item.size)
+                    documents.add(document, item.size, is_erased=encrypted[at].is_erased)
                 places.append((document.id, own))
                 observations.good(item, document, verdict, encrypted[at])
             elif (refusal := refused.get(at)) is not None:

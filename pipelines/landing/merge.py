@@ -28,6 +28,7 @@ from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -51,32 +52,54 @@ def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
         for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
             of_day = list(group)
             if day < f"{before:%Y%m%d}" and len(of_day) > 1:
-                _merge(data_dir, kind, day, of_day)
+                rewrite(data_dir, kind, of_day, _same, _same)
                 gone += len(of_day)
         sweep(data_dir, kind, noted_files(data_dir))
     return gone
 
 
-def _merge(data_dir: Path, kind: str, day: str, pairs: list[tuple[RawFile, RawFile]]) -> None:
-    name = f"merged-{day}-{secrets.token_hex(3)}"
+def rewrite(
+    data_dir: Path,
+    kind: str,
+    pairs: list[tuple[RawFile, RawFile]],
+    of_documents: Callable[[pa.Table], pa.Table],
+    of_observations: Callable[[pa.Table], pa.Table],
+) -> None:
+    """Write pairs of one day as one, changed by these functions, and switch the manifest to it.
+
+    The caller holds the kind's lock, and sweeps. Raise RawDamageError when a file is not what was landed.
+    """
+    name = f"merged-{pairs[0][0].load_ids[0][:8]}-{secrets.token_hex(3)}"
     load_ids = tuple(load_id for documents, _ in pairs for load_id in documents.load_ids)
     documents, observations = pair(data_dir, kind, name)
     check_files(data_dir, [file.path for each in pairs for file in each])
-    _concatenate(documents, documents_schema(kind), [each[0].path for each in pairs], load_ids)
-    _concatenate(observations, OBSERVATIONS, [each[1].path for each in pairs], load_ids)
+    _concatenate(documents, documents_schema(kind), [each[0].path for each in pairs], load_ids, of_documents)
+    _concatenate(observations, OBSERVATIONS, [each[1].path for each in pairs], load_ids, of_observations)
     before = read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
     write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
     note_checksums(data_dir, (documents, observations))
 
 
-def _concatenate(target: Path, schema: pa.Schema, sources: list[Path], load_ids: tuple[str, ...]) -> None:
+def _same(rows: pa.Table) -> pa.Table:
+    return rows
+
+
+def _concatenate(
+    target: Path,
+    schema: pa.Schema,
+    sources: list[Path],
+    load_ids: tuple[str, ...],
+    changed: Callable[[pa.Table], pa.Table],
+) -> None:
     writer = TableWriter(target, schema, load_ids=load_ids)
     try:
         for source in sources:
+            if not source.exists():  # documents of a load of an older version that brought none
+                continue
             with pq.ParquetFile(source) as file:
                 for group in range(file.num_row_groups):
-                    writer.add_table(file.read_row_group(group))
+                    writer.add_table(changed(file.read_row_group(group)))
         writer.finish()
     except BaseException:
         writer.abandon()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.landing.plaintext import without_plaintext
+
 if TYPE_CHECKING:
     import datetime as dt
 
@@ -27,18 +29,22 @@ class DocumentRows:
         self._rows: list[tuple[Any, ...]] = []
         self._width = 0
 
-    def add(self, validated: ValidatedDocument, size: int) -> None:
-        """Add a document that is not stored yet; `size` is its bytes as received."""
+    def add(self, validated: ValidatedDocument, size: int, *, is_erased: bool = False) -> None:
+        """Add a document that is not stored yet; `size` is its bytes as received.
+
+        The plaintext fields of an erased order are left out.
+        """
         self._rows.append(
             (
                 validated.id,
                 validated.sha256.hex(),
-                validated.document,
+                without_plaintext(validated.document) if is_erased else validated.document,
                 self._load_id,
                 size,
                 validated.missing_fields,
                 validated.rounded_count,
                 b'"_unknown":' in validated.document,
+                is_erased,
                 *validated.counts,
                 *validated.sums,
             )
@@ -52,10 +58,19 @@ class DocumentRows:
 class ObservationRows:
     """Rows of raw/observations."""
 
-    def __init__(self, kind: str, load_id: str, load_started_at: dt.datetime, *, is_backfill: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        load_id: str,
+        load_started_at: dt.datetime,
+        *,
+        is_backfill: bool = False,
+        has_customer_key: bool = True,
+    ) -> None:
         self._kind = kind
         self._of_load = (is_backfill, load_started_at)
         self._load_id = load_id
+        self._has_customer_key = has_customer_key
         self._rows: list[tuple[Any, ...]] = []
 
     def good(self, item: Waiting, validated: ValidatedDocument, verdict: str, encrypted: Encrypted) -> None:
@@ -73,7 +88,7 @@ class ObservationRows:
                 self._load_id,
                 None,
                 None,
-                encrypted.customer_key,
+                encrypted.customer_key if self._has_customer_key else None,
                 encrypted.changed,
                 None,
                 *_took(item.cost),

@@ -72,6 +72,8 @@ def documents_schema(kind: str) -> pa.Schema:
             pa.field("absences", _TEXTS, nullable=False),
             pa.field("rounded", pa.int32(), nullable=False),
             pa.field("has_unknown", pa.bool_()),  # fields that are not documented; null: landed before this was noted
+            # erased on request: plaintext fields were removed, and sha256 is still that of the whole document
+            pa.field("is_erased", pa.bool_()),
             *(pa.field(name, pa.int32(), nullable=False) for name in COUNTS[kind]),
             *(pa.field(name, _SUM, nullable=False) for name in SUMS[kind]),
         ]

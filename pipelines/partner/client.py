@@ -120,7 +120,7 @@ class PartnerClient:
 
         Raise ListingBroken if the list does not match [partner.list_stores] or cannot be read.
         """
-        async for page in Listing(self._partner, self._page).pages():
+        async for page in Listing(self._partner, self._page, self._clock).pages():
             yield page
 
     def _url(self, kind: Kind, id_: int) -> str:

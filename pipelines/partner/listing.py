@@ -1,6 +1,6 @@
-"""List the stores page by page, without ever ending early unnoticed.
+"""List the stores page by page, without ever ending early unnoticed, and without going on for ever.
 
-Returns the JSON text of each record: knows nothing of its content.
+Returns the JSON text of each record: of its content it knows the id, by which a store is recognised.
 """
 
 from __future__ import annotations
@@ -19,42 +19,73 @@ from pipelines.partner.pointer import parse
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from pipelines.partner.clock import Clock
     from pipelines.settings import Partner
 
 _OK = 200
-_MOST_PAGES = 100_000
+# A store added meanwhile may move others to the next page, and a filter may leave pages empty: one page is no sign.
+_PAGES_WITHOUT_NEWS = 10
 
 
 class Listing:
     """One walk over the pages of [partner.list_stores]."""
 
-    def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | RequestError]]) -> None:
+    def __init__(self, partner: Partner, ask: Callable[[str], Awaitable[Answer | RequestError]], clock: Clock) -> None:
         self._how = partner.list_stores
+        self._id_pointer = partner.store.id_pointer
+        self._clock = clock
         self._first = httpx.URL(partner.base_url.rstrip("/") + partner.list_stores.path)
         self._ask = ask
         self._seen: set[str] = set()
         self._seen_pages: set[bytes] = set()
+        self._seen_stores: set[bytes] = set()
+        self._without_news = 0
         self._number = self._how.first_page
 
     async def pages(self) -> AsyncIterator[list[bytes]]:
         """Yield the records of each page, as sent.
 
-        Raise ListingBroken for a response, an envelope or a next page that does not match the settings.
+        Raise ListingBroken for a response, an envelope or a next page that does not match the settings, and for a list
+        that does not end: after max_pages, after max_seconds, or when page after page brings no store not seen before.
         """
+        began = self._clock.monotonic()
         url: httpx.URL | None = self._first
         if self._counts():
             url = self._first.copy_set_param(self._how.cursor_parameter, self._number)
         while url is not None:
             if str(url) in self._seen:
                 raise self._broken("a page links to a page that was listed already")
+            if len(self._seen) == self._how.max_pages:
+                raise self._broken(f"it does not end after {self._how.max_pages:,} pages; raise max_pages if it may")
+            if self._clock.monotonic() - began > self._how.max_seconds:
+                raise self._broken(
+                    f"it does not end after {self._how.max_seconds:g} s and {len(self._seen):,} pages; "
+                    "raise max_seconds if it may"
+                )
             self._seen.add(str(url))
-            if len(self._seen) > _MOST_PAGES:
-                raise self._broken(f"it does not end after {_MOST_PAGES} pages")
             answer = await self._requested(url)
             records = self._records(answer.body)
             following = self._following(url, answer, records)
             yield records
+            if following is not None:
+                self._expect_news(records)
             url = following
+
+    def _expect_news(self, records: list[bytes]) -> None:
+        """Raise ListingBroken when too many pages in a row bring no store that was not seen before."""
+        known = len(self._seen_stores)
+        self._seen_stores.update(self._identity(record) for record in records)
+        self._without_news = 0 if len(self._seen_stores) > known else self._without_news + 1
+        if self._without_news == _PAGES_WITHOUT_NEWS:
+            raise self._broken(
+                f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row, up to page {len(self._seen):,}, "
+                "bring no store not seen before"
+            )
+
+    def _identity(self, record: bytes) -> bytes:
+        """Return the text of a store's id, or the hash of a record without one."""
+        found = value_at(record, self._id_pointer)
+        return hashlib.sha256(record if found is None else found).digest()
 
     async def _requested(self, url: httpx.URL) -> Answer:
         answer = await self._ask(str(url))

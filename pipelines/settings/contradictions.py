@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.settings.hints import planner, webhooks
+from pipelines.settings.security import security
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,10 +40,12 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _formula(settings)
     yield from _notify(settings)
     yield from _closing(settings)
+    yield from security(settings)
     if not settings.data.dir:
         yield "[data] dir: must name a folder"
-    if not _SIZE.fullmatch(settings.warehouse.memory_limit):
-        yield f"[warehouse] memory_limit: {settings.warehouse.memory_limit!r} is not a size such as 850MB"
+    limit = settings.warehouse.memory_limit
+    if limit != "auto" and not _SIZE.fullmatch(limit):
+        yield f"[warehouse] memory_limit: {limit!r} is neither auto nor a size such as 850MB"
 
 
 def _sales(settings: Settings) -> Iterator[str]:
@@ -131,8 +134,14 @@ def _numbers(settings: Settings) -> Iterator[str]:
         "[partner] max_concurrency": partner.max_concurrency,
         "[partner] max_attempts": partner.max_attempts,
         "[partner] outage_timeout_seconds": partner.outage_timeout_seconds,
+        "[partner.list_stores] max_pages": partner.list_stores.max_pages,
+        "[partner.list_stores] max_seconds": partner.list_stores.max_seconds,
         "[landing] max_bytes": landing.max_bytes,
+        "[landing] max_unpack_ratio": landing.max_unpack_ratio,
         "[landing] max_depth": landing.max_depth,
+        "[landing] max_order_parts": landing.max_order_parts,
+        "[landing] max_menu_parts": landing.max_menu_parts,
+        "[landing] max_store_menus": landing.max_store_menus,
         "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
         "[warehouse] keep_releases": warehouse.keep_releases,
         "[dagster] keep_days": settings.dagster.keep_days,
@@ -145,6 +154,7 @@ def _numbers(settings: Settings) -> Iterator[str]:
     not_negative = {
         "[partner] max_retry_after_seconds": partner.max_retry_after_seconds,
         "[partner.list_stores] first_page": partner.list_stores.first_page,
+        "[privacy] retention_days": settings.privacy.retention_days,
         "[warehouse] buckets": warehouse.buckets,
         "[warehouse] threads": warehouse.threads,
         "[release] publish_every_minutes": settings.release.publish_every_minutes,

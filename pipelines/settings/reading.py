@@ -16,6 +16,7 @@ import msgspec
 
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions
+from pipelines.settings.security import readable_by_others
 from pipelines.settings.tables import Secret, Settings, SettingsError, Table
 
 if TYPE_CHECKING:
@@ -45,12 +46,18 @@ def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | N
             raise SettingsError(
                 f"[{table}] {key} is a secret and must not be in {path.name}: set {variable} or {variable}_FILE"
             )
-    _override(tree, environ)
+    secret_files = _override(tree, environ)
     tree["file"] = path
     try:
         settings = msgspec.convert(tree, Settings, dec_hook=_decode, strict=True)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{_place(error)}: {_complaint(error)} (in {path.name} or the environment)") from None
+    for variable, secret in secret_files if not settings.security.allow_readable_secrets else ():
+        if readable_by_others(secret):
+            raise SettingsError(
+                f"{variable} names a file that others can read: chmod 600 it, then change the secret; "
+                "or set [security] allow_readable_secrets = true"
+            )
     for complaint in contradictions(settings):
         raise SettingsError(complaint)
     return settings
@@ -114,8 +121,12 @@ def _secrets() -> Iterator[tuple[tuple[str, ...], str]]:
     return ((path, _variable(path)) for path, kind in _keys(Settings) if kind is Secret)
 
 
-def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
-    """Apply ORDERMART_TABLE__KEY to the tree; ORDERMART_TABLE__KEY_FILE names a file that contains a secret."""
+def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Apply ORDERMART_TABLE__KEY to the tree; ORDERMART_TABLE__KEY_FILE names a file that contains a secret.
+
+    Return the files of secrets, each with its variable.
+    """
+    secret_files = []
     known = {_variable(path): (path, kind) for path, kind in _keys(Settings)}
     in_files = {f"{variable}_FILE": variable for _, variable in _secrets()}
     meant = {variable.replace("_", ""): variable for variable in (*known, *in_files)}
@@ -132,7 +143,10 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
         if name != variable and name in environ:
             raise SettingsError(f"{name} and {variable} are both set: remove one")
         path, kind = known[name]
-        value = environ[variable] if name == variable else _read_secret(variable, environ[variable])
+        value = environ[variable]
+        if name != variable:
+            secret_files.append((variable, Path(value).expanduser()))
+            value = _read_secret(*secret_files[-1])
         table: Any = tree
         for part in path[:-1]:
             table = table.setdefault(part, {})
@@ -140,11 +154,12 @@ def _override(tree: dict[str, Any], environ: Mapping[str, str]) -> None:
                 break  # the file has a value in place of a table: reported when types are checked
         else:
             table[path[-1]] = _typed(variable, value, kind)
+    return secret_files
 
 
-def _read_secret(variable: str, file: str) -> str:
+def _read_secret(variable: str, file: Path) -> str:
     try:
-        return Path(file).expanduser().read_text(encoding="utf-8").strip()
+        return file.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise SettingsError(f"{variable} names a file that cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -13,10 +13,12 @@ import msgspec
 
 from pipelines.settings.operations import (
     DagsterPages,
+    LedgerSettings,
     Notify,
     Planner,
     ReleaseSettings,
     Schedule,
+    Security,
     Verify,
     Warehouse,
     Webhooks,
@@ -48,6 +50,7 @@ __all__ = [
     "Sales",
     "Schedule",
     "Secret",
+    "Security",
     "Settings",
     "SettingsError",
     "StoreRecord",
@@ -80,6 +83,8 @@ class ListStores(Table, frozen=True):
     cursor_pointer: str
     cursor_parameter: str
     first_page: int
+    max_pages: int
+    max_seconds: float
 
 
 class StoreRecord(Table, frozen=True):
@@ -123,15 +128,23 @@ class Landing(Table, frozen=True):
     """Limits and allow-lists of landing."""
 
     max_bytes: int
+    max_unpack_ratio: int
     max_depth: int
+    max_order_parts: int
+    max_menu_parts: int
+    max_store_menus: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
 
 
 class Privacy(Table, frozen=True):
-    """Which free texts and links are declared free of personal data, and published."""
+    """Which texts are published, whether orders show whose they are, how long personal data is kept, erasures."""
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
+    customer_key: bool
+    retention_days: int
+    erasure_log: str
+    remove_releases: bool
 
 
 class VaultSettings(Table, frozen=True):
@@ -243,6 +256,7 @@ class Settings(Table, frozen=True):
     formula: Formula
     finance: Finance
     closing: Closing
+    ledger: LedgerSettings
     data: Data
     warehouse: Warehouse
     release: ReleaseSettings
@@ -252,6 +266,7 @@ class Settings(Table, frozen=True):
     notify: Notify
     webhooks: Webhooks
     planner: Planner
+    security: Security
     file: Path
 
     @property

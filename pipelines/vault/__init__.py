@@ -3,6 +3,7 @@
 Knows nothing of documents' shapes, HTTP, Parquet or sales.
 """
 
+from pipelines.vault.erasing import Customer, Destroyed, key_sha256
 from pipelines.vault.keys import VaultError, new_key_file
 from pipelines.vault.refused import Refused
 from pipelines.vault.spool import Answer, Left, Spool, open_spool
@@ -10,6 +11,8 @@ from pipelines.vault.vault import Encrypted, PersonalData, Vault, open_vault
 
 __all__ = [
     "Answer",
+    "Customer",
+    "Destroyed",
     "Encrypted",
     "Left",
     "PersonalData",
@@ -17,6 +20,7 @@ __all__ = [
     "Spool",
     "Vault",
     "VaultError",
+    "key_sha256",
     "new_key_file",
     "open_spool",
     "open_vault",

@@ -34,6 +34,9 @@ create table if not exists refused (
     ref text primary key, kind text not null, asked integer, load_id text not null, refused_at text not null,
     wrapped blob not null, body blob not null
 ) without rowid;
+create table if not exists erased ( -- never encrypted again
+    kind text not null, id integer not null, primary key (kind, id)
+) without rowid;
 create table if not exists open_loads (load_id text primary key, kind text not null) without rowid;
 """
 

@@ -52,10 +52,19 @@ def read_keys(settings: Settings) -> Keys:
     origin = dict.fromkeys(_NAMES, "the environment")
     if settings.vault.key_file:
         path = settings.file.parent / settings.vault.key_file
-        for name, text in _read_key_file(path).items():
+        allowed = settings.security.allow_readable_secrets
+        for name, text in _read_key_file(path, may_be_readable=allowed).items():
             if not given[name]:
                 given[name], origin[name] = text, path.name
     return Keys(*(_decoded(name, given[name], origin[name]) for name in _NAMES))
+
+
+def new_keys(path: Path) -> Keys:
+    """Return the secrets of a key file, which is created if it does not exist; raise VaultError if it is unusable."""
+    if not path.exists():
+        new_key_file(path)
+    held = _read_key_file(path, may_be_readable=False)
+    return Keys(*(_decoded(name, held.get(name, ""), path.name) for name in _NAMES))
 
 
 def new_key_file(path: Path) -> None:
@@ -89,7 +98,7 @@ def decrypt(cipher: AESGCM, encrypted: bytes, bound_to: bytes) -> bytes:
         ) from None
 
 
-def _read_key_file(path: Path) -> dict[str, str]:
+def _read_key_file(path: Path, *, may_be_readable: bool) -> dict[str, str]:
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         text = path.read_text(encoding="utf-8")
@@ -97,8 +106,11 @@ def _read_key_file(path: Path) -> dict[str, str]:
         raise VaultError(f"[vault] key_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise VaultError(f"[vault] key_file: {path} is not a key file") from None
-    if mode & 0o077:
-        raise VaultError(f"[vault] key_file: others can read {path}: chmod 600 it, then change the keys")
+    if mode & 0o077 and not may_be_readable:
+        raise VaultError(
+            f"[vault] key_file: others can read {path}: chmod 600 it, then run `ordermart vault rotate --new-key-file "
+            "FILE`; or set [security] allow_readable_secrets = true"
+        )
     try:
         held = json.loads(text)
     except ValueError:

@@ -14,10 +14,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.database import transaction
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
+from pipelines.vault.rotation import require_key
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
+
+
+ROW_BYTES = 300  # about what the vault needs for a body besides its bytes
 
 
 class Refused(NamedTuple):
@@ -48,6 +52,7 @@ class RefusedBodies:
             encrypted = encrypt(AESGCM(key), os.urandom(NONCE_BYTES), body, bound)
             rows.append((ref, kind, asked, load_id, now.astimezone(dt.UTC).isoformat(), wrapped, encrypted))
         with transaction(self._db):
+            require_key(self._db, self._master)
             self._db.executemany("insert into refused values (?, ?, ?, ?, ?, ?, ?)", rows)
         return [row[0] for row in rows]
 
@@ -69,6 +74,25 @@ class RefusedBodies:
         """Return the references of a kind's quarantined bodies, oldest first."""
         rows = self._db.execute("select ref from refused where kind = ? order by refused_at, load_id, ref", (kind,))
         return [ref for (ref,) in rows]
+
+    def stored_bytes(self, kind: str) -> int:
+        """Return about how many bytes the quarantined bodies of a kind take, encrypted."""
+        query = "select coalesce(sum(length(body) + ?), 0) from refused where kind = ?"
+        (size,) = self._db.execute(query, (ROW_BYTES, kind)).fetchone()
+        return int(size)
+
+    def forget_oldest(self, kind: str, leave: int) -> list[str]:
+        """Delete the oldest bodies of a kind, so that at most `leave` bytes stay; return their references."""
+        excess = self.stored_bytes(kind) - leave
+        gone: list[str] = []
+        query = "select ref, length(body) from refused where kind = ? order by refused_at, load_id, ref"
+        for ref, size in self._db.execute(query, (kind,)).fetchall():
+            if excess <= 0:
+                break
+            gone.append(ref)
+            excess -= size + ROW_BYTES
+        self.forget(gone)
+        return gone
 
     def forget(self, refs: Iterable[str]) -> None:
         """Delete bodies that have since been accepted."""

@@ -6,18 +6,19 @@ receives pointers and values, and binds them to a kind and an id.
 
 from __future__ import annotations
 
-import json
 import os
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from pipelines.vault.content import pattern, values
 from pipelines.vault.customers import Lookup
 from pipelines.vault.database import Random, opened, parts, transaction
+from pipelines.vault.erasing import Erasing, erased_ids
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
 from pipelines.vault.refused import RefusedBodies
+from pipelines.vault.rotation import CHECK, require_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _EMPTY = b"{}"
 _CIPHERS_KEPT = 20_000
-_CHECK = b"ordermart vault"
 _NAME_BYTES = 16
 
 
@@ -43,14 +43,19 @@ class PersonalData(msgspec.Struct, gc=False):
 
 
 class Encrypted(msgspec.Struct, frozen=True, gc=False):
-    """The customer it was encrypted for, and which fields differ from the previous version."""
+    """The customer it was encrypted for, and which fields differ from the previous version.
+
+    `is_erased`: nothing was encrypted, because the personal data of this document were erased on request.
+    """
 
     customer_key: str | None
     changed: list[str]
+    is_erased: bool = False
 
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NOTHING = Encrypted(None, [])
+_ERASED = Encrypted(None, [], is_erased=True)
 _Previous = tuple[int, int, bytes]  # no, customer, digest
 
 
@@ -70,6 +75,7 @@ class Vault:
         self._ciphers: dict[int, tuple[str, AESGCM]] = {}
         self._db = opened(path)
         self.refused = RefusedBodies(self._db, self._master, quarantine_retention_days)
+        self.erasing = Erasing(self._db, self._lookup, self.content_of, self.refused, path.parent)
         try:
             self._check_keys()
         except BaseException:
@@ -122,6 +128,7 @@ class Vault:
     def encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
         """Encrypt a batch in one transaction; a row is added only if the content changed."""
         with transaction(self._db):
+            require_key(self._db, self._master)
             return self._encrypt(kind, load_id, batch)
 
     def _encrypt(self, kind: str, load_id: str, batch: Sequence[PersonalData]) -> list[Encrypted]:
@@ -129,7 +136,8 @@ class Vault:
             self._ciphers.clear()
         hashes = [self._hashes(item) for item in batch]
         known = self._known({h for own in hashes for h in own})
-        previous = self._previous(kind, {item.id for item in batch})
+        ids = {item.id for item in batch}
+        erased, previous = erased_ids(self._db, kind, ids), self._previous(kind, ids)
         self._load_ciphers({before[1] for before in previous.values()})
         (last,) = self._db.execute("select coalesce(max(n), 0) from customers").fetchone()
         random = Random()
@@ -139,6 +147,9 @@ class Vault:
         results: list[Encrypted] = []
         digest_of, ciphers = self._lookup.digest, self._ciphers
         for item, own in zip(batch, hashes, strict=True):
+            if item.id in erased:
+                results.append(_ERASED)
+                continue
             before = previous.get(item.id)
             if item.content == _EMPTY and before is None:
                 results.append(_NOTHING)
@@ -188,12 +199,12 @@ class Vault:
             query = "select body from personal_data where kind = ? and id = ? and no = ?"
             (body,) = self._db.execute(query, (kind, item.id, no)).fetchone()
         try:
-            old = _MEMBERS.decode(self._open(kind, item.id, n, body))
+            old = _MEMBERS.decode(self.content_of(kind, item.id, n, body))
         except VaultError:  # erased: the previous content is unknown
             old = {}
         new = _MEMBERS.decode(item.content)
         texts = [{pointer: bytes(value) for pointer, value in each.items()} for each in (old, new)]
-        return sorted({_pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
+        return sorted({pattern(p) for p in old.keys() | new.keys() if texts[0].get(p) != texts[1].get(p)})
 
     # -- decryption ----------------------------------------------------------------------------------------
 
@@ -202,7 +213,7 @@ class Vault:
 
         `at` is a load_id and seq: the version as of then. {} if there is none; VaultError if it was erased.
         """
-        return _values(self.decrypt_content(kind, id, at=at))
+        return values(self.decrypt_content(kind, id, at=at))
 
     def decrypt_content(self, kind: str, id: int, *, at: tuple[str, int] | None = None) -> bytes:  # noqa: A002
         """Return the same as the original JSON object, numbers in their own text."""
@@ -212,9 +223,12 @@ class Vault:
             "order by no desc limit 1",
             (kind, id, load_id, seq),
         ).fetchone()
-        return self._open(kind, id, *row) if row else _EMPTY
+        if row is None and erased_ids(self._db, kind, {id}):
+            raise VaultError(f"the personal data of {kind} {id} were erased")
+        return self.content_of(kind, id, *row) if row else _EMPTY
 
-    def _open(self, kind: str, id: int, n: int, body: bytes) -> bytes:  # noqa: A002
+    def content_of(self, kind: str, id: int, n: int, body: bytes) -> bytes:  # noqa: A002
+        """Return the content of a stored row of customer `n`; raise VaultError if it was erased."""
         self._load_ciphers({n})
         if n not in self._ciphers:
             raise VaultError(f"the personal data of {kind} {id} were erased")
@@ -262,36 +276,14 @@ class Vault:
         with transaction(self._db):
             held = dict(self._db.execute("select name, value from meta").fetchall())
             if "master_check" not in held:
-                check = encrypt(self._master, os.urandom(NONCE_BYTES), _CHECK, _CHECK)
+                check = encrypt(self._master, os.urandom(NONCE_BYTES), CHECK, CHECK)
                 self._db.execute("insert into meta values ('master_check', ?)", (check,))
                 self._db.execute("insert into meta values ('lookup_check', ?)", (self._lookup.check,))
                 return
+        since = f": its keys were rotated at {held['rotated_at'].decode()}" if "rotated_at" in held else ""
         try:
-            decrypt(self._master, held["master_check"], _CHECK)
+            decrypt(self._master, held["master_check"], CHECK)
         except VaultError:
-            raise VaultError("[vault] master_key is not the key that this vault was created with") from None
+            raise VaultError(f"[vault] master_key is not the key that this vault was created with{since}") from None
         if held["lookup_check"] != self._lookup.check:
-            raise VaultError("[vault] lookup_secret is not the secret that this vault was created with")
-
-
-def _values(content: bytes) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(content, parse_int=_integer, parse_float=_fraction)
-    return values
-
-
-def _integer(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:  # thousands of digits
-        return text
-
-
-def _fraction(text: str) -> Decimal | str:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent out of range
-        return text
-
-
-def _pattern(pointer: str) -> str:
-    return "/".join("*" if part.isdigit() else part for part in pointer.split("/")).removeprefix("/")
+            raise VaultError(f"[vault] lookup_secret is not the secret that this vault was created with{since}")

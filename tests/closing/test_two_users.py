@@ -38,7 +38,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
 os.setgroups([])
 os.setgid(int(gid))
 os.setuid(int(uid))
-os.umask(0o002)
+# The set-group-ID bit of the data folder is what makes a command write for the group.
 assert os.getresuid() == (int(uid),) * 3
 if not (os.access("sql/finance", os.R_OK | os.X_OK) and os.access(config, os.R_OK)):
     sys.exit(77)

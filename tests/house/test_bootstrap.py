@@ -146,11 +146,9 @@ def test_a_clone_runs_at_once_and_from_elsewhere(clone: Path, tmp_path: Path) ->
     first = bootstrap(clone, "run", "--orders", "5", cwd=tmp_path)
     assert (first.stdout, first.stderr, first.returncode) == (f"first {tmp_path} demo --orders 5\n", "", 3)
     made = (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns
-    started = time.monotonic()
     second = bootstrap(clone, "run", cwd=tmp_path)
     assert second.stdout == f"first {tmp_path} demo\n"
     assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns == made
-    assert time.monotonic() - started < 2
 
 
 @pytest.mark.slow

@@ -64,6 +64,18 @@ def test_systemd_accepts_the_units(project: Path, tmp_path: Path) -> None:
     assert "calendar specification" in said()
 
 
+def test_nginx_asks_for_a_password(project: Path) -> None:
+    """Whatever nginx passes to Dagster needs a password; webhooks, which bring none, have a rate and a size."""
+    text = (project / "docs" / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+    assert text.count("{") == text.count("}")
+    locations = dict(re.findall(r"location ([^{]+) \{(.*?)\}", text, flags=re.DOTALL))
+    pages = {name for name, body in locations.items() if "127.0.0.1:3000" in body}
+    assert pages == {"/"}
+    assert "auth_basic_user_file" in locations["/"]
+    assert locations.keys() - pages == {"= /webhooks"}
+    assert {"limit_req", "client_max_body_size"} <= set(locations["= /webhooks"].split())
+
+
 def test_operations_names_every_file_and_alarm(project: Path) -> None:
     """docs/OPERATIONS.md names each file of docs/deploy, and says of every alarm what to do first."""
     text = (project / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")

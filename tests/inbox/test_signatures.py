@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Webhooks
 
+SECRET = "s3cret of 20 letters"
 BODY = b'{"topic": "orders.update", "data": {"id": 5}}'
 STANDARD = "whsec_" + base64.b64encode(b"a key of twenty-four byt").decode()
 
@@ -78,10 +79,10 @@ def test_standard_webhooks(start: Callable[..., Any]) -> None:
 )
 def test_hmac_of_the_body(start: Callable[..., Any], lines: str, header: str, text: Callable[[bytes], str]) -> None:
     """The common forms of HMAC-SHA256 over the body are taken; another body, key or encoding is not."""
-    running = start('signature = "hmac_sha256"\n' + lines, ORDERMART_WEBHOOKS__SECRET="s3cret")
-    good = text(digest("s3cret", BODY))
+    running = start('signature = "hmac_sha256"\n' + lines, ORDERMART_WEBHOOKS__SECRET=SECRET)
+    good = text(digest(SECRET, BODY))
     assert running.post(BODY, {header: good}).status_code == 202
-    for bad in (text(digest("s3cret", BODY + b" ")), text(digest("other", BODY)), good[:-2], good + "00", "", "é"):
+    for bad in (text(digest(SECRET, BODY + b" ")), text(digest("other", BODY)), good[:-2], good + "00", "", "é"):
         assert running.post(BODY, {header: bad}).status_code == 401
     assert running.post(BODY).status_code == 401
     assert len(running.deliveries()) == 1
@@ -92,11 +93,11 @@ def test_hmac_with_a_signed_time(start: Callable[..., Any]) -> None:
     running = start(
         'signature = "hmac_sha256"\nsignature_header = "X-Signature"\nsignature_prefix = "v0="\n'
         'timestamp_header = "X-Request-Timestamp"\nsigning_template = "v0:{timestamp}:{body}"\ntolerance_seconds = 60',
-        ORDERMART_WEBHOOKS__SECRET="s3cret",
+        ORDERMART_WEBHOOKS__SECRET=SECRET,
     )
 
     def headers(at: float) -> dict[str, str]:
-        mac = digest("s3cret", b"v0:%d:" % at + BODY)
+        mac = digest(SECRET, b"v0:%d:" % at + BODY)
         return {"X-Signature": "v0=" + mac.hex(), "X-Request-Timestamp": str(int(at))}
 
     now = time.time()
@@ -120,6 +121,23 @@ def test_a_secret_of_no_use_is_said(tmp_path: Path, secret: str) -> None:
     with pytest.raises(SettingsError, match="ORDERMART_WEBHOOKS__SECRET") as caught:
         verifier(webhooks(tmp_path, 'signature = "standard_webhooks"', secret))
     assert not secret.strip("whsec_") or secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "secret"),
+    [
+        ("hmac_sha256", "fifteen letters"),
+        ("hmac_sha256", "ééééééé"),
+        ("standard_webhooks", "whsec_" + base64.b64encode(b"fifteen letters").decode()),
+    ],
+)
+def test_a_short_secret_is_refused(tmp_path: Path, kind: str, secret: str) -> None:
+    """A secret of fewer than 16 bytes ends the start; one of 16 does not."""
+    with pytest.raises(SettingsError, match="at least 16 bytes") as caught:
+        verifier(webhooks(tmp_path, f'signature = "{kind}"', secret))
+    assert secret not in str(caught.value)
+    longer = secret + "++" if kind == "hmac_sha256" else "whsec_" + base64.b64encode(b"sixteen letters!").decode()
+    verifier(webhooks(tmp_path, f'signature = "{kind}"', longer))
 
 
 @settings(deadline=None)

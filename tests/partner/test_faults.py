@@ -155,7 +155,7 @@ def test_one_byte_at_a_time_is_cut(raw_partner: Any, partner: Any) -> None:
         return answers, time.monotonic() - began
 
     answers, seconds = _serve(raw_partner, script, main)
-    assert seconds < 2.0
+    assert seconds < 4.5  # the whole body would take 5
     assert [(a.id, a.code) for a in answers if isinstance(a, Failed)] == [(7, "timeout")]
     assert {a.id for a in answers if isinstance(a, Fetched)} == {6, 8}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -224,6 +225,63 @@ def test_a_page_number_that_is_not_heeded(jump: Any, partner: Any, answer: Any) 
     settings = partner(list_stores={"pagination": "page", "cursor_parameter": "p"})
     with pytest.raises(ListingBroken, match="same page"):
         _list(jump, settings, answer, lambda _: STORES)
+
+
+def _endless(records: Callable[[int], list[Any]]) -> Callable[[httpx.QueryParams], Any]:
+    """Serve a list that always names another page."""
+
+    def page(query: httpx.QueryParams) -> Any:
+        no = int(query.get("after", 0))
+        return {"data": records(no), "meta": {"next": no + 1}}
+
+    return page
+
+
+@pytest.mark.parametrize("again", [lambda _: STORES, lambda no: [{"id": 1 + no % 3, "at": no}], lambda _: []])
+def test_pages_that_bring_nothing_new(jump: Any, partner: Any, answer: Any, again: Callable[[int], list[Any]]) -> None:
+    """A list that names ever new pages of the same stores, or of none, ends; the error says why."""
+    with pytest.raises(ListingBroken, match=r"10 pages in a row, up to page 1[0-3], bring no store"):
+        _list(jump, partner(list_stores=CURSOR), answer, _endless(again))
+
+
+def test_a_few_pages_without_news(jump: Any, partner: Any, answer: Any) -> None:
+    """Nine pages in a row that bring nothing new do not end a list: the tenth may."""
+    made = {0: STORES[:3], 10: STORES[3:], 11: STORES[:1], 20: STORES}
+
+    def page(query: httpx.QueryParams) -> Any:
+        no = int(query.get("after", 0))
+        return {"data": made.get(no, []), "meta": {"next": no + 1 if no < 20 else None}}
+
+    pages, _ = _list(jump, partner(list_stores=CURSOR), answer, page)
+    assert len(pages) == 21
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "says"),
+    [({"max_pages": 40}, 0.0, "after 40 pages"), ({"max_seconds": 90.0}, 10.0, r"after 90 s and 10 pages")],
+)
+def test_a_list_that_does_not_end(
+    jump: Any, partner: Any, answer: Any, limit: dict[str, Any], seconds: float, says: str
+) -> None:
+    """A list with a new store on each of endless pages ends at the limit of pages, or of time."""
+    asked: list[int] = []
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        if request.url.path == AUTHENTICATE:
+            return answer(body={"access_token": "t"})
+        asked.append(int(request.url.params.get("after", 0)))
+        await asyncio.sleep(seconds)
+        return answer(body={"data": [{"id": asked[-1]}], "meta": {"next": asked[-1] + 1}})
+
+    async def main(clock: Clock) -> None:
+        settings = partner(list_stores={**CURSOR, **limit})
+        async with PartnerClient(settings, transport=httpx.MockTransport(handle), clock=clock) as client:
+            async for _ in client.list_stores():
+                pass
+
+    with pytest.raises(ListingBroken, match=says):
+        jump(main)
+    assert len(asked) == (40 if "max_pages" in limit else 10)
 
 
 @given(st.integers(0, 60), st.integers(1, 9), st.sampled_from(["link", "cursor", "page"]))

@@ -69,7 +69,7 @@ def test_a_signal_ends_it_cleanly_and_fast(name: signal.Signals) -> None:
             since = time.monotonic()
             process.send_signal(name)
             assert process.wait(10) == 0
-            assert time.monotonic() - since < 3
+            assert time.monotonic() - since < 9
         assert process.stderr.read() == ""
 
 

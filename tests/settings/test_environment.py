@@ -35,6 +35,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "formula.max_violation_rate": ("0.1", 0.1),
     "closing.tolerance": ('{EUR = "0.02"}', {"EUR": "0.02"}),
     "closing.approver": ("another", "another"),
+    "webhooks.host": ("::1", "::1"),
     "formula.total_rule": ("observed/unrounded", "observed/unrounded"),
     "formula.subtotal_rule": ("unit_price/no_modifiers/all_add/before_discount/unrounded",) * 2,
     "formula.rule": (

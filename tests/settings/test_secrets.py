@@ -41,6 +41,7 @@ def test_a_file_named_by_the_environment_gives_a_secret(
     """The file's text is the secret, without the line break that editors put at its end."""
     file = tmp_path / "secret"
     file.write_text(VALUE + "\n", encoding="utf-8")
+    file.chmod(0o600)
     settings = read(**{variable(key) + "_FILE": str(file)})
     table, name = key.split(".")
     assert getattr(getattr(settings, table), name).reveal() == VALUE
@@ -53,6 +54,20 @@ def test_a_secret_file_that_cannot_be_read_is_named(refusal: Callable[..., str],
     name = "ORDERMART_PARTNER__CLIENT_SECRET_FILE"
     assert refusal(**{name: str(tmp_path / "none")}).startswith(f"{name} names a file that cannot be read")
     assert refusal(**{name: str(binary)}).startswith(f"{name} names a file that is not UTF-8 text")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_secret_file_that_others_can_read_is_refused(
+    read: Callable[..., Settings], refusal: Callable[..., str], tmp_path: Path, mode: int
+) -> None:
+    """A file open to others is refused by its variable, unless that is allowed, before or after it in the alphabet."""
+    file = tmp_path / "secret"
+    file.write_text(VALUE, encoding="utf-8")
+    file.chmod(mode)
+    name = "ORDERMART_WEBHOOKS__SECRET_FILE"
+    assert refusal(**{name: str(file)}).startswith(f"{name} names a file that others can read: chmod 600")
+    allowed = {name: str(file), "ORDERMART_SECURITY__ALLOW_READABLE_SECRETS": "true"}
+    assert read(**allowed).webhooks.secret.reveal() == VALUE
 
 
 def test_a_secret_given_twice_is_refused(refusal: Callable[..., str], tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ SETTINGS: Row = {
     "sales_excluded": [],
     "menus_product_id_scope": "global",
     "plaintext_fields": [],
+    "privacy_customer_key": True,
     "formula_total_rule": "",
     "formula_subtotal_rule": "",
     "formula_min_distinguishing_orders": 20,

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from pipelines.settings import load_settings
@@ -79,6 +80,9 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "keys.json").chmod(0o640)
     with pytest.raises(VaultError, match="chmod 600"):
         open_vault(_settings(tmp_path, key_file="keys.json"))
+    settings = _settings(tmp_path, key_file="keys.json")
+    allowed = msgspec.structs.replace(settings.security, allow_readable_secrets=True)
+    open_vault(msgspec.structs.replace(settings, security=allowed)).close()
 
 
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:

@@ -76,19 +76,10 @@ def _prove(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -
 
 
 @pytest.mark.slow
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(SEEN, min_size=1, max_size=12), st.integers(0, 9))
 def test_as_of_is_a_replay(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -> None:
     """As of any time orders, lines and menu prices are those of a warehouse that saw nothing later."""
-    _prove(world_of, makers, seen, until)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(SEEN, min_size=1, max_size=12), st.integers(0, 9))
-def test_as_of_is_a_replay_many(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -> None:
-    """The same, for long."""
     _prove(world_of, makers, seen, until)
 
 

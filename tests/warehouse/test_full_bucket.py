@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
+from benchmarks.raw_world import KIND, make_raw
 from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import MemoryLimitError, build
@@ -16,20 +16,16 @@ from pipelines.warehouse.build.full import ORDERS_PER_BUCKET, ROW_GROUP, orders_
 from pipelines.warehouse.rows.session import session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipelines.settings import Settings
 
-BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "build.py"
-LARGE = (20, 12)  # orders of 10 lines and 60 modifiers, as a rule
+LARGE = {"most_lines": 20, "most_modifiers": 12}  # orders of 10 lines and 60 modifiers, as a rule
 
 
-def landed(folder: Path, orders: int, *, most: tuple[int, int] = (5, 3), **warehouse: str | int) -> Settings:
+def landed(folder: Path, orders: int, *, most: dict[str, int] | None = None, **warehouse: str | int) -> Settings:
     """Land orders as the benchmark of builds makes them, and return settings with these of [warehouse]."""
-    spec = importlib.util.spec_from_file_location("benchmark_of_builds", BENCHMARK)
-    assert spec is not None
-    assert spec.loader is not None
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
-    benchmark.make_raw(folder / "data", orders, most=most)
+    make_raw(folder / "data", orders, shape=replace(KIND, **(most or {})))
     config = folder / "ordermart.toml"
     config.write_text("[warehouse]\n" + "".join(f"{key} = {value!r}\n" for key, value in warehouse.items()), "utf-8")
     return load_settings(config, {})
@@ -48,7 +44,7 @@ def test_large_orders_go_fewer_at_once(tmp_path: Path) -> None:
     assert at_once(landed(tmp_path / "common", 2000)) == ORDERS_PER_BUCKET
     assert at_once(landed(tmp_path / "little", 2000, memory_limit="700MB")) == ROW_GROUP
     assert 50_000 < at_once(landed(tmp_path / "less", 2000, memory_limit="200MB")) < 70_000
-    assert 20_000 < at_once(landed(tmp_path / "large", 2000, most=LARGE)) < 40_000
+    assert 20_000 < at_once(landed(tmp_path / "large", 2000, most=LARGE, memory_limit="850MB")) < 40_000
 
 
 def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
@@ -70,9 +66,9 @@ def test_parts_become_smaller_until_memory_suffices(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_bucket_fits_in_memory(tmp_path: Path) -> None:
-    """A bucket of orders whose every line and modifier stands on a menu builds by the default settings."""
+    """A bucket of orders whose every line and modifier is on a menu builds in the least memory of the default."""
     orders = ORDERS_PER_BUCKET + 1
-    result = build(landed(tmp_path, orders))
+    result = build(landed(tmp_path, orders, memory_limit="850MB"))
     assert (result.why, result.rows["mart.orders"]) == ("there was no warehouse yet", orders)
     with duckdb.connect(str(tmp_path / "data" / "warehouse" / "warehouse.duckdb"), read_only=True) as con:
         matches = con.execute("select menu_match, count(*) from mart.price_variances group by 1").fetchall()

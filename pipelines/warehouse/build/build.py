@@ -21,6 +21,7 @@ from pipelines.warehouse.build.room import needed_bytes, require_room
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
 from pipelines.warehouse.rows.session import Memory, attached, fingerprint_of, remembered, session
@@ -95,8 +96,9 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
         except duckdb.OutOfMemoryException as error:
             why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
             said = short(error)
-    limit = settings.warehouse.memory_limit
-    raise MemoryLimitError(f"[warehouse] memory_limit = {limit!r} does not suffice; raise it. DuckDB says: {said}")
+    limit, configured = memory_limit(settings), settings.warehouse.memory_limit
+    which = f"{limit!r}" if configured == limit else f"{configured!r}, here {limit},"
+    raise MemoryLimitError(f"[warehouse] memory_limit = {which} does not suffice; raise it. DuckDB says: {said}")
 
 
 def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, int], None]) -> BuildResult:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.durable import sync
 from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
 from pipelines.warehouse.inputs.landed import (
@@ -25,12 +26,11 @@ from pipelines.warehouse.inputs.landed import (
     rows_per_order,
 )
 from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
-    WHOLE,
     attached_draft,
     lay_out,
-    memory_limit,
-    month_of,
+    memory_bytes,
     remember,
     reopen_draft,
 )
@@ -75,7 +75,8 @@ def rebuild(
         with attached_draft(con, draft):
             lay_out(con)
             making = Making(con, full=True)
-            _fold(con, raw)
+            with measured(OBSERVATIONS):
+                _fold(con, raw)
             orders = orders_per_bucket(con, raw, buckets) // spread
             _make_all(making, draft, raw, max(1, orders), progress)
             for tie in tie_out(con):
@@ -167,7 +168,7 @@ def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles
         row = con.execute(f"select count(*) from warehouse.build.states where {_WANTED}").fetchone()
         return -(-int(row[0] if row else 0) // buckets)
     bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
-    fit = int(memory_limit(con) / bytes_per_order)
+    fit = int(memory_bytes(con) / bytes_per_order)
     if fit >= ORDERS_PER_BUCKET:
         return ORDERS_PER_BUCKET
     return min(ROW_GROUP, fit)
@@ -199,26 +200,24 @@ def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> I
         con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
         if raw:
             con.execute(f"create or replace view touched.bucket_states as {mine}")
-            create_documents(con, "orders", paths, "touched.bucket_states")
-            create_all_versions(con, paths)
+            with measured(DOCUMENTS):
+                create_documents(con, "orders", paths, "touched.bucket_states")
+                create_all_versions(con, paths)
         yield number + 1, max(len(starts), 1)
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:
-    """Return a relation of every part of every table: order tables by month, the others whole."""
-    monthly = [table.name for table in catalogue.tables() if table.scope == "order"]
-    whole = [table.name for table in catalogue.tables() if table.scope != "order"]
+    """Return a relation of every part of every table."""
+    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
     con.execute(
-        f"""
-        create or replace table touched.parts as
-        select tables.table_name, months.month
-        from (select unnest(?::varchar[]) as table_name) as tables
-        cross join (select distinct {month_of("created_at")} as month from warehouse.core.orders) as months
-        union all
-        select unnest(?::varchar[]) as table_name, '{WHOLE}' as month
-        """,
-        [monthly, whole],
+        f"create or replace table touched.created as select distinct {month_of('created_at')} as month "
+        "from warehouse.core.orders"
     )
+    months = {CREATED: "from touched.created", WHOLE: f"select '{WHOLE}' as month"}
+    for table in catalogue.tables():
+        partition = partition_of(table)
+        select = months_of_days(f"warehouse.{table.name}") if partition == BUSINESS else months[partition]
+        con.execute(f"insert into touched.parts select '{table.name}', month from ({select})")
     return "touched.parts"
 
 

@@ -58,6 +58,13 @@ def known_orders(data_dir: Path) -> Iterator[Known]:
         yield Known(order_id, _moment(created), status, _moment(checked), presence, is_archive_only)
 
 
+def created_before(data_dir: Path, limit: dt.datetime) -> Iterator[int]:
+    """Yield the orders that were created before a time; those without created_at are left out."""
+    query = "select order_id from core.orders where created_at < make_timestamptz(?)"
+    for (order_id,) in _rows(data_dir, query, [(limit - _EPOCH) // dt.timedelta(microseconds=1)]):
+        yield order_id
+
+
 def histories(data_dir: Path, most: int = 100_000) -> Iterator[tuple[dt.datetime, dt.datetime | None, dt.datetime]]:
     """Yield of every order whose times are known: created, last seen to change (None: never), last seen.
 

@@ -16,13 +16,14 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-Scope = Literal["order", "comparison", "menu", "store", "day", "month", "load", "check", "all"]
-"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, menus,
-stores, business days, months of business days, loads, checks), or all of them."""
+Scope = Literal["order", "comparison", "customer", "menu", "store", "day", "month", "load", "check", "all"]
+"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
+menus, stores, business days, months of business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
     "comparison": "order_id",
+    "customer": "customer_key",
     "menu": "menu_id",
     "store": "store_id",
     "day": "business_date",
@@ -69,6 +70,8 @@ _DUCKDB_TYPES: dict[Any, str] = {
     pa.list_(pa.decimal128(38, 4)): "DECIMAL(38,4)[]",
     pa.list_(pa.string()): "VARCHAR[]",
 }
+ARROW_TYPES: dict[str, pa.DataType] = {name: kind for kind, name in _DUCKDB_TYPES.items()}
+"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 
 
 def column(meaning: str, *, named: str | None = None, nullable: bool = False, **checks: Any) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.increment.affected import is_stale, touched
 from pipelines.warehouse.increment.changed import changed_checks, changed_tables, concerns_readers, findings_of
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making
-from pipelines.warehouse.rows.session import WHOLE, month_of, remember
+from pipelines.warehouse.rows.session import remember
 from pipelines.warehouse.rows.ties import require_increment_ties
 from pipelines.warehouse.rows.views import STATES, between
 
@@ -222,25 +223,34 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
 
 
 def _parts(making: Making, changed: set[str], *, has_other_findings: bool) -> str:
-    """Return a relation of the parts of tables that this changes, in which orders are or were."""
+    """Return a relation of the parts of tables that this changes: months in which rows are or were."""
     con, staged = making.con, making.staged
     con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
     if has_other_findings:
         con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
-    for name, keys in staged.sets.items():
-        if name not in changed:
-            continue
-        months = f"select '{WHOLE}' as month"
-        if staged.catalogue[name].scope == "order" and keys is not None:
-            orders = " union ".join(
-                f"select {month_of('created_at')} as month from {side} "
-                f"where {between(con, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
-                for side in ("warehouse.core.orders", 'fresh."core.orders"')
-                if "core.orders" in staged.sets or not side.startswith("fresh")
-            )
-            months = f"select distinct month from ({orders})"
-        con.execute(f"insert into touched.parts select '{name}', month from ({months})")
+    for name in staged.sets:
+        if name in changed:
+            con.execute(f"insert into touched.parts select '{name}', month from ({_months(making, name)})")
     return "touched.parts"
+
+
+def _months(making: Making, name: str) -> str:
+    """Return a select of the months of a table that its fresh rows change."""
+    con, staged = making.con, making.staged
+    table, keys = staged.catalogue[name], staged.sets[name]
+    partition = partition_of(table)
+    if partition == BUSINESS and table.scope == "day" and keys is not None:
+        return months_of_days(keys)
+    of_keys = "true"
+    if table.scope == "order" and keys is not None:
+        of_keys = f"{between(con, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
+    if partition == BUSINESS:
+        stored = f"select business_date from warehouse.{name} where {of_keys}"
+        return months_of_days(f'({stored} union all select business_date from fresh."{name}")')
+    if partition == CREATED:
+        sides = ["warehouse.core.orders"] + ['fresh."core.orders"'] * ("core.orders" in staged.sets)
+        return " union ".join(f"select {month_of('created_at')} as month from {side} where {of_keys}" for side in sides)
+    return f"select '{WHOLE}' as month"
 
 
 def _of(alias: str) -> str:

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 _MAY_HAVE_UNKNOWN = {"has_unknown": "BOOLEAN"}  # where it is null or absent, only the text can tell
-# A file from before load_started_at was stored has the time in the ids of its loads only.
+# A file from before load_started_at was stored has the time in the ids of its loads only. Files from before
+# [privacy] customer_key was turned off have the keys.
 _STORED = {
-    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)"
+    "customer_key": "if((select privacy_customer_key from raw.settings), customer_key, null)",
+    "load_started_at": "coalesce(load_started_at, try_strptime(left(load_id, 21), '%Y%m%dT%H%M%S%f')::timestamptz)",
 }
 _OBSERVED = ", ".join(
     f"cast({_STORED.get(column, column)} as {kind}) as {column}" for column, kind in inputs.OBSERVATION.items()

@@ -165,6 +165,7 @@ RAW: dict[str, dict[str, str]] = {
         "sales_excluded": "VARCHAR[]",
         "menus_product_id_scope": "VARCHAR",
         "plaintext_fields": "VARCHAR[]",
+        "privacy_customer_key": "BOOLEAN",
         "formula_total_rule": "VARCHAR",
         "formula_subtotal_rule": "VARCHAR",
         "formula_min_distinguishing_orders": "BIGINT",

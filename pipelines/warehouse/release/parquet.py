@@ -1,5 +1,6 @@
-"""Write the tables of a release as Parquet: order tables by month, the others as one file each.
+"""Write the tables of a release as Parquet: partitioned by month as the catalogue says, the others as one file each.
 
+Every table has at least one file, if need be one without rows: readers take the columns from it.
 A file is named by a hash of its content, so a reader that lists at the wrong moment may miss a file and never mixes
 two releases. A part of a table that no commit has touched since the last release is that release's file, by a hard
 link.
@@ -17,8 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.partitions import (
+    CREATED,
+    NO_MONTH,
+    WHOLE,
+    is_in_business_month,
+    month_of,
+    partition_of,
+)
 from pipelines.warehouse.release.manifest import File, described
-from pipelines.warehouse.rows.session import WHOLE, month_of, quoted
+from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +59,7 @@ def write_parquet(
     """
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
     files = []
-    wanted: dict[str, list[_Part]] = {}
+    wanted: dict[tuple[str, str], list[_Part]] = {}
     for table in catalogue.released():
         _folder(release, table).mkdir(parents=True)
         found = con.execute(
@@ -61,18 +70,30 @@ def write_parquet(
             if same and last and _linked(last / same.path, release / same.path):
                 files.append(same)
             else:
-                wanted.setdefault(month, []).append(_Part(table, month, changed_in))
+                wanted.setdefault((partition_of(table), month), []).append(_Part(table, month, changed_in))
     con.execute(
         f"create table {_MONTHS} as select order_id, {month_of('created_at')} as month from warehouse.core.orders"
     )
     # A file at a time: DuckDB's own partitioning sorts all rows into parts first, which takes half as long again. Two
     # at once: a month is but a row group or two, which is all that DuckDB shares out.
     with ThreadPoolExecutor(2) as pool:
-        for month, parts in sorted(wanted.items()):
-            condition = "true" if month == WHOLE else _of_month(con, month)
+        for (partition, month), parts in sorted(wanted.items()):
+            condition = _condition(con, partition, month)
             written = [pool.submit(_write, con.cursor(), release, part, condition) for part in parts]
             files += [file for each in written if (file := each.result())]
+    filled = {file.table for file in files}
+    for table in catalogue.released():
+        if table.name not in filled:
+            month = NO_MONTH if partition_of(table) else WHOLE
+            files.append(_written(con, release, _Part(table, month, ""), "false"))
     return sorted(files, key=lambda file: file.path)
+
+
+def _condition(con: duckdb.DuckDBPyConnection, partition: str, month: str) -> str:
+    """Return the condition that a row `t` is in a part of a table."""
+    if not partition:
+        return "true"
+    return _of_month(con, month) if partition == CREATED else is_in_business_month(month)
 
 
 def _folder(release: Path, table: Table) -> Path:
@@ -102,17 +123,21 @@ def _linked(source: Path, target: Path) -> bool:
 
 
 def _write(con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str) -> File | None:
-    """Write the rows of a part, those under a condition about `t`; nothing where a month has none."""
+    """Write the rows of a part, those under a condition about `t`; nothing where there are none."""
+    exists = f"select 1 from warehouse.{part.table.name} as t where {condition} limit 1"
+    return _written(con, release, part, condition) if con.execute(exists).fetchall() else None
+
+
+def _written(con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str) -> File:
+    """Write the rows of a part, if need be none."""
     folder = _folder(release, part.table)
     draft = folder / f"draft{part.month}.parquet"
     columns = ", ".join(f't."{column.name}"' for column in part.table.columns)
     select = f"select {columns} from warehouse.{part.table.name} as t where {condition}"
-    row = con.execute(f"copy ({select}) to '{quoted(draft)}' ({_FORMAT})").fetchone()
-    if part.month != WHOLE and not (row and row[0]):
-        draft.unlink()
-        return None
+    con.execute(f"copy ({select}) to '{quoted(draft)}' ({_FORMAT})")
     file = described(release, draft, table=part.table.name, month=part.month, changed_in=part.changed_in)
-    target = (folder if part.month == WHOLE else folder / f"month={part.month}") / f"{file.sha256[:16]}.parquet"
+    partition = partition_of(part.table)
+    target = (folder / f"{partition}={part.month}" if partition else folder) / f"{file.sha256[:16]}.parquet"
     target.parent.mkdir(exist_ok=True)
     draft.rename(target)
     target.chmod(0o444)

@@ -11,19 +11,23 @@ import datetime as dt
 import secrets
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.durable import make_folder, sync
+from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
+from pipelines.warehouse.catalogue.meta import COMPARED
 from pipelines.warehouse.release import need
 from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
+from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
@@ -33,11 +37,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
+    from pipelines.warehouse.catalogue.meta import MetaTable
     from pipelines.warehouse.rows.results import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
 DATABASE = "ordermart.duckdb"
 _UNFINISHED = ".unfinished-"
+_COMPARED_BYTES = 256 * 2**20  # of Parquet that differs; more is compared only by `ordermart diff`
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     published = settings.data_dir / "published"
     releases = published / "releases"
     make_folder(releases)
+    for folder in (published, releases):
+        folder.chmod(0o755)
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
@@ -92,6 +100,8 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         with attached(con, draft / DATABASE):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
+            previous = Side(last, known.files) if last and known and not damaged else None
+            about = _compared(con, release_id, started, previous, Side(draft, files))
             checks = result.checks if result else results_as_stored(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
@@ -99,7 +109,11 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
                     con.execute(f"drop table warehouse.{table.name}")
         with duckdb.connect(str(draft / DATABASE)) as released:
             create_macros(released)
+            files += write_meta(released, draft, rows)
+            for meta, facts in about:
+                files.append(write_table(released, draft, meta, facts))
     (draft / DATABASE).chmod(0o444)
+    (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
     manifest = Manifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
@@ -108,7 +122,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[described(draft, draft / DATABASE), *files],
+        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
@@ -116,13 +130,14 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         sources=memory.sources if memory else {},
     )
     write_manifest(draft, manifest)
+    open_to_readers(draft)
     _sync_tree(draft)
     draft.rename(releases / release_id)
     sync(releases)
     _switch(published, release_id)
     notes = []
     if last and damaged:
-        _remove(last)
+        remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     need.is_published(published)
     _prune(published, settings)
@@ -162,6 +177,23 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now:
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
 
 
+def _compared(
+    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side
+) -> list[tuple[MetaTable, list[dict[str, Any]]]]:
+    """Return the rows of the tables of meta that say what differs from the release before."""
+    changes = None
+    if before and are_comparable(before, after) and differing_bytes(before, after) <= _COMPARED_BYTES:
+        changes = compare(con, before, after)
+    release = {
+        "release_id": release_id,
+        "as_of": as_of,
+        "previous_release_id": before.folder.name if before and changes else None,
+        "code_version": code_version()["version"],
+    }
+    rows, amounts = (changes.rows, changes.amounts) if changes else ([], [])
+    return list(zip(COMPARED, ([release], rows, amounts), strict=True))
+
+
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     counts = {}
     for table in catalogue.released():
@@ -183,10 +215,11 @@ def _prune(published: Path, settings: Settings) -> None:
     """Remove the releases that settings do not keep, never the current one."""
     for old in need.superfluous(published / "releases", settings):
         if old.resolve() != current_release(published):
-            _remove(old)
+            remove_release(old)
 
 
-def _remove(release: Path) -> None:
+def remove_release(release: Path) -> None:
+    """Remove a release, never the current one; what a kill leaves of it goes with the next publication."""
     gone = release.with_name(_UNFINISHED + release.name)
     release.rename(gone)
     shutil.rmtree(gone)

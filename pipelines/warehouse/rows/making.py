@@ -12,6 +12,7 @@ import duckdb
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.evidence import GATHERED
+from pipelines.warehouse.rows.profile import measured
 from pipelines.warehouse.rows.results import CheckResult, Tally
 from pipelines.warehouse.rows.verdicts import (
     columns_as_declared,
@@ -48,6 +49,10 @@ class Making:
 
     def make(self, table: Table, keys: str | None) -> None:
         """Make the rows of a table for these keys, and check them by themselves."""
+        with measured(table.name):
+            self._make(table, keys)
+
+    def _make(self, table: Table, keys: str | None) -> None:
         show(self.staged, table, keys)
         for name in GATHERED.keys() & set(table.depends_on):
             GATHERED[name](self.con)
@@ -70,6 +75,10 @@ class Making:
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check in the rows of these keys."""
+        with measured(check.name):
+            self._look(check, keys)
+
+    def _look(self, check: Check, keys: str | None) -> None:
         show(self.staged, check, keys)
         found = violations(check)
         if check.severity == "blocking":

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.landing.erasures import erasures_state
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.functions import create_functions
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-NO_MONTH = "__HIVE_DEFAULT_PARTITION__"  # what readers of partitioned Parquet take for null
-WHOLE = ""  # the month of a table that is published as one file
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 LAYOUT = 4  # of schema `build`; another number means a rebuild
 
@@ -42,7 +42,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     spill = settings.data_dir / "warehouse" / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = storage.SESSION | {
-        "memory_limit": settings.warehouse.memory_limit,
+        "memory_limit": memory_limit(settings),
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
     }
@@ -60,7 +60,7 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def memory_limit(con: duckdb.DuckDBPyConnection) -> int:
+def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
     """Return how many bytes DuckDB may use: it says so in words, such as 810.6 MiB."""
     row = con.execute("select current_setting('memory_limit')").fetchone()
     number, unit = str(row and row[0]).split()
@@ -167,6 +167,7 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
         "DuckDB": duckdb.__version__,
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
+        "the erasures": erasures_state(settings.data_dir),
     }
 
 
@@ -175,12 +176,6 @@ def _code_hash() -> str:
     """Hash every package that the rows of a build come through: a rebuild too many is cheap, one too few is wrong."""
     packages = Path(__file__).parents[2]
     return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
-
-
-def month_of(time: str) -> str:
-    """Return the expression of the month, in UTC, in which a time lies; no time is a month of its own."""
-    utc = f"make_timestamp(epoch_us({time}))"  # strftime of a time with a zone takes four times as long
-    return f"coalesce(strftime({utc}, '%Y-%m'), '{NO_MONTH}')"
 
 
 def quoted(path: Path) -> str:
@@ -201,6 +196,7 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             list(settings.sales.excluded_statuses),
             settings.menus.product_id_scope,
             list(settings.privacy.plaintext_fields),
+            settings.privacy.customer_key,
             settings.formula.total_rule,
             settings.formula.subtotal_rule,
             settings.formula.min_distinguishing_orders,

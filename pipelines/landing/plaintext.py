@@ -1,0 +1,37 @@
+"""Remove from a canonical order the fields that settings can publish, for an order that was erased.
+
+Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pipelines.landing.shape import ORDER, ArrayField, Field
+
+if TYPE_CHECKING:
+    from pipelines.landing.shape import Shape
+
+_RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def without_plaintext(document: bytes, shape: Shape = ORDER) -> bytes:
+    """Return a canonical order without the fields that settings can publish; equal if it has none of them."""
+    members = _RAW.decode(document)
+    for field in shape.fields:
+        value = members.get(field.name)
+        if value is None:
+            continue
+        if isinstance(field, Field):
+            if field.free:
+                del members[field.name]
+        elif isinstance(field, ArrayField) and bytes(value).startswith(b"["):
+            elements = [
+                msgspec.Raw(without_plaintext(bytes(each), field.of)) if bytes(each).startswith(b"{") else each
+                for each in _ELEMENTS.decode(bytes(value))
+            ]
+            members[field.name] = msgspec.Raw(msgspec.json.encode(elements))
+    return msgspec.json.encode(members)

@@ -1,0 +1,21 @@
+"""The rights of the people whose orders these are: erase, reveal and export personal data.
+
+Downstream of vault, raw, ledger and releases, which each erase their own part. Knows nothing of commands.
+"""
+
+from pipelines.privacy.access import export, reveal
+from pipelines.privacy.erasure import Erasure, apply_erasures, erase, remove_old_releases
+from pipelines.privacy.finding import Asked, PrivacyError
+from pipelines.privacy.rotation import rotate_keys
+
+__all__ = [
+    "Asked",
+    "Erasure",
+    "PrivacyError",
+    "apply_erasures",
+    "erase",
+    "export",
+    "remove_old_releases",
+    "reveal",
+    "rotate_keys",
+]

@@ -1,0 +1,100 @@
+"""Say in one line how the night went, and name the one command to run next: the most urgent cause decides.
+
+Knows nothing of HTML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.report.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipelines.notify.history import Run
+
+_FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "rule_changed")
+_COMMANDS = {
+    "outage": "ordermart doctor",
+    "run_failed": "ordermart doctor",
+    "verification": "ordermart build --full",
+    "incomplete": "ordermart run",
+    "silence": "ordermart doctor",
+    "disk": "ordermart status",
+    "rule_changed": "ordermart questions",
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in one line, its level (good, warn or bad) and the command to run next, with its reason."""
+
+    level: str
+    sentence: str
+    command: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Books:
+    """What a reconciliation of the current release leaves open."""
+
+    variances: Mapping[str, int]
+    indeterminate: int = 0
+    largest_break: int | None = None
+
+
+def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headline:
+    """Return the verdict on a run, the state of the data folder and the books of its release (None: no release)."""
+    causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
+    if not run.is_good:
+        what = _failure(run, causes)
+        cause = next((name for name in _FIRST if name in causes), "run_failed")
+        return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FIRST[:2] else "")
+    if books is None:
+        return Headline("bad", "The run ended, but there is no release.", "ordermart build")
+    for cause in _FIRST[2:]:
+        if cause in causes:
+            return Headline("warn", causes[cause], _COMMANDS[cause])
+    found = [counted(number, kind, f"{kind}s") for kind, number in books.variances.items() if number]
+    rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
+    if rejected:
+        found.append(counted(rejected, "rejected or failed document", "rejected or failed documents"))
+    if books.indeterminate:
+        found.append(counted(books.indeterminate, "indeterminate order", "indeterminate orders"))
+    if not found:
+        return Headline("good", f"{_published(run)}; everything adds up.", "", "No command is needed.")
+    return Headline("warn", f"{_published(run)}; open: {', '.join(found)}.", *_next(books, rejected))
+
+
+def _failure(run: Run, causes: Mapping[str, str]) -> str:
+    if "outage" in causes:
+        return "The partner service gave no usable answer: the figures are those of the last good night."
+    if run.errors:
+        return "The run failed: nothing was published, the figures are those of the last good night."
+    return next((causes[name] for name in causes if name == "incomplete"), "The run is not complete.")
+
+
+def _published(run: Run) -> str:
+    return "A new release is published" if run.is_new else "Nothing changed since the last release"
+
+
+def _next(books: Books, rejected: int) -> Iterator[str]:
+    """Yield the command and its reason."""
+    if books.largest_break is not None:
+        yield f"ordermart explain order {books.largest_break}"
+        yield "to see where the largest break comes from"
+    elif books.variances.get("control total variance"):
+        yield "ordermart reconcile"
+        yield "to see which control totals differ"
+    elif books.variances.get("unposted restatement"):
+        yield "ordermart restatements list"
+        yield "to see what changed on closed days"
+    elif rejected:
+        yield "ordermart status"
+        yield "to see what was rejected, and when it is requested again"
+    else:
+        yield "ordermart questions"
+        yield "to see what would decide the indeterminate orders"

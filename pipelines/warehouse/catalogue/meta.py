@@ -1,0 +1,178 @@
+"""The tables of schema `meta`: what a release says of itself, so that a reader of the file needs no other document.
+
+Declares their columns, and gives the rows of those that follow from the catalogue alone. Knows nothing of how they are
+written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.warehouse.catalogue.examples import examples
+from pipelines.warehouse.catalogue.macros import macros
+from pipelines.warehouse.catalogue.not_available import NOT_AVAILABLE
+from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue.tables import released
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class MetaTable:
+    """A table of schema meta: what a row is, and its columns by name, type and meaning."""
+
+    name: str
+    description: str
+    key: tuple[str, ...]
+    columns: tuple[tuple[str, str, str], ...]
+
+
+_TABLE = ("table_name", "VARCHAR", "The table, such as mart.orders.")
+TABLES = MetaTable(
+    "meta.tables",
+    "One row per table of core, mart and audit in this release.",
+    ("table_name",),
+    (
+        _TABLE,
+        ("grain", "VARCHAR", "What a row is, in one sentence."),
+        ("description", "VARCHAR", "Grain, source and caveats."),
+        ("key_columns", "VARCHAR[]", "The columns of its key; empty if it is a list without a key."),
+        ("partitioned_by", "VARCHAR", "The month by which its Parquet files are partitioned; null if it is one file."),
+        ("row_count", "BIGINT", "Number of rows in this release."),
+    ),
+)
+COLUMNS = MetaTable(
+    "meta.columns",
+    "One row per column of a table of core, mart and audit.",
+    ("table_name", "column_no"),
+    (
+        _TABLE,
+        ("column_no", "BIGINT", "The column's position, from 1."),
+        ("column_name", "VARCHAR", "The column's name; it has one meaning in all tables."),
+        ("data_type", "VARCHAR", "The type in the DuckDB file; an ENUM is a text in Parquet."),
+        ("is_nullable", "BOOLEAN", "Whether it may be null: not stated, never zero."),
+        ("is_key", "BOOLEAN", "Whether it is part of the table's key."),
+        ("description", "VARCHAR", "What it means."),
+    ),
+)
+EXAMPLES = MetaTable(
+    "meta.examples",
+    "One row per question with a query that answers it; tests run each of them.",
+    ("example_no",),
+    (
+        ("example_no", "BIGINT", "The example's position, from 1."),
+        ("example_name", "VARCHAR", "A short name."),
+        ("question", "VARCHAR", "The question."),
+        ("query", "VARCHAR", "A select, to be run in this file."),
+        ("table_names", "VARCHAR[]", "The tables that it reads."),
+    ),
+)
+MACROS = MetaTable(
+    "meta.macros",
+    "One row per macro: a select with parameters, used as a table.",
+    ("macro_call",),
+    (
+        ("macro_call", "VARCHAR", "How it is called: `from` and this, with values for the parameters."),
+        ("description", "VARCHAR", "What it gives."),
+    ),
+)
+MISSING = MetaTable(
+    "meta.not_available",
+    "One row per subject that people ask for and the source does not state.",
+    ("subject",),
+    (
+        ("subject", "VARCHAR", "What is asked for."),
+        ("reason", "VARCHAR", "Why no table has it."),
+        ("closest_answer", "VARCHAR", "What a release has instead."),
+        ("join_from", "VARCHAR", "Which other system usually has it, and by what it joins."),
+    ),
+)
+_STORE = ("store_id", "BIGINT", "The store of the rows; null if they have none.")
+_MONTH = ("month", "VARCHAR", "The partition of the rows, see meta.tables; null if the table is one file.")
+RELEASE = MetaTable(
+    "meta.release",
+    "One row: this release, and the one that meta.changes compares it with.",
+    ("release_id",),
+    (
+        ("release_id", "VARCHAR", "The name of the release's folder."),
+        ("as_of", "TIMESTAMP WITH TIME ZONE", "When it was made; no load that began later is in it."),
+        (
+            "previous_release_id",
+            "VARCHAR",
+            "The one current before; null if there was none, or too much differs for a run: see `ordermart diff`.",
+        ),
+        ("code_version", "VARCHAR", "The version of ordermart that made it."),
+    ),
+)
+CHANGES = MetaTable(
+    "meta.changes",
+    "One row per table, store and month with rows of core or mart that differ from the previous release.",
+    ("table_name", "store_id", "month"),
+    (
+        _TABLE,
+        _STORE,
+        _MONTH,
+        ("added_row_count", "BIGINT", "Rows with a key that the previous release lacks."),
+        ("removed_row_count", "BIGINT", "Rows with a key that this release lacks."),
+        ("changed_row_count", "BIGINT", "Rows with another value; lineage and times of observation do not count."),
+    ),
+)
+CHANGED_AMOUNTS = MetaTable(
+    "meta.changed_amounts",
+    "One row per table, store, month and column of amounts whose sum differs from the previous release.",
+    ("table_name", "store_id", "month", "column_name"),
+    (
+        _TABLE,
+        _STORE,
+        _MONTH,
+        ("column_name", "VARCHAR", "The column that was added up."),
+        ("previous_amount", "DECIMAL(38,4)", "Its sum over all rows of the store and month in the previous release."),
+        ("current_amount", "DECIMAL(38,4)", "The same in this release."),
+    ),
+)
+ALWAYS = (TABLES, COLUMNS, EXAMPLES, MACROS, MISSING)
+COMPARED = (RELEASE, CHANGES, CHANGED_AMOUNTS)
+
+
+def rows_of(meta: MetaTable, row_counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the rows of one of ALWAYS; `row_counts` are those of the release's tables."""
+    names = [name for name, _, _ in meta.columns]
+    return [dict(zip(names, row, strict=True)) for row in _GIVEN[meta.name](row_counts)]
+
+
+def _tables(row_counts: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    for table in sorted(released(), key=lambda table: table.name):
+        grain = " ".join(table.description.split("\n\n")[0].split())
+        partition = partition_of(table) or None
+        yield table.name, grain, table.description, list(table.key), partition, row_counts[table.name]
+
+
+def _columns(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    for table in sorted(released(), key=lambda table: table.name):
+        for number, column in enumerate(table.columns, 1):
+            is_key = column.name in table.key
+            yield table.name, number, column.name, column.type, column.nullable, is_key, column.description
+
+
+def _examples(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    for number, example in enumerate(examples(), 1):
+        yield number, example.name, example.question, example.sql, list(example.tables)
+
+
+def _macros(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    yield from ((macro.call, macro.about) for macro in macros())
+
+
+def _not_available(_: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    yield from NOT_AVAILABLE
+
+
+_GIVEN = {
+    TABLES.name: _tables,
+    COLUMNS.name: _columns,
+    EXAMPLES.name: _examples,
+    MACROS.name: _macros,
+    MISSING.name: _not_available,
+}

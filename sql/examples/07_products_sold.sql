@@ -1,0 +1,13 @@
+-- What was sold how often, and for how much?
+select
+    product_id,
+    max(ordered_name) as product_name,
+    currency,
+    sum(unit_count) as unit_count,
+    sum(line_amount) as line_amount,
+    sum(unvalued_line_count) as unvalued_line_count,
+from mart.product_mix
+where sale_class = 'counted'
+group by product_id, currency
+order by unit_count desc nulls last, product_id
+limit 20

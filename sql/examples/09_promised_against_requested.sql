@@ -1,0 +1,12 @@
+-- How far is the promised time from the requested one?
+select
+    store_id,
+    dispatch_method,
+    count(*) as order_count,
+    median(
+        date_diff('minute', requested_time_local, promised_delivery_time_local)
+    ) as median_minutes,
+from mart.orders
+where sale_class = 'counted' and promised_delivery_time_local is not null
+group by store_id, dispatch_method
+order by store_id, dispatch_method

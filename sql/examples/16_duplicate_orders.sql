@@ -1,0 +1,3 @@
+-- Was an order placed twice?
+from audit.possible_duplicate_orders
+order by order_id

@@ -1,0 +1,213 @@
+"""An erased person is nowhere: vault, raw, tables, releases, and restored backups; everybody else is as before."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import cli
+from pipelines.assets.healing import heal
+from pipelines.backup import back_up
+from pipelines.backup.holding import backups_holding
+from pipelines.landing import raw_files
+from pipelines.ledger import ledger_of, verify
+from pipelines.ledger.privacy import ERASED, erasures
+from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, remove_old_releases
+from pipelines.report.privacy import as_json
+from pipelines.vault import VaultError, open_vault
+from pipelines.warehouse import build
+from tests.privacy.conftest import ANN, BOB, EMAIL, NOTE, World, copied, person
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = "select order_id, customer_key from mart.orders order by all"
+TOTALS = "select business_date, order_count, total_price from mart.daily_store_sales order by all"
+ORDERS = "select order_id, total_price, status, dispatch_note, has_dispatch_note from core.orders order by all"
+
+
+@pytest.fixture(scope="module")
+def erased(filled: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[World, str]:
+    """Give a copy in which Ann was erased by the command, her number on standard input, and what it printed."""
+    own = copied(filled, tmp_path_factory.mktemp("erased") / "place")
+    back_up(own.settings, own.backups)
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in own.environ.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["ordermart", "vault", "erase", "--phone"])
+        patch.setattr(sys, "stdin", io.StringIO("+49 (30) 555-0101\n"))
+        patch.setattr(sys, "stdout", out)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert not ended.value.code
+    return own, out.getvalue()
+
+
+def _raw(world: World, area: str) -> list[dict[str, Any]]:
+    files = getattr(raw_files(world.data, "orders"), area)
+    return [row for file in files for row in pq.read_table(file.path).to_pylist()]
+
+
+def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: tuple[World, str]) -> None:
+    """Neither vault, raw, tables nor releases have the notes, and no column shows whose the orders were."""
+    world, _ = erased
+    assert filled.rows(KEYS)[0][1] == filled.rows(KEYS)[2][1] is not None
+    key = filled.rows(KEYS)[0][1]
+    assert [row[1] for row in world.rows(KEYS)] == [None, filled.rows(KEYS)[1][1], None]
+    assert [row["is_erased"] for row in _raw(world, "documents")].count(True) == 3
+    assert [row["id"] for row in _raw(world, "observations") if row["customer_key"]] == [2]
+    content = b"".join(path.read_bytes() for path in world.data.rglob("*") if path.is_file())
+    assert key.encode() not in content
+    with open_vault(world.settings) as vault:
+        for order_id in (1, 3):
+            with pytest.raises(VaultError, match="erased"):
+                vault.decrypt("orders", order_id)
+        assert vault.decrypt("orders", 2)["/user_phone"] == BOB
+        assert [each.asked for ref in vault.refused.refs("orders") if (each := vault.refused.open(ref))] == [8]
+        assert vault.erasing.of_phone(ANN) == []
+    assert len(list((world.data / "published" / "releases").iterdir())) == 1
+
+
+def test_totals_and_other_customers_are_as_before(filled: World, erased: tuple[World, str]) -> None:
+    """Amounts, statuses and the other person's row are the same; only the plaintext note is gone, its mark is not."""
+    world, _ = erased
+    assert world.rows(TOTALS) == filled.rows(TOTALS)
+    before = [row if row[0] == 2 else (*row[:3], None, row[4]) for row in filled.rows(ORDERS)]
+    assert world.rows(ORDERS) == before
+    assert filled.rows(ORDERS)[0][3] is not None
+
+
+def test_receipt_and_ledger_have_no_personal_data(erased: tuple[World, str]) -> None:
+    """The entry names orders and a hash; the receipt names the backup that still has the data, and no value."""
+    world, printed = erased
+    (entry,) = erasures(ledger_of(world.data))
+    assert (entry.act, entry.body["found_by"], entry.body["order_ids"]) == (ERASED, "phone", [1, 3])
+    (backup,) = world.backups.glob("2*")
+    assert backups_holding(world.data, entry) == [backup]
+    assert f"STILL HELD  backup {backup}" in printed
+    assert "Erased 1 customers with 2 orders." in printed
+    log = (world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8")
+    ledger = (world.data / "ledger" / "ledger.jsonl").read_text("utf-8")
+    for text in (printed, log, ledger):
+        assert not [each for each in ("5550101", "canary", "Nobody") if each in text.replace("-", "")]
+    assert verify(ledger_of(world.data)).entries == 1
+
+
+def test_increments_after_an_erasure_equal_a_rebuild(erased: tuple[World, str], tmp_path: Path) -> None:
+    """Erased orders that come again, changed, are landed without personal data; a rebuild gives the same rows."""
+    world = copied(erased[0], tmp_path / "place")
+    world.land("orders", [person(1, ANN, tip=1) | {"dispatch_note": NOTE}, person(3, ANN), person(4, ANN)])
+    world.publish()
+    rows = world.rows(ORDERS), world.rows(KEYS)
+    assert rows[0][0][3:] == (None, True)
+    assert [row[1] is None for row in rows[1]] == [True, False, True, False]
+    assert NOTE.encode() not in b"".join(str(row).encode() for row in _raw(world, "documents"))
+    assert build(world.settings, full=True).full
+    world.publish()
+    assert (world.rows(ORDERS), world.rows(KEYS)) == rows
+
+
+def test_email_finds_its_customer_in_any_case(world: World) -> None:
+    """An e-mail address is compared without regard to case; another person's finds that person."""
+    with open_vault(world.settings) as vault:
+        assert [each.order_ids for each in vault.erasing.of_email(EMAIL.upper())] == [(1, 3)]
+        assert [each.order_ids for each in vault.erasing.of_email("bob@other.example")] == [(2,)]
+
+
+@pytest.mark.parametrize("order_id", ["1", "3"])
+def test_order_id_finds_all_orders_of_its_customer(world: World, order_id: str) -> None:
+    """Whichever order is named, every order of its customer is erased; a second time nothing is held."""
+    done = erase(world.settings, Asked("order_id", order_id))
+    assert done.entry is not None
+    assert done.entry.body["order_ids"] == [1, 3]
+    assert (done.destroyed.versions, done.destroyed.quarantined, done.rewritten) == (2, 1, 2)
+    with pytest.raises(PrivacyError, match=f"order {order_id}"):
+        erase(world.settings, Asked("order_id", order_id))
+
+
+def _killed_at(point: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"pipelines.privacy.erasure.{point}", die)
+        with pytest.raises(KeyboardInterrupt):
+            erase(world.settings, Asked("phone", ANN))
+
+
+@pytest.mark.parametrize("point", ["before", "add_to_log", "erase_in_raw", "note_erasure"])
+def test_killed_erasure_is_finished_by_the_next_run(world: World, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the entry is written, what a run does first brings the erasure to its end, wherever it was killed."""
+    if point == "before":
+        entry = {"found_by": "phone", "customer_sha256": _hashes(world), "order_ids": [1, 3]}
+        ledger_of(world.data).append(ERASED, entry)
+    else:
+        _killed_at(point, world, monkeypatch)
+    heal(world.settings)
+    assert [row["id"] for row in _raw(world, "observations") if row["customer_key"]] == [2]
+    with open_vault(world.settings) as vault:
+        assert vault.erasing.of_phone(ANN) == []
+    assert len((world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def _hashes(world: World) -> list[str]:
+    with open_vault(world.settings) as vault:
+        return [each.key_sha256 for each in vault.erasing.of_phone(ANN)]
+
+
+def test_tables_of_a_killed_erasure_are_rebuilt_by_the_next_run(
+    filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before the build: the next run rebuilds, publishes, and removes the release that had the orders."""
+    world = copied(filled, tmp_path / "place")
+    _killed_at("build_and_record", world, monkeypatch)
+    heal(world.settings)
+    assert [row[1] is None for row in world.rows(KEYS)] == [True, False, True]
+    assert len(list((world.data / "published" / "releases").iterdir())) == 1
+
+
+def test_settings_can_keep_older_releases(filled: World, tmp_path: Path) -> None:
+    """With remove_releases = false they stay and are named."""
+    world = copied(filled, tmp_path / "place")
+    world.configure("remove_releases = false\n")
+    ledger_of(world.data).append(ERASED, {"found_by": "email", "customer_sha256": [], "order_ids": [1]})
+    old = world.data / "published" / "releases"
+    shutil.copytree(next(old.iterdir()), old / "20200101T000000000000-abcdef")
+    assert len(remove_old_releases(world.settings).kept_releases) == 2
+    world.configure("")
+    done = remove_old_releases(world.settings)
+    assert ([each.name for each in done.removed_releases], len(done.kept_releases)) == (
+        ["20200101T000000000000-abcdef"],
+        1,  # the current one
+    )
+
+
+def test_erasing_without_a_log_is_refused_once_there_are_backups(world: World) -> None:
+    """A backup would bring the data back: nothing is erased, and the setting is named."""
+    world.configure("")
+    with pytest.raises(PrivacyError, match=r"\[privacy\] erasure_log"):
+        erase(world.settings, Asked("phone", ANN), has_backups=True)
+    assert erasures(ledger_of(world.data)) == []
+
+
+def test_applying_again_changes_nothing(erased: tuple[World, str]) -> None:
+    """Every erasure that was applied is left alone, and the vault takes it again without harm."""
+    world, _ = erased
+    assert apply_erasures(world.settings).rewritten == 0
+    (entry,) = erasures(ledger_of(world.data))
+    with open_vault(world.settings) as vault:
+        assert tuple(vault.erasing.erase(entry.body["customer_sha256"], entry.body["order_ids"])) == (0, 0, 0)
+
+
+def test_values_are_json_without_a_terminal_code() -> None:
+    """What is shown of personal data is ASCII, so that it cannot steer a terminal."""
+    assert json.loads(as_json({"/user_name": "\x1b[2J\u202e"})) == {"/user_name": "\x1b[2J\u202e"}
+    assert as_json({"a": "\x1b"}).isascii()
+    assert "\x1b" not in as_json({"a": "\x1b"})

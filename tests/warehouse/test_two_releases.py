@@ -1,0 +1,145 @@
+"""Two releases compared, a sample of one, and a notebook's connection to it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.read import NoReleaseError, connect
+from pipelines.report.diff import diff_lines
+from pipelines.warehouse import catalogue, publish
+from pipelines.warehouse.release.published import diff
+from pipelines.warehouse.release.sample import SampleError, write_sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def world(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give a world of 40 orders, published before and after one changed, one came and one moved to another month."""
+    make_order, make_menu, make_store = makers
+    world = world_of(tmp_path_factory.mktemp("two"))
+    world.land("stores", [{"id": i, "document": make_store(i)} for i in (1, 2)])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    orders = [make_order(number, created_at="2026-10-02T10:00:00Z") for number in range(1, 41)]
+    world.land("orders", [{"id": each["id"], "document": each} for each in orders])
+    world.first = publish(world.settings, world.build()).id
+    world.con = connect(world.data)
+    changed = [
+        make_order(2, created_at="2026-10-02T10:00:00Z", tip="3", total_price="16.5"),
+        make_order(4, created_at="2026-11-02T10:00:00Z"),
+        make_order(41, created_at="2026-10-02T10:00:00Z", total_price="7"),
+        orders[5],
+    ]
+    world.land("orders", [{"id": each["id"], "document": each, "at": 5} for each in changed])
+    world.second = publish(world.settings, world.build()).id
+    yield world
+    world.con.close()
+
+
+def test_changes_are_stored_in_the_release(world: Any) -> None:
+    """Rows that differ are counted by table, store and month; an order that was only seen again is not among them."""
+    with connect(world.data) as con:
+        assert con.execute("select release_id, previous_release_id from meta.release").fetchall() == [
+            (world.second, world.first)
+        ]
+        said = "select store_id, month, added_row_count, removed_row_count, changed_row_count from meta.changes "
+        for table in ("mart.orders", "core.orders"):
+            assert con.execute(f"{said} where table_name = '{table}' order by all").fetchall() == [
+                (1, "2026-10", 0, 1, 1),
+                (1, "2026-11", 1, 0, 0),
+                (2, "2026-10", 1, 0, 0),
+            ]
+        lines = con.execute(f"{said} where table_name = 'core.order_lines' order by all").fetchall()
+        assert lines == [(1, "2026-10", 0, 2, 0), (1, "2026-11", 2, 0, 0), (2, "2026-10", 2, 0, 0)]
+        untouched = "select count(*) from meta.changes where table_name in ('core.menus', 'core.stores')"
+        assert con.execute(untouched).fetchall() == [(0,)]
+
+
+def test_changed_amounts_are_sums_before_and_after(world: Any) -> None:
+    """The amounts of meta.changed_amounts are what each release's own table adds up to."""
+    with connect(world.data) as con:
+        told = con.execute(
+            """
+            select previous_amount, current_amount from meta.changed_amounts
+            where table_name = 'mart.daily_store_sales' and column_name = 'total_price' and store_id = 1
+                and month = '2026-10'
+            """
+        ).fetchall()
+        total = (
+            "select sum(total_price) from mart.daily_store_sales where store_id = 1 and business_date < '2026-11-01'"
+        )
+        assert told == [(*world.con.execute(total).fetchone(), *con.execute(total).fetchone())]
+        assert told[0][1] - told[0][0] == Decimal("16.5") - 2 * Decimal("13.5001")
+
+
+def test_diff_says_what_the_release_says(world: Any) -> None:
+    """`ordermart diff` gives the rows of meta.changes; A and B may be named; the other way round adds what was lost."""
+    asked = ["diff", "--json", "--config", str(world.settings.file)]
+    found = json.loads(CliRunner().invoke(app, asked).stdout)
+    assert (found["previous_release_id"], found["release_id"]) == (world.first, world.second)
+    with connect(world.data) as con:
+        for name in ("changes", "changed_amounts"):
+            rows = [tuple(row.values()) for row in found[name]]
+            stored = con.execute(f"from meta.{name}").fetchall()
+            texts = [tuple(str(part) if isinstance(part, Decimal) else part for part in row) for row in stored]
+            assert sorted(rows, key=repr) == sorted(texts, key=repr)
+    back = diff(world.settings, world.second, world.first)
+    orders = [each for each in back.changes.rows if each["table_name"] == "mart.orders" and each["store_id"] == 2]
+    assert [(each["added_row_count"], each["removed_row_count"]) for each in orders] == [(0, 1)]
+    lines = list(diff_lines(back))
+    assert "mart.orders, store 2, 2026-10: rows 0 added, 1 removed, 0 changed" in lines
+    assert list(diff_lines(diff(world.settings, world.first, world.first)))[1:] == ["No row of core or mart differs."]
+
+
+def test_diff_names_the_releases_there_are(world: Any) -> None:
+    """A name that is no release ends with 1, and a sentence that lists them."""
+    done = CliRunner().invoke(app, ["diff", "2020", "--config", str(world.settings.file)])
+    assert world.first in str(done.exception)
+    assert "'2020' is not a release" in str(done.exception)
+
+
+def test_connection_stays_on_its_release(world: Any) -> None:
+    """A connection opened before a publication reads the older release, in UTC, and cannot write."""
+    assert world.con.execute("select count(*) from core.orders").fetchall() == [(40,)]
+    with connect(world.data) as con:
+        assert con.execute("select count(*), current_setting('timezone') from core.orders").fetchall() == [(41, "UTC")]
+        with pytest.raises(duckdb.Error, match="read-only"):
+            con.execute("delete from core.orders")
+    with pytest.raises(NoReleaseError, match="ordermart run"):
+        connect(world.data / "nothing")
+
+
+def test_sample_has_whole_orders_of_all_tables(world: Any, tmp_path: Path) -> None:
+    """Each order is in the sample with all its rows or with none; other tables are whole; macros and comments work."""
+    folder = tmp_path / "sample"
+    asked = ["sample", str(folder), "--fraction", "1/4", "--config", str(world.settings.file)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    release = (world.data / "published" / "current").resolve()
+    with duckdb.connect(str(folder / "ordermart.duckdb"), read_only=True) as con:
+        con.execute(f"attach '{release}/ordermart.duckdb' as whole (read_only)")
+        ((drawn,),) = con.execute("select count(*) from core.orders").fetchall()
+        assert 0 < drawn < 41
+        for table in catalogue.released():
+            orders = "where order_id in (select order_id from core.orders)" if table.scope == "order" else ""
+            whole, part = f"select * from whole.{table.name} {orders}", f"select * from {table.name}"
+            assert con.execute(f"({whole} except all {part}) union all ({part} except all {whole})").fetchall() == []
+            parquet = f"'{folder}/parquet/{table.name.replace('.', '/')}.parquet'"
+            assert (
+                con.execute(f"select count(*) from {parquet}").fetchall()
+                == con.execute(f"select count(*) from {table.name}").fetchall()
+            )
+        assert con.execute("select count(*) from orders_as_of(timestamptz '2099-01-01')").fetchall() == [(drawn,)]
+        no_comment = "select table_name from duckdb_columns() where comment is null and database_name = 'ordermart'"
+        assert con.execute(no_comment).fetchall() == []
+    with pytest.raises(SampleError, match="exists"):
+        write_sample(release, folder, 4)
+    wrong = CliRunner().invoke(app, ["sample", str(tmp_path / "x"), "--fraction", "2/3"])
+    assert "use 1/N" in str(wrong.exception)
