@@ -68,6 +68,7 @@ tables/          tables of the release, by name; tables with a business date onl
 receipts/        {receipts} orders, sampled at random (seed {seed}) from {population}, with their arithmetic
 settings.json    the settings, without secrets
 versions.json    the release, the hashes of its files, and the versions of the software
+period.json      the first and the last day of the period
 head.txt         the head of the ledger: compare it with a copy kept elsewhere
 SHA256SUMS       the hash of every file in the pack
 verify.py        verifies the pack with Python's standard library: python3 -I verify.py
@@ -112,6 +113,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
             _read_me(release, period, draft, drawn, seed, len(population), absent)
         _write(draft / "settings.json", _json(_shown(settings)))
         _write(draft / "head.txt", verified.head + "\n")
+        _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
         shutil.copyfile(VERIFIER, draft / "verify.py")
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         sums = "".join(f"{_sha256(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)

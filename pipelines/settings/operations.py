@@ -32,6 +32,12 @@ class Verify(Table, frozen=True):
     seconds: float
 
 
+class LedgerSettings(Table, frozen=True):
+    """Where a copy of the ledger's signed head is kept."""
+
+    witness: str
+
+
 class Schedule(Table, frozen=True):
     """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
 

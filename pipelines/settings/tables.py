@@ -13,6 +13,7 @@ import msgspec
 
 from pipelines.settings.operations import (
     DagsterPages,
+    LedgerSettings,
     Notify,
     Planner,
     ReleaseSettings,
@@ -255,6 +256,7 @@ class Settings(Table, frozen=True):
     formula: Formula
     finance: Finance
     closing: Closing
+    ledger: LedgerSettings
     data: Data
     warehouse: Warehouse
     release: ReleaseSettings

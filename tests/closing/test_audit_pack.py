@@ -165,6 +165,28 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     assert "WRONG: " in done.stdout
 
 
+@pytest.mark.parametrize("fault", ["amount", "removed", "added", "day"])
+def test_closed_orders_are_tied_to_the_chain(pack: Path, made: tuple[Any, Path], fault: str) -> None:
+    """A changed amount, an order more or less, or a whole day removed is named, although the list was written again."""
+    closes = pack / "closes.csv"
+    header, *rows = closes.read_text(encoding="utf-8").splitlines()
+    changed = {
+        "amount": [rows[0].replace("13.5001", "913.5001"), *rows[1:]],
+        "removed": rows[1:],
+        "added": [*rows, rows[0].replace("1,", "9,", 1)],
+        "day": [],
+    }[fault]
+    assert changed != rows
+    closes.write_text("\n".join([header, *changed]) + "\n", encoding="utf-8")
+    relisted(pack, "closes.csv")
+    done = verified(pack)
+    assert done.returncode == 1
+    assert "WRONG: closes.csv: " in done.stdout
+    kept = hashlib.sha256((made[1] / "SHA256SUMS").read_bytes()).hexdigest()
+    assert f"SHA256SUMS: its hash is not {kept}" in verified(pack, "--sums", kept).stdout
+    assert verified(made[1], "--sums", kept, "--head", made[0].ledger.head()).returncode == 0
+
+
 def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> None:
     """Whatever file is changed by a byte is named; if relisted, the printed hash of the list differs."""
     _, before = made
