@@ -104,7 +104,7 @@ class Listing:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
             found = msgspec.json.decode(value, type=list[msgspec.Raw])
-        except (msgspec.MsgspecError, RecursionError):
+        except (ValueError, RecursionError):
             raise self._broken(f"items_pointer {pointer!r} does not lead to an array") from None
         return [bytes(record) for record in found]
 
@@ -159,7 +159,7 @@ class Listing:
             raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
-        except msgspec.MsgspecError:
+        except ValueError:
             raise self._broken(f"cursor_pointer {pointer!r} leads to a value that is not a cursor") from None
         if cursor is True:
             raise self._broken(f"cursor_pointer {pointer!r} leads to true, which is not a cursor")
@@ -175,7 +175,7 @@ def value_at(body: bytes, pointer: str) -> msgspec.Raw | None:
     for token in parse(pointer):
         try:
             value = msgspec.json.decode(value, type=dict[str, msgspec.Raw])[token]
-        except (msgspec.MsgspecError, KeyError, RecursionError):
+        except (ValueError, KeyError, RecursionError):  # also a name that is no UTF-8
             return None
     return value
 
