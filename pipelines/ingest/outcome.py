@@ -133,7 +133,7 @@ def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
     """Yield the menus that a store record names."""
     try:
         record = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return  # validation reports it
     for pointer in settings.partner.store.menu_id_pointers:
         for value in get_all(record, pointer):
