@@ -54,6 +54,8 @@ TABLES = {
     "audit.findings": "violations of warning checks",
 }
 _DAYS = ("business_date", "closed_business_date")
+_FORMULA = r"^[=+@\t\r-]"
+_NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"  # harmless, and amounts that a column holds as text stay amounts
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
 _READ_ME = """Audit pack for {period}: {first} to {last}
 made {made} from release {release}, published {published}
@@ -159,7 +161,8 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
         if name == "mart.restatements" and period.name:
             where += f" or {_text(period.name)} in (posted_period, reversed_period)"
-        _copy(release.con, f"from {name} {where} order by all", draft / "tables" / f"{name}.csv")
+        rows = f"select {_for_spreadsheets(release.con, name)} from {name} {where} order by all"
+        _copy(release.con, rows, draft / "tables" / f"{name}.csv")
     return absent
 
 
@@ -225,6 +228,19 @@ def _shown(settings: Settings) -> dict[str, Any]:
     shown["partner"]["authenticate"]["body"] = dict.fromkeys(sorted(body), "(not shown)")
     shown["partner"]["base_url"] = shown["partner"]["base_url"].rpartition("@")[2]
     return shown
+
+
+def _for_spreadsheets(con: duckdb.DuckDBPyConnection, table: str) -> str:
+    """Return a table's columns, with text that a spreadsheet would take for a formula after an apostrophe."""
+    columns = []
+    for name, kind, *_ in con.execute(f"describe {table}").fetchall():
+        if kind != "VARCHAR" and not kind.startswith("ENUM"):
+            columns.append(f'"{name}"')
+            continue
+        text = f'"{name}"::varchar'
+        is_formula = f"regexp_matches({text}, '{_FORMULA}') and not regexp_matches({text}, '{_NUMBER}')"
+        columns.append(f"case when {is_formula} then chr(39) || {text} else {text} end as " + f'"{name}"')
+    return ", ".join(columns)
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> None:

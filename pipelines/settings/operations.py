@@ -93,6 +93,8 @@ class Webhooks(Table, frozen=True):
     timestamp_header: str
     tolerance_seconds: int
     max_bytes: int
+    max_stored_bytes: int
+    max_unsigned_per_second: float
     queue_size: int
     read_timeout_seconds: float
     retry_after_seconds: int

@@ -130,6 +130,9 @@ class Landing(Table, frozen=True):
     max_bytes: int
     max_unpack_ratio: int
     max_depth: int
+    max_order_parts: int
+    max_menu_parts: int
+    max_store_menus: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
 

@@ -28,8 +28,8 @@ _POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none
 class Table:
     """A table: its caption, headings, rows of text, and how many rows there are in all.
 
-    `numbers` are the positions of columns to align right. `source` is where all rows are: a table or a query. A flat
-    table's rows keep to one line, and its frame scrolls.
+    `numbers` are the positions of columns to align right. `source` is where all rows are: a table or a query. Rows of
+    a flat table keep to one line, and its frame scrolls.
     """
 
     caption: str
