@@ -16,11 +16,13 @@ from pipelines.assets.healing import heal
 from pipelines.backup import back_up
 from pipelines.backup.holding import backups_holding
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
+from pipelines.landing.formats import FORMATS, guard_format
 from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.privacy import ERASED, erasures
 from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, remove_old_releases
 from pipelines.report.privacy import as_json
 from pipelines.report.privacy import erased as receipt
+from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from tests.privacy.conftest import ANN, BOB, EMAIL, NOTE, World, copied, person
 
@@ -204,6 +206,15 @@ def reprocess_orders(world: World) -> list[Any]:
     """Reprocess the quarantine, in which nothing became valid."""
     with open_vault(world.settings) as vault:
         return reprocess_quarantine(world.settings, vault)
+
+
+def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would encrypt erased orders again: an erasure notes the vault's format first."""
+    (world.data / "format.json").write_text('{"raw":1,"vault":1,"inbox":1,"ledger":1}', encoding="utf-8")
+    erase(world.settings, Asked("phone", ANN))
+    monkeypatch.setitem(FORMATS, "vault", 1)
+    with pytest.raises(SettingsError, match="vault has format 2"):
+        guard_format(world.data)
 
 
 def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
