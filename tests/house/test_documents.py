@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md")
 TOPS = ("pipelines", "sql", "tests", "docs", "benchmarks", ".ci")
 # Named in examples of how to add something.
 MADE_UP = re.compile(r"new_table|opening_hours|[<{*…]")
