@@ -233,6 +233,14 @@ class Closing(Table, frozen=True):
     approver: Literal["any", "another"]
 
 
+class Reference(Table, frozen=True):
+    """CSV files of the user's own, published as schema ref; "": none."""
+
+    stores: str
+    products: str
+    platforms: str
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -252,6 +260,7 @@ class Settings(Table, frozen=True):
     formula: Formula
     finance: Finance
     closing: Closing
+    reference: Reference
     data: Data
     warehouse: Warehouse
     release: ReleaseSettings
