@@ -188,4 +188,4 @@ def test_the_page_stays_small_however_long_the_history(morning: World, tmp_path:
     assert "cannot be read" not in text
     assert offences(text) == []
     assert file.stat().st_size < MOST_BYTES / 2
-    assert "First 10 of 6" in text
+    assert "First 12 of" in text
