@@ -30,6 +30,7 @@ from pipelines.cli import (
     webhooks,
 )
 from pipelines.cli.options import Config, end, exit_code
+from pipelines.cli.terminal import write_plain_text
 
 app = typer.Typer(
     name="ordermart",
@@ -84,6 +85,7 @@ def main() -> None:
     from pipelines.durable import write_privately
 
     write_privately()
+    write_plain_text()
     try:
         app()
     except Exception as error:

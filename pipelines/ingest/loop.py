@@ -248,7 +248,9 @@ class _Ingestion:
     def _note(self, answer: Answer, outcome: Outcome) -> None:
         outcome.add(answer)
         if self.kind == "stores" and answer.status == 200:
-            self.menu_ids.update(menu_ids_of(answer.body, self.settings))
+            named = set(menu_ids_of(answer.body, self.settings))
+            if len(named) <= self.settings.landing.max_store_menus:  # else validation rejects the record
+                self.menu_ids |= named
 
     def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""

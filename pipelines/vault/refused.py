@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+ROW_BYTES = 300  # about what the vault needs for a body besides its bytes
+
+
 class Refused(NamedTuple):
     """A quarantined body, decrypted."""
 
@@ -71,6 +74,25 @@ class RefusedBodies:
         """Return the references of a kind's quarantined bodies, oldest first."""
         rows = self._db.execute("select ref from refused where kind = ? order by refused_at, load_id, ref", (kind,))
         return [ref for (ref,) in rows]
+
+    def stored_bytes(self, kind: str) -> int:
+        """Return about how many bytes the quarantined bodies of a kind take, encrypted."""
+        query = "select coalesce(sum(length(body) + ?), 0) from refused where kind = ?"
+        (size,) = self._db.execute(query, (ROW_BYTES, kind)).fetchone()
+        return int(size)
+
+    def forget_oldest(self, kind: str, leave: int) -> list[str]:
+        """Delete the oldest bodies of a kind, so that at most `leave` bytes stay; return their references."""
+        excess = self.stored_bytes(kind) - leave
+        gone: list[str] = []
+        query = "select ref, length(body) from refused where kind = ? order by refused_at, load_id, ref"
+        for ref, size in self._db.execute(query, (kind,)).fetchall():
+            if excess <= 0:
+                break
+            gone.append(ref)
+            excess -= size + ROW_BYTES
+        self.forget(gone)
+        return gone
 
     def forget(self, refs: Iterable[str]) -> None:
         """Delete bodies that have since been accepted."""

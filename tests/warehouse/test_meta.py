@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import jsonschema
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from open_data_contract_standard.model import OpenDataContractStandard
 
 from pipelines.warehouse import catalogue, publish
-from pipelines.warehouse.catalogue import questions
+from pipelines.warehouse.catalogue import data_contract, questions
 from pipelines.warehouse.catalogue.examples import Example, examples
 from pipelines.warehouse.catalogue.meta import ALWAYS
 from pipelines.warehouse.catalogue.not_available import NOT_AVAILABLE
+from pipelines.warehouse.catalogue.odcs import odcs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,3 +112,33 @@ def test_questions_are_not_stale() -> None:
     """docs/QUESTIONS.md is what sql/examples/ says now."""
     said = "run: python -m pipelines.warehouse.catalogue.questions"
     assert questions.FILE.read_text(encoding="utf-8") == questions.questions(), said
+
+
+def test_data_contract_is_the_standards(con: duckdb.DuckDBPyConnection) -> None:
+    """The release's contract is valid by the standard's own package and schema, and says what the file holds."""
+    (folder,) = column(con, "select getvariable('folder')")
+    text = (Path(folder) / "contract.odcs.yaml").read_text(encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(text), json.loads(OpenDataContractStandard.json_schema()))
+    contract = OpenDataContractStandard.from_string(text)
+    said = {
+        (table.physicalName, part.name, part.physicalType, part.required, bool(part.primaryKey))
+        for table in contract.schema_ or []
+        for part in table.properties or []
+    }
+    stored = con.execute(
+        """
+        select
+            table_name, column_name, if(starts_with(data_type, 'ENUM'), 'VARCHAR', data_type), not is_nullable, is_key
+        from meta.columns
+        """
+    ).fetchall()
+    assert said == set(stored)
+    (orders,) = (table for table in contract.schema_ or [] if table.name == "mart.orders")
+    (sale_class,) = (part for part in orders.properties or [] if part.name == "sale_class")
+    assert [each.value for each in sale_class.enum or []] == ["counted", "deleted", "excluded", "unmapped"]
+    assert orders.quality
+
+
+def test_data_contract_is_not_stale() -> None:
+    """docs/contract.odcs.yaml is what the contracts say now."""
+    assert data_contract.FILE.read_text(encoding="utf-8") == odcs(), "run: make dictionary"

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
 from pipelines.warehouse.catalogue.macros import macros
+from pipelines.warehouse.catalogue.meta import ALWAYS, COMPARED
+from pipelines.warehouse.catalogue.partitions import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.warehouse.catalogue.tables import Table
 
+META = (*ALWAYS, *COMPARED)
 FILE = Path(__file__).resolve().parents[3] / "docs" / "DICTIONARY.md"
 _HEAD = """\
 # Dictionary
@@ -30,6 +33,11 @@ Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, n
 column ends with `_local`. A column has one meaning and one name everywhere. Null means not stated, never
 zero. Columns that start with an underscore say where a row comes from. An ENUM is a text of which all words are
 listed, in the order of the alphabet: it compares and sorts as a text does, and is a plain text in Parquet.
+
+DuckDB's `.df()` turns decimals into floats: take `.arrow()`, `pl.from_arrow` or pandas with Arrow types, as
+[BI.md](BI.md) shows. Parquet is partitioned by `created_month` (of `created_at`, in UTC) or `business_month` (of
+`business_date`, in the store's time zone), texts such as 2026-10, or `unknown`. [QUESTIONS.md](QUESTIONS.md) has a
+query for each common question.
 """
 _SCHEMAS = {
     "mart": "Answers: start here.",
@@ -52,6 +60,8 @@ def _lines() -> Iterator[str]:
         for table in tables:
             if table.name.startswith(f"{schema}."):
                 yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
+    yield "- **meta**: What a release says of itself."
+    yield from (f"  - [{meta.name}](#{_anchor(meta.name)}): {meta.description}" for meta in META)
     yield "- **in no release**: steps on the way to tables above, in `data/warehouse/` alone."
     yield from (f"  - {table.name}: {_grain(table)}" for table in steps)
     yield ""
@@ -65,6 +75,11 @@ def _lines() -> Iterator[str]:
         for table in tables:
             if table.name.startswith(f"{schema}."):
                 yield from _section(table)
+    for meta in META:
+        yield f"## {meta.name}\n"
+        yield f"{meta.description}\n"
+        yield f"Key: {', '.join(f'`{column}`' for column in meta.key)}.\n"
+        yield from _table(("column", "type", "meaning"), ((f"`{c}`", kind, says) for c, kind, says in meta.columns))
 
 
 def _section(table: Table) -> Iterator[str]:
@@ -72,6 +87,8 @@ def _section(table: Table) -> Iterator[str]:
     yield f"{table.description}\n"
     key = ", ".join(f"`{column}`" for column in table.key)
     yield f"Key: {key}.\n" if key else "No key: it is a list.\n"
+    if partition := partition_of(table):
+        yield f"Parquet: by `{partition}`.\n"
     yield from _table(
         ("column", "type", "null", "meaning"),
         ((f"`{c.name}`", c.type, "null" if c.nullable else "", c.description) for c in table.columns),

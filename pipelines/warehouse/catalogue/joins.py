@@ -37,6 +37,21 @@ KEEPING = (
         "a line has its order; the order's money repeats: do not sum it",
     ),
     Join(
+        "mart.order_line_modifiers",
+        "mart.order_lines",
+        ("order_id", "line_no"),
+        "a modifier has its line; line_amount includes modifier_amount, and repeats: do not sum it",
+    ),
+    Join("mart.order_lines", "mart.products", ("product_id",), "a line has its product's names and menus"),
+    Join("mart.product_mix", "mart.products", ("product_id",), "a product sold has all its names and menus"),
+    Join(
+        "mart.hourly_store_sales",
+        "mart.calendar",
+        ("store_id", "business_date"),
+        "an hour has its day; the day's amounts repeat: do not sum them",
+    ),
+    Join("mart.calendar", "core.stores", ("store_id",), "a day has its store's attributes"),
+    Join(
         "core.order_line_modifiers",
         "core.order_lines",
         ("order_id", "line_no"),
@@ -113,6 +128,7 @@ MULTIPLYING = (
         ("order_id", "lines_version_no"),
         "a version has several lines, and several versions share them",
     ),
+    Join("mart.order_lines", "mart.order_line_modifiers", ("order_id", "line_no"), "a line has several modifiers"),
     Join("mart.orders", "core.order_lines", ("order_id",), "an order has several lines: its money multiplies"),
     Join("mart.orders", "core.order_deliveries", ("order_id",), "an order may have several delivery records"),
 )

@@ -16,13 +16,14 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-Scope = Literal["order", "comparison", "menu", "store", "day", "month", "load", "check", "all"]
-"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, menus,
-stores, business days, months of business days, loads, checks), or all of them."""
+Scope = Literal["order", "comparison", "customer", "menu", "store", "day", "month", "load", "check", "all"]
+"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
+menus, stores, business days, months of business days, loads, checks), or all of them."""
 
 SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
     "comparison": "order_id",
+    "customer": "customer_key",
     "menu": "menu_id",
     "store": "store_id",
     "day": "business_date",

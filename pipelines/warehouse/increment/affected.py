@@ -1,4 +1,4 @@
-"""Find the orders, menus, stores and business days that an increment recomputes, table by table.
+"""Find the orders, menus, stores, customers and business days that an increment recomputes, table by table.
 
 The rule: a table of scope order is about the orders that any table of that scope below it is about, where raw documents
 stand for the orders whose document (or its state) changed, and raw checks for the orders that were asked for. Where it
@@ -7,8 +7,8 @@ that hold the same value in a key column of the same name; where no name is shar
 only orders created while it says other than before: spans.py. One that compares orders with each other is about those
 compared with it, too: comparison_scope.py. A table by business day is about the days, old and new, of the orders whose
 rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up tables by day, and
-is about the months of their days. Too many is allowed and costs time; too few would be wrong. Where a source changed,
-what reads it is recomputed whole.
+is about the months of their days; one by customer, about the customers, old and new, of such orders. Too many is
+allowed and costs time; too few would be wrong. Where a source changed, what reads it is recomputed whole.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -51,6 +51,8 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
         return _days(staged, item)
     if item.scope == "month":
         return _months(staged, item)
+    if item.scope == "customer":
+        return _customers(staged, item)
     return "touched.loads" if item.scope == "load" else None
 
 
@@ -187,6 +189,18 @@ def _months(staged: Staged, item: Table | Check) -> str:
         selects += [f"{month} from ({projected_rows_sql(staged, name)})" for name in daily]
         selects.append(f"select business_month from warehouse.{item.name}")
     return _keep(staged, item, " union ".join(selects) or "select null::date as business_month limit 0")
+
+
+def _customers(staged: Staged, item: Table | Check) -> str:
+    """Return the customers, old and new, of the orders whose rows changed in what is read."""
+    selects = ["select null::varchar as customer_key limit 0"]
+    for name in item.depends_on:
+        if name in staged.sets:
+            changed = f'touched."changed {name}"'
+            staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
+            where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"
+            selects += [f"select customer_key from {side} where {where}" for side in _sides(staged, name)]
+    return _keep(staged, item, " union ".join(f"({each})" for each in selects))
 
 
 def _sides(staged: Staged, name: str) -> list[str]:

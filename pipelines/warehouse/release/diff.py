@@ -107,7 +107,7 @@ def _compare_part(
     sides = [_rows(table, each, columns) for each in (old, new)]
     key = table.key or tuple(columns)
     numbered = ", ".join(f'"{each}"' for each in columns)
-    # rows without a key are compared as a whole; equal ones are told apart by their number
+    # rows without a key are compared as a whole; a number distinguishes equal ones
     number = f", row_number() over (partition by {numbered}) as _n" if not table.key else ""
     same = " and ".join(
         f'o."{each}" is not distinct from n."{each}"' for each in (*key, "_store_id", *(["_n"] if number else []))
@@ -153,7 +153,7 @@ def _shared(
 
 
 def _rows(table: Table, side: tuple[Side, File | None], columns: list[str]) -> str:
-    """Return a relation of a part's rows and their store; without rows where there is no file."""
+    """Return a relation of a part's rows and their store; without rows if the file is missing."""
     release, file = side
     if file is None:
         spelled = ", ".join(f'null as "{each}"' for each in (*columns, "_store_id"))

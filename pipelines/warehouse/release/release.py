@@ -20,6 +20,7 @@ from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.catalogue.meta import COMPARED
 from pipelines.warehouse.release import need
@@ -112,6 +113,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             for meta, facts in about:
                 files.append(write_table(released, draft, meta, facts))
     (draft / DATABASE).chmod(0o444)
+    (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
     manifest = Manifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
@@ -120,7 +122,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[described(draft, draft / DATABASE), *files],
+        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,

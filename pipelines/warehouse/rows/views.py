@@ -227,12 +227,13 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
     if item.scope == "month" and table.scope == "day":
         month = f"k.business_month is not distinct from {month_of_day('t.business_date')}"
         return f"{months_between(staged.con, keys)} and exists (select 1 from {keys} as k where {month})"
-    if item.scope == "day" and table.scope == "order":
-        if any(column.name == "business_date" for column in table.columns):
-            same = "k.business_date is not distinct from t.business_date"
-            return f"{days_between(staged.con, keys)} and exists (select 1 from {keys} as k where {same})"
-        return f'exists (select 1 from touched."orders of {item.name}" as k where k.order_id = t.order_id)'
-    return "true"
+    if table.scope != "order" or item.scope not in {"customer", "day"}:
+        return "true"
+    if item.scope == "day" and any(column.name == "business_date" for column in table.columns):
+        same = "k.business_date is not distinct from t.business_date"
+        return f"{days_between(staged.con, keys)} and exists (select 1 from {keys} as k where {same})"
+    of, key = (keys, "customer_key") if item.scope == "customer" else (f'touched."orders of {item.name}"', "order_id")
+    return f"exists (select 1 from {of} as k where k.{key} = t.{key})"
 
 
 def _show_raw(staged: Staged, name: str, keys: str | None) -> None:

@@ -1,0 +1,121 @@
+"""Describe the tables of a release by the Open Data Contract Standard v3, out of the contracts.
+
+A release holds the text as contract.odcs.yaml, and docs/ the same. Knows nothing of data or of builds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue.tables import checks, released
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.warehouse.catalogue.tables import Table
+    from pipelines.warehouse.contracts.contract import Column
+
+NAME = "contract.odcs.yaml"
+_LOGICAL = {
+    "BIGINT": "integer",
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "DOUBLE": "number",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+}
+
+
+def odcs() -> str:
+    """Return the contract as YAML."""
+    return "".join(f"{line}\n" for line in _yaml(_contract(), 0))
+
+
+def _contract() -> dict[str, Any]:
+    return {
+        "apiVersion": "v3.2.0",
+        "kind": "DataContract",
+        "id": "ordermart",
+        "name": "ordermart",
+        "version": "1.0.0",
+        "status": "active",
+        "description": {
+            "purpose": "Orders and menus of a partner ordering service, as sent and as answers that add up.",
+            "limitations": "What the source does not state is listed in meta.not_available of each release.",
+            "usage": "Open ordermart.duckdb read-only, or the Parquet folder of a table: see docs/BI.md.",
+        },
+        "schema": [_table(table) for table in sorted(released(), key=lambda table: table.name)],
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """Return a table as the standard's object; its claims are rules of quality, in words."""
+    grain, _, rest = table.description.partition("\n\n")
+    partition = partition_of(table)
+    said = {
+        "name": table.name,
+        "physicalName": table.name,
+        "logicalType": "object",
+        "physicalType": "table",
+        "description": " ".join((rest or grain).split()),
+        "dataGranularityDescription": " ".join(grain.split()),
+        "properties": [_column(table, column) for column in table.columns],
+    }
+    if partition:
+        said["customProperties"] = [{"property": "parquetPartitionedBy", "value": partition}]
+    claims = [check for check in checks() if check.table == table.name]
+    if claims:
+        said["quality"] = [
+            {"name": check.name, "type": "text", "description": check.claim, "severity": check.severity}
+            for check in claims
+        ]
+    return said
+
+
+def _column(table: Table, column: Column) -> dict[str, Any]:
+    logical, physical = logical_type(column.type), "VARCHAR" if column.type.startswith("ENUM(") else column.type
+    said: dict[str, Any] = {
+        "name": column.name,
+        "logicalType": logical,
+        "physicalType": physical,
+        "required": not column.nullable,
+        "description": column.description,
+    }
+    if column.name in table.key:
+        said |= {"primaryKey": True, "primaryKeyPosition": table.key.index(column.name) + 1}
+    if column.type.startswith("ENUM("):
+        said["enum"] = [{"value": word} for word in re.findall(r"'((?:[^']|'')*)'", column.type)]
+    if logical == "array":
+        inner = column.type.removesuffix("[]")
+        said["items"] = {"logicalType": logical_type(inner), "physicalType": inner}
+    return said
+
+
+def logical_type(kind: str) -> str:
+    """Return the standard's type of one of DuckDB's."""
+    if kind.endswith("[]"):
+        return "array"
+    if kind.startswith("DECIMAL"):
+        return "number"
+    return "string" if kind.startswith("ENUM(") else _LOGICAL[kind]
+
+
+def _yaml(value: Any, depth: int) -> Iterator[str]:
+    """Yield the lines of a mapping or list; texts are quoted as in JSON, which is YAML."""
+    pad = "  " * depth
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if isinstance(each, dict | list):
+                yield f"{pad}{name}:"
+                yield from _yaml(each, depth + 1)
+            else:
+                yield f"{pad}{name}: {json.dumps(each, ensure_ascii=False)}"
+    else:
+        for each in value:
+            first, *rest = _yaml(each, depth + 1)
+            yield f"{pad}- {first.strip()}"
+            yield from rest

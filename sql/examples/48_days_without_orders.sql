@@ -1,0 +1,12 @@
+-- Which days had no orders, and are they over and complete?
+select
+    store_id,
+    business_date,
+    weekday,
+    is_day_over,
+    is_closed,
+    stale_count,
+    completeness,
+from mart.calendar
+where order_count = 0
+order by business_date desc, store_id

@@ -1,0 +1,15 @@
+-- What share of a store's sales has each product?
+select
+    store_id,
+    product_id,
+    max(ordered_name) as product_name,
+    currency,
+    sum(line_amount) as line_amount,
+    sum(line_amount) / sum(sum(line_amount)) over (partition by store_id, currency)
+        as share,
+    rank() over (partition by store_id, currency order by sum(line_amount) desc)
+        as store_rank,
+from mart.product_mix
+where sale_class = 'counted' and line_amount is not null
+group by store_id, product_id, currency
+order by store_id, currency, store_rank, product_id

@@ -1,0 +1,138 @@
+-- One row per store and day from its first to its last business day with orders.
+--
+-- Whether a day is over is as of the last observation of an order, not of the clock: the
+-- same documents give the same rows.
+with
+
+observed as (
+    select max(last_observed_at) as observed_at
+    from audit.loads
+    where kind = 'orders'
+),
+
+offsets as (
+    select
+        zones.timezone,
+        arg_max(zones.offset_us, zones.from_us) as offset_us,
+    from raw.zone_offsets as zones
+    inner join observed on zones.from_us <= epoch_us(observed.observed_at)
+    group by zones.timezone
+),
+
+zones as (
+    select distinct timezone from raw.zone_offsets
+),
+
+-- the last date that is a whole business day, or the one going on, at that time
+latest as (
+    select
+        offsets.timezone,
+        cast(
+            make_timestamp(epoch_us(observed.observed_at) + offsets.offset_us)
+            - cast(settings.business_day_start || ':00' as interval) as date
+        ) as latest_date,
+    from offsets
+    cross join observed
+    cross join raw.settings as settings
+),
+
+sales as (
+    select
+        store_id,
+        business_date,
+        any_value(store_name) as store_name,
+        any_value(currency) as currency, -- one per store
+        cast(sum(order_count) as bigint) as order_count,
+        coalesce(
+            cast(sum(order_count) filter (where sale_class = 'counted') as bigint), 0
+        ) as counted_order_count,
+        sum(total_price) filter (where sale_class = 'counted') as counted_total_price,
+    from mart.daily_store_sales
+    where store_id is not null and business_date is not null
+    group by store_id, business_date
+),
+
+stores as (
+    select
+        sales.store_id,
+        max(sales.store_name) as store_name,
+        max(sales.currency) as currency,
+        min(sales.business_date) as first_date,
+        max(sales.business_date) as last_date,
+        max(latest.latest_date) as latest_date,
+    from sales
+    cross join raw.settings as settings
+    left join core.stores as stores on sales.store_id = stores.store_id
+    left join zones on stores.timezone = zones.timezone
+    left join latest
+        on coalesce(zones.timezone, settings.business_day_timezone) = latest.timezone
+    group by sales.store_id
+),
+
+-- at most twenty years: a wrong date must not make millions of rows
+bounds as (
+    select
+        *,
+        greatest(
+            first_date, cast(latest_date - interval 20 years as date)
+        ) as from_date,
+        least(
+            last_date,
+            coalesce(latest_date, cast(first_date + interval 20 years as date))
+        ) as to_date,
+    from stores
+),
+
+days as (
+    select
+        *,
+        cast(
+            unnest(generate_series(cast(from_date as timestamp), to_date, interval 1 day))
+            as date
+        ) as business_date,
+    from bounds
+),
+
+every_store as (
+    select business_date, close_entry_no from raw.day_closes where is_every_store
+),
+
+-- a store's own close, or reopening, takes precedence
+own as (
+    select business_date, store_id, close_entry_no
+    from raw.day_closes
+    where not is_every_store
+)
+
+select
+    -- keys
+    days.store_id,
+    days.business_date,
+    -- the day
+    days.store_name,
+    isodow(days.business_date) as weekday,
+    cast(date_trunc('week', days.business_date) as date) as week_start_date,
+    cast(date_trunc('month', days.business_date) as date) as month_start_date,
+    -- how far it can be trusted
+    days.business_date < days.latest_date as is_day_over,
+    if(
+        own.business_date is null, every_store.close_entry_no, own.close_entry_no
+    ) is not null as is_closed,
+    coalesce(coverage.stale_count, 0) as stale_count,
+    coverage.completeness,
+    -- sales; a day without orders has none
+    days.currency,
+    coalesce(sales.order_count, 0) as order_count,
+    coalesce(sales.counted_order_count, 0) as counted_order_count,
+    sales.counted_total_price,
+from days
+left join sales
+    on days.store_id = sales.store_id
+    and days.business_date = sales.business_date
+left join every_store on days.business_date = every_store.business_date
+left join own
+    on days.business_date = own.business_date
+    and days.store_id = own.store_id
+left join audit.coverage as coverage
+    on days.store_id = coverage.store_id
+    and days.business_date = coverage.business_date

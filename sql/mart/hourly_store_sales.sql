@@ -1,0 +1,30 @@
+-- One row per store, business day, hour of the day and sale class.
+select
+    -- keys
+    store_id,
+    business_date,
+    extract(hour from created_at_local) as hour,
+    sale_class,
+    -- store
+    store_name,
+    currency,
+    -- quantities
+    count(*) as order_count,
+    cast(sum(line_count) as bigint) as line_count,
+    cast(sum(unit_count) as decimal(38, 0)) as unit_count,
+    -- money
+    sum(subtotal_price) as subtotal_price,
+    sum(delivery_price) as delivery_price,
+    sum(tip) as tip,
+    sum(discount) as discount,
+    sum(loyalty_discount) as loyalty_discount,
+    sum(total_price) as total_price,
+from mart.orders
+-- one name and currency per store: they add no rows
+group by
+    store_id,
+    business_date,
+    extract(hour from created_at_local),
+    sale_class,
+    store_name,
+    currency

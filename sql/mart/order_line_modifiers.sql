@@ -1,0 +1,118 @@
+-- One row per modifier of an order line, with its amount by the rule in force.
+with
+
+rules as (
+    select
+        rule,
+        rule_parameters[2] = 0 as is_without,
+        rule_parameters[3] = 0 as is_per_unit,
+        rule_parameters[4] = 0 as is_own,
+        case rule_parameters[5] when 1 then 0 when 2 then -1 else 1 end as sign,
+    from audit.formula_rules
+    where rule_target = 'subtotal'
+),
+
+orders as (
+    select
+        in_force.order_id,
+        in_force.line_rule,
+        in_force.line_open_parts,
+        rules.* exclude (rule),
+    from audit.order_rules as in_force
+    left join rules on in_force.line_rule = rules.rule
+),
+
+modifiers as (
+    select
+        lines.store_id,
+        lines.business_date,
+        lines.sale_class,
+        lines.store_name,
+        lines.product_id,
+        lines.name as product_name,
+        lines.quantity as line_quantity,
+        lines.currency,
+        orders.* exclude (order_id),
+        modifiers.order_id,
+        modifiers.line_no,
+        modifiers.modifier_no,
+        modifiers.modifier_id,
+        modifiers.name,
+        modifiers.action,
+        modifiers.quantity,
+        modifiers.price,
+        -- as audit.order_line_sums: no action is an action not known, and products of
+        -- quantities beyond a million would leave 38 digits
+        coalesce(modifiers.action <> 'add', true) as is_other,
+        coalesce(
+            modifiers.price = 0
+            or (
+                modifiers.price is not null
+                and modifiers.quantity between -1000000 and 1000000
+                and lines.quantity between -1000000 and 1000000
+            ),
+            false
+        ) as is_whole,
+    from core.order_line_modifiers as modifiers
+    inner join mart.order_lines as lines
+        on modifiers.order_id = lines.order_id
+        and modifiers.line_no = lines.line_no
+    inner join orders on modifiers.order_id = orders.order_id
+),
+
+valued as (
+    select
+        *,
+        cast(
+            case
+                when line_rule is null or not is_whole then null
+                when price = 0 then 0
+                -- what candidates that remain treat differently
+                when len(line_open_parts) > 0 and list_has_any(
+                    line_open_parts,
+                    [
+                        2,
+                        if(line_quantity <> 1, 3, null),
+                        if(quantity <> 1, 4, null),
+                        if(is_other, 5, null),
+                    ]
+                ) then null
+                when is_without then 0
+                else cast(price as decimal(38, 4))
+                    * if(is_own, quantity, 1)
+                    * if(is_per_unit, line_quantity, 1)
+                    * if(is_other, sign, 1)
+            end as decimal(38, 4)
+        ) as modifier_amount,
+    from modifiers
+)
+
+select
+    -- keys
+    order_id,
+    line_no,
+    modifier_no,
+    store_id,
+    business_date,
+    sale_class,
+    product_id,
+    modifier_id,
+    -- names
+    store_name,
+    product_name,
+    name,
+    -- how much
+    action,
+    quantity,
+    line_quantity,
+    -- money
+    currency,
+    price,
+    modifier_amount,
+    case
+        when modifier_amount is not null then null
+        when line_rule is null then 'no_rule'
+        when not is_whole then 'missing_input'
+        else 'undecided'
+    end as missing_amount_reason,
+from valued

@@ -1,0 +1,64 @@
+-- One row per product that is on a menu, was on one, or was sold.
+with
+
+on_menus as (
+    select
+        product_id,
+        arg_min(name, menu_id) as name, -- ignores menus without a name
+        list(menu_id order by menu_id) as menu_ids,
+    from core.products
+    group by product_id
+),
+
+sold as (
+    select
+        product_id,
+        arg_max(ordered_name, (business_date, store_id, sale_class)) filter (
+            where business_date is not null and ordered_name is not null
+        ) as name,
+        min(business_date) as first_sold_date,
+        max(business_date) as last_sold_date,
+        count(distinct store_id) as store_count,
+        cast(sum(line_count) as bigint) as line_count,
+        cast(sum(unit_count) as decimal(38, 0)) as unit_count,
+    from mart.product_mix
+    where product_id is not null
+    group by product_id
+),
+
+names as (
+    select product_id, name from core.products
+    union
+    select product_id, name from core.menu_product_versions
+    union
+    select product_id, ordered_name as name from mart.product_mix
+),
+
+known as (
+    select
+        product_id,
+        -- ignores null
+        list(distinct name order by name) filter (where name is not null) as names,
+    from names
+    where product_id is not null
+    group by product_id
+)
+
+select
+    -- keys
+    known.product_id,
+    -- names
+    coalesce(on_menus.name, sold.name, known.names[-1]) as product_name,
+    coalesce(known.names, []) as names,
+    -- menus
+    on_menus.product_id is not null as is_on_menu,
+    coalesce(on_menus.menu_ids, []) as menu_ids,
+    -- sales, of every class
+    sold.first_sold_date,
+    sold.last_sold_date,
+    coalesce(sold.store_count, 0) as store_count,
+    coalesce(sold.line_count, 0) as line_count,
+    if(sold.product_id is null, 0, sold.unit_count) as unit_count,
+from known
+left join on_menus on known.product_id = on_menus.product_id
+left join sold on known.product_id = sold.product_id

@@ -1,0 +1,61 @@
+"""mart.daily_platform_sales: one row per store, business day, sale class, platform and dispatch method."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def order(order_id: int, platform: str | None, method: str | None, **more: Any) -> dict[str, Any]:
+    """Return a row of mart.orders: store 1, 10 January, counted."""
+    return {
+        "order_id": order_id,
+        "store_id": 1,
+        "business_date": "2026-01-10",
+        "sale_class": "counted",
+        "platform": platform,
+        "dispatch_method": method,
+        "currency": "EUR",
+        "line_count": 1,
+        "total_price": "1.5",
+    } | more
+
+
+@pytest.mark.duckdb2
+def test_platforms_and_methods_are_apart(run_table: Run) -> None:
+    """Each pair of platform and method has a row per class; null is a pair of its own, and nothing is dropped."""
+    orders = [
+        order(1, "web", "pick_up"),
+        order(2, "web", "pick_up", total_price="2"),
+        order(3, "web", "store_delivery"),
+        order(4, "web", "pick_up", sale_class="excluded"),
+        order(5, None, None, total_price=None),
+    ]
+    rows = run_table("mart.daily_platform_sales", {"mart.orders": orders})
+    columns = ("sale_class", "platform", "dispatch_method", "order_count", "total_price")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("counted", "web", "pick_up", 2, Decimal("3.5")),
+        ("counted", "web", "store_delivery", 1, Decimal("1.5")),
+        ("counted", None, None, 1, None),
+        ("excluded", "web", "pick_up", 1, Decimal("1.5")),
+    ]
+
+
+def test_check_finds_platforms_that_do_not_add_up(run_check: Run) -> None:
+    """A day of which the platforms have another amount is found."""
+    name = "mart.daily_platform_sales__tie_to_daily_store_sales"
+    day = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1, "line_count": 1}
+    given = {
+        "mart.daily_platform_sales": [day | {"total_price": "5"}],
+        "mart.daily_store_sales": [day | {"total_price": "5"}],
+    }
+    assert run_check(name, given) == []
+    (found,) = run_check(name, given | {"mart.daily_store_sales": [day | {"total_price": "4"}]})
+    assert (found["entity_id"], found["residual"]) == (1, Decimal(1))
