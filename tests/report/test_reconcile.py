@@ -169,3 +169,12 @@ def test_control_total_variance_exits_3(
         assert (done.returncode, "1 control total variance" in done.stdout) == (code, code == 3), done.stdout
         named = "2026-11-01 store 3 total_price (counted): 27.51 stated, 27.50 actual"
         assert (named in " ".join(done.stdout.split())) == (code == 3)
+
+
+def test_nothing_selected_is_not_balanced(world: World) -> None:
+    """A store or a span without orders ends with 3 and says so, never with "balanced"."""
+    for arguments in (("--store", "99999"), ("--from", "1999-01-01", "--to", "1999-01-02")):
+        done = world.command("reconcile", *arguments)
+        assert done.returncode == 3, done.stdout
+        assert "Nothing to reconcile: no order is selected" in done.stdout
+        assert "alanced" not in done.stdout
