@@ -11,6 +11,8 @@ import typer
 from pipelines.cli.options import Config, load_settings, usage_error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipelines.landing import Asked, LoadSummary
 
 app = typer.Typer(help="Land documents from files, validated like fetched ones.", no_args_is_help=True)
@@ -96,7 +98,7 @@ def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> No
         if in_parts:
             done = backfill(settings, vault, kind, asked, progress=progress)
             typer.echo(backfilled(done))
-            verdicts = done.verdicts
+            verdicts: Mapping[str, int] = done.verdicts
         else:
             summary = land_files(settings, vault, kind, **asked._asdict(), progress=progress)
             _print(summary)
