@@ -182,6 +182,7 @@ def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, Complete
 COMMANDS: dict[str, list[str] | None] = {
     "run": None,  # the night
     "demo": None,  # a world of its own, without marks
+    "init": None,  # lands nothing
     "dev": None,  # servers
     "sandbox serve": None,
     "webhooks serve": None,  # tests/inbox
@@ -209,6 +210,8 @@ COMMANDS: dict[str, list[str] | None] = {
     "land reprocess": [],
     "totals import": ["{folder}/orders.jsonl"],
     "build": [],
+    "diff": [],
+    "sample": ["{folder}/sample", "--fraction", "1/2"],
     "verify": [],
     "close accept-no-orders": ["2026-11-01", "--reason", "r"],
     "close day": ["2026-11-01", "--with-exceptions", "r"],
