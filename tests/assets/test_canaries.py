@@ -182,6 +182,7 @@ def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, Complete
 COMMANDS: dict[str, list[str] | None] = {
     "run": None,  # the night
     "demo": None,  # a world of its own, without marks
+    "init": None,  # lands nothing
     "dev": None,  # servers
     "sandbox serve": None,
     "webhooks serve": None,  # tests/inbox
