@@ -133,6 +133,14 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     name: Text = column("The product's name when ordered.", nullable=True)
     quantity: Count = column("Quantity of the product, as sent.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
+    price: Money = column(
+        "The price of the line's product, as sent: per unit or per line, as the rule says.", nullable=True
+    )
+    modifiers_amount: Amount = column(
+        "The part of line_amount that modifiers make, before rounding; see mart.order_line_modifiers. Null without an "
+        "amount.",
+        nullable=True,
+    )
     line_amount: Amount = column(
         "The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for "
         "missing_amount_reason.",
