@@ -42,7 +42,12 @@ TABLES = (
     "core.stores",
     "mart.orders",
     "mart.order_reconciliation",
+    "mart.daily_store_sales",
+    "audit.breaks",
+    "audit.control_totals",
+    "audit.formula_divisions",
     "audit.formula_populations",
+    "audit.order_rules",
     "audit.quarantine",
 )
 _ORDERS = """
@@ -78,7 +83,7 @@ def make_release(folder: Path, orders: int) -> Any:
             columns = catalogue.table(name).columns
             con.execute(f"create table {name} ({', '.join(f'{each.name} {each.type}' for each in columns)})")
             known = {row[0] for row in con.execute("describe made").fetchall()}
-            if name in {"core.orders", "mart.orders", "mart.order_reconciliation"}:
+            if name in {"core.orders", "mart.orders", "mart.order_reconciliation", "audit.order_rules"}:
                 chosen = ", ".join(each.name for each in columns if each.name in known)
                 con.execute(f"insert into {name} by name select {chosen} from made")
     manifest = Manifest(
@@ -172,6 +177,8 @@ def _compare(settings: Any, file: Path) -> None:
             con.execute(f"create table {name} as {catalogue.table(name).sql}")
         prints = time.perf_counter() - started
         started = time.perf_counter()
+        days = catalogue.table("audit.changed_closed_days")
+        con.execute(f"create table {days.name} as {days.sql}")
         found = con.execute(catalogue.table("audit.pending_restatements").sql).fetchall()
         took = time.perf_counter() - started
         assert found == []

@@ -147,6 +147,24 @@ def test_a_period_closed_store_by_store_is_closed(books: Any) -> None:
     assert format_blockers(october, [], is_closed=True) == "Already closed: 2026-10 (2026-10-01 to 2026-10-31)."
 
 
+@pytest.mark.slow
+def test_an_order_built_before_a_close_but_not_released(
+    books: Any, rules: dict[str, str], hours: tuple[int, int]
+) -> None:
+    """It is in no close; by an increment it takes the rules of its population, as by a rebuild."""
+    books.set(formula=rules)
+    books.land(1, created_at=AT, store_id=1)
+    books.publish()
+    books.land(2, hours[1], created_at=AT, store_id=1)
+    restating.build_and_record(books.settings)
+    assert books.close(DAY).order_count == 1
+    books.publish()
+    before = books.world.contents()
+    assert books.restated("order_id", "cause") == [(2, "late_arriving")]
+    books.publish(full=True)
+    assert books.world.contents() == before
+
+
 def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:
     """With posted restatements and every fiscal period closed a day stays closed; without any it is reopened."""
     books = posted

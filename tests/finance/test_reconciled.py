@@ -8,7 +8,13 @@ from typing import Any
 
 from pipelines.warehouse import catalogue
 
-RECONCILED = ("mart.order_lines", "mart.order_reconciliation")
+RECONCILED = (
+    "mart.order_lines",
+    "audit.order_formula_amounts",
+    "audit.order_residuals",
+    "audit.order_residual_causes",
+    "mart.order_reconciliation",
+)
 
 
 def reconcile(con: Any, rules: list[tuple[str, str]]) -> None:

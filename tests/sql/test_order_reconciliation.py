@@ -48,34 +48,48 @@ RULES = [
 STATED = ("10", "2.2", "1.3", "0.5", "0.1", "12.9")
 
 
-def reconciled(
+def reconciled(run_table: Run, *amounts: str | None, **others: Any) -> dict[str, Any]:
+    """Return the one row of an order with these six amounts, the total last; see reconciled_orders."""
+    (row,) = reconciled_orders(run_table, amounts, **others)
+    return row
+
+
+def reconciled_orders(
     run_table: Run,
-    *amounts: str | None,
+    *orders: Sequence[str | None],
     lines: tuple[str | None, ...] = ("7", "3"),
     total_rule: str | None = OBSERVED,
     subtotal_rule: str | None = USUAL,
     populations: Sequence[dict[str, Any]] = (),
     **modifiers: str,
-) -> dict[str, Any]:
-    """Return the one row of an order with these six amounts, the total last, and these amounts of lines."""
-    order = {"order_id": 1, "sale_class": "counted", "currency": "EUR"} | dict(zip(PARTS, amounts, strict=True))
-    (row,) = run_steps(
+) -> list[dict[str, Any]]:
+    """Return the rows of orders with six amounts each, the total last, all with these amounts of lines."""
+    ids = range(1, len(orders) + 1)
+    placed = {"sale_class": "counted", "currency": "EUR"}
+    rules = {"total_rule": total_rule, "subtotal_rule": subtotal_rule}
+    return run_steps(
         run_table,
         {
-            "mart.orders": [order],
+            "mart.orders": [
+                {"order_id": order_id} | placed | dict(zip(PARTS, amounts, strict=True))
+                for order_id, amounts in zip(ids, orders, strict=True)
+            ],
             "mart.order_lines": [
-                {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines, 1)
+                {"order_id": order_id, "line_no": number, "line_amount": amount}
+                for order_id in ids
+                for number, amount in enumerate(lines, 1)
             ],
             "audit.order_rules": [
-                {"order_id": 1, "total_rule": total_rule, "subtotal_rule": subtotal_rule}
-                | {"subtotal_population_no": 0, "total_population_no": 0}
+                {"order_id": order_id} | rules | {"subtotal_population_no": 0, "total_population_no": 0}
+                for order_id in ids
             ],
             "audit.formula_populations": list(populations),
-            "audit.order_line_sums": [{"order_id": 1, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers],
+            "audit.order_line_sums": [
+                {"order_id": order_id, "line_no": 1, "quantity": 1, "is_whole": True} | modifiers for order_id in ids
+            ],
             "audit.formula_rules": RULES,
         },
     )
-    return row
 
 
 def run_steps(run_table: Run, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -157,32 +171,33 @@ def test_the_rule_in_force_decides(run_table: Run) -> None:
     assert (row["formula_total"], row["total_residual"]) == (10, 0)
 
 
-@pytest.mark.parametrize(
-    ("off", "cause"),
-    [
-        ("-1.3", "tip"),
-        ("1.3", "tip"),
-        ("-2.2", "delivery"),
-        ("0.5", "discount"),
-        ("-0.1", "loyalty_discount"),
-        ("-3", "line"),
-        ("1.75", "modifiers"),
-        ("0.01", None),
-        ("1277.1", "factor_of_100"),
-        ("-12.771", "factor_of_100"),
-        ("-25.8", "sign"),
-        ("-4.4", "sign_of_delivery"),
-        ("-2.6", "sign_of_tip"),
-        ("1", "sign_of_discount"),
-        ("0.2", "sign_of_loyalty_discount"),
-        ("0.77", None),
-    ],
+CAUSES_OF_TOTALS = (
+    ("-1.3", "tip"),
+    ("1.3", "tip"),
+    ("-2.2", "delivery"),
+    ("0.5", "discount"),
+    ("-0.1", "loyalty_discount"),
+    ("-3", "line"),
+    ("1.75", "modifiers"),
+    ("0.01", None),
+    ("1277.1", "factor_of_100"),
+    ("-12.771", "factor_of_100"),
+    ("-25.8", "sign"),
+    ("-4.4", "sign_of_delivery"),
+    ("-2.6", "sign_of_tip"),
+    ("1", "sign_of_discount"),
+    ("0.2", "sign_of_loyalty_discount"),
+    ("0.77", None),
 )
-def test_a_likely_cause_of_the_total(run_table: Run, off: str, cause: str | None) -> None:
+
+
+def test_a_likely_cause_of_the_total(run_table: Run) -> None:
     """One thing that explains the residual to the cent is named."""
-    total = str(Decimal("12.9") + Decimal(off))
-    row = reconciled(run_table, *STATED[:5], total, add_own="1.75", other_own="0", add_once="0.33", other_once="0")
-    assert (row["total_residual"], row["total_likely_cause"]) == (Decimal(off), cause)
+    orders = [(*STATED[:5], str(Decimal("12.9") + Decimal(off))) for off, _ in CAUSES_OF_TOTALS]
+    modifiers = {"add_own": "1.75", "other_own": "0", "add_once": "0.33", "other_once": "0"}
+    rows = reconciled_orders(run_table, *orders, **modifiers)
+    found = [(row["total_residual"], row["total_likely_cause"]) for row in rows]
+    assert found == [(Decimal(off), cause) for off, cause in CAUSES_OF_TOTALS]
 
 
 def test_a_total_that_was_rounded(run_table: Run) -> None:
