@@ -16,6 +16,7 @@ from pipelines.cli import (
     breaks,
     close,
     explain,
+    init,
     land,
     ledger,
     questions,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(runs.app)
 app.add_typer(status.app)
+app.add_typer(init.app)
 app.add_typer(backup.app)
 app.add_typer(questions.app)
 app.add_typer(land.app, name="land")

@@ -11,6 +11,8 @@ import typer
 from pipelines.cli.options import Config, load_settings, say, usage_error
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pipelines.report.summary import Night
     from pipelines.settings import Settings
 
@@ -116,7 +118,6 @@ def _run_night(
     from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
     from pipelines.definitions import NIGHTLY, job
-    from pipelines.demo import service_of
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -129,7 +130,7 @@ def _run_night(
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
-        service_of(settings),
+        _service(settings),
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
@@ -145,6 +146,15 @@ def _run_night(
             is_small=due,
         )
     return settings, before, night
+
+
+def _service(settings: Settings) -> AbstractContextManager[object]:
+    """Return the sandbox for settings that the demo wrote, else nothing."""
+    if settings.file.name != "demo.toml":
+        return nullcontext()
+    from pipelines.demo import service_of
+
+    return service_of(settings)
 
 
 @app.command()

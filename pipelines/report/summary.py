@@ -13,6 +13,7 @@ import duckdb
 from pipelines.finance.currencies import money
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
+from pipelines.report.text import plain
 from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         for currency, sale_class, number, total in totals:
             amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
+        yield from _unnamed(db)
         yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
@@ -145,6 +147,21 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
     yield f"  {file}"
     for query in TRY:
         yield f"  {query};"
+
+
+def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield which settings would name sales and currencies, while no order has them."""
+    found = db.execute(
+        "select count(*), count(*) filter (sale_class = 'unmapped'), count(*) filter (currency is null) "
+        "from mart.orders"
+    ).fetchone()
+    orders, unmapped, unlabelled = found or (0, 0, 0)
+    if orders and unmapped == orders:
+        statuses = db.execute("select status, count(*) as n from mart.orders group by 1 order by n desc, 1 limit 8")
+        named = ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in statuses.fetchall())
+        yield f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
+    if unlabelled:
+        yield f"{unlabelled:,} orders have no currency: set [partner.store] currency_pointer, or [finance] currency"
 
 
 def landed(summary: LoadSummary) -> str:

@@ -1,6 +1,6 @@
 """List what the interface does not show: the section, the assumption or the settings instead, and the question to ask.
 
-Each row of the README's table of assumptions is one. Knows nothing of what the data show.
+Each row of docs/ASSUMPTIONS.md is one. Knows nothing of what the data show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HIDDEN = {"partner.authenticate.body"}  # may contain a credential, which must 
 class Assumption(NamedTuple):
     """One thing that the interface does not show.
 
-    `section` is the interface's; `undocumented` is the row of the README's table; `keys` are settings as table.key;
+    `section` is the interface's; `undocumented` is the row of docs/ASSUMPTIONS.md; `keys` are settings as table.key;
     `assumed` is the behaviour that no setting controls; `ask` is the question to the partner.
     """
 

@@ -182,6 +182,7 @@ def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, Complete
 COMMANDS: dict[str, list[str] | None] = {
     "run": None,  # the night
     "demo": None,  # a world of its own, without marks
+    "init": None,  # lands nothing
     "dev": None,  # servers
     "sandbox serve": None,
     "webhooks serve": None,  # tests/inbox
@@ -201,6 +202,8 @@ COMMANDS: dict[str, list[str] | None] = {
     "breaks assign": ["1", "--to", "x"],
     "breaks comment": ["1", "--text", "t"],
     "restatements list": ["--all"],
+    "sample": ["{folder}/sample", "--fraction", "1/1"],
+    "diff": ["--json"],
     "webhooks undecodable": [],
     "webhooks reprocess": [],
     "land orders": ["{folder}/orders.jsonl"],

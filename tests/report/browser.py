@@ -101,6 +101,14 @@ class Browser:
         """Start it and connect to its tab."""
         command = [PROGRAM, *_FLAGS.split(), f"--user-data-dir={self._folder}", "about:blank"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._open.callback(self._stop)
+        try:
+            return self._connected()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _connected(self) -> Tab:
         port = self._folder / "DevToolsActivePort"
         until = time.monotonic() + _SECONDS
         while not port.exists() or not port.read_text().strip():
@@ -117,5 +125,7 @@ class Browser:
     ) -> None:
         """Stop it."""
         self._open.close()
+
+    def _stop(self) -> None:
         self._process.terminate()
         self._process.wait(_SECONDS)

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from pipelines.finance.breaks import accept
+from pipelines.finance.currencies import money
 from pipelines.ledger.users import User
 from pipelines.notify.alarms import Alarm, update_alarms
 from pipelines.notify.history import Run, runs
@@ -73,6 +74,18 @@ def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., 
         "Look: A new release is published; open: 4 breaks, 1 rejected or failed document, 2 indeterminate orders. "
         "Next: ordermart explain order 14 to see where the largest break comes from"
     )
+
+
+def test_sales_are_those_of_the_release(written: Callable[..., str], morning: World) -> None:
+    """The figure of each currency is the exact sum of the last 28 business days."""
+    shown = dict(re.findall(r"<dt>Sales of 28 days, ([^<]*)</dt><dd>([^<]*)<small>", written()))
+    query = """
+        select currency, sum(total_price) from mart.orders where sale_class = 'counted' and business_date is not null
+        and business_date > (select max(business_date) from mart.orders) - 28 group by currency
+    """
+    sums = morning.all(query)
+    assert len(sums) == 2
+    assert shown == {currency: money(total, currency) for currency, total in sums}
 
 
 def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str]) -> None:
@@ -188,4 +201,4 @@ def test_the_page_stays_small_however_long_the_history(morning: World, tmp_path:
     assert "cannot be read" not in text
     assert offences(text) == []
     assert file.stat().st_size < MOST_BYTES / 2
-    assert "First 10 of 6" in text
+    assert "First 12 of" in text

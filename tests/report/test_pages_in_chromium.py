@@ -114,14 +114,8 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("npm is not installed: axe-core cannot be fetched")
     folder = tmp_path_factory.mktemp("axe")
     try:
-        done = subprocess.run(
-            ["npm", "pack", "--silent", "axe-core@4"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
+        pack = ["npm", "pack", "--silent", "--fetch-retries=0", "--fetch-timeout=20000", "axe-core@4"]
+        done = subprocess.run(pack, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
         shutil.unpack_archive(folder / done.stdout.strip().splitlines()[-1], folder)
     except (subprocess.SubprocessError, OSError, IndexError):
         pytest.skip("the npm registry cannot be reached: axe-core cannot be fetched")

@@ -55,13 +55,13 @@ def test_breaks_come_first_the_largest_first(text: str) -> None:
         ["22", "-3.00", "–", "EUR"],
         ["13", "+0.01", "–", "USD"],
     ]
-    assert [row[:4] for row in summary[1:]] == [
+    assert [[*row[:2], *row[3:5]] for row in summary[1:]] == [
         ["USD", "counted", "7", "2"],
         ["EUR", "counted", "2", "1"],
         [">0", "unmapped", "1", "1"],
         ["USD", "excluded", "1", "0"],
     ]
-    assert summary[1][-1] == "98,765,432,110,021.5569"
+    assert summary[1][2] == "98,765,432,110,021.5569"
 
 
 def test_each_waterfall_ends_at_the_total(text: str) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 PAGE = "morning.html"
 _READABLE = 0o644
-_BREAKS, _RESTATEMENTS, _TOTALS = 10, 10, 10
+_BREAKS, _RESTATEMENTS, _TOTALS = 6, 8, 8
 # The part that follows from the release, with the fingerprint of what made it, and in it what changes with each run.
 _KEPT = re.compile(r"<!-- release (\w+) -->.*<!-- end of release -->", re.DOTALL)
 _NIGHT = re.compile(r"<!-- night -->.*<!-- end of night -->", re.DOTALL)
@@ -122,8 +122,9 @@ def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str
         return _NIGHT.sub(_PLACE, last[0])
     breaks, *sections = _sections(opened, reconciled)
     drawn = draw([part for section in sections for part in section.parts if isinstance(part, Chart)])
-    inner = "\n".join(section_html(section, drawn) for section in sections)
-    whole = f'{section_html(breaks, {})}\n<div class="cards">\n{_PLACE}\n{inner}\n</div>\n'
+    sales, *others = [section_html(section, drawn) for section in sections]
+    cards = "\n".join([sales, _PLACE, *others])
+    whole = f'{section_html(breaks, {})}\n<div class="cards">\n{cards}\n</div>\n'
     whole = f"{_figures(opened, reconciled)}\n{whole}"
     return f"<!-- release {shown} -->\n{whole}<!-- end of release -->" if drawn else whole
 

@@ -144,21 +144,21 @@ def restatements_section(reconciled: Reconciliation, most: int) -> Section:
     query = _RESTATEMENTS.format(unposted=UNPOSTED, where=reconciled.selection.where("closed_business_date"), most=most)
     largest = Table(
         "The largest",
-        ("order", "closed day", "store", "measure", "at close", "restated by", "currency", "cause"),
+        ("order", "restated by", "currency", "measure", "cause", "closed day", "at close", "store"),
         [
             (
                 row["order_id"],
-                row["closed_business_date"],
-                row["store_id"],
-                row["measure"],
-                measured(row["measure"], row["closed_amount"], row["currency"]),
                 measured(row["measure"], row["restatement_amount"], row["currency"], is_signed=True),
                 row["currency"] if row["measure"] != "order_count" else "",
+                row["measure"].replace("_", " "),
                 row["cause"].replace("_", " "),
+                row["closed_business_date"],
+                measured(row["measure"], row["closed_amount"], row["currency"]),
+                row["store_id"],
             )
             for row in records(reconciled.db, query)
         ],
-        frozenset({0, 4, 5}),
+        frozenset({0, 1, 6}),
         total,
         "from mart.restatements",
         is_flat=True,
