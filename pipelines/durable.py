@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".tmp"
 _PUBLISHED = "published"
+# Ours alone are closed: a data folder may be one that somebody uses for other things too.
+_FOLDERS = {"backups", "dagster", "inbox", "ledger", "notify", "raw", "sandbox", "vault", "warehouse", _PUBLISHED}
 # Others may reach what is published below the data folder, but see nothing else there, not even names.
 _DATA, _PRIVATE, _READABLE, _PRIVATE_UMASK = 0o711, 0o700, 0o755, 0o077
 # Of a data folder that a group shares: with these modes besides, and files for the group.
@@ -90,7 +92,7 @@ def keep_private(data_dir: Path) -> None:
         os.umask(_SHARED_UMASK)
     _set_mode(data_dir, _DATA | group)
     for folder in data_dir.iterdir():
-        if folder.is_dir() and not folder.is_symlink():
+        if folder.name in _FOLDERS and folder.is_dir() and not folder.is_symlink():
             _set_mode(folder, (_READABLE if folder.name == _PUBLISHED else _PRIVATE) | group)
 
 

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import io
 import sys
-import traceback
 import unicodedata
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from typing import TextIO
 
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -68,10 +64,5 @@ def plain_lines(text: str) -> str:
 
 
 def write_plain_text() -> None:
-    """Let this process write plain text only, errors that nobody expected included."""
+    """Let this process write plain text only: output, logs and tracebacks."""
     sys.stdout, sys.stderr = PlainText(sys.stdout), PlainText(sys.stderr)
-    sys.excepthook = _show
-
-
-def _show(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
-    sys.stderr.write("".join(traceback.format_exception(kind, error, place)))

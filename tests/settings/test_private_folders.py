@@ -48,17 +48,19 @@ def test_a_command_writes_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_folders_of_an_earlier_version_are_closed(tmp_path: Path) -> None:
-    """Folders that others could enter are closed, published ones opened; a link to elsewhere is left alone."""
+    """Folders that others could enter are closed, published ones opened; what is not ours is left alone."""
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data / "raw" / "orders", data / "vault", data / "published", elsewhere):
         folder.mkdir(parents=True)
         folder.chmod(0o755)
     (data / "raw").chmod(0o775)
     (data / "published").chmod(0o700)
-    (data / "link").symlink_to(elsewhere)
+    (data / "notify").symlink_to(elsewhere)
+    (data / "somebody's").mkdir(mode=0o750)
     keep_private(data)
     found = modes(data)
     assert (found["."], found["raw"], found["vault"], found["published"]) == (0o711, 0o700, 0o700, 0o755)
+    assert found["somebody's"] == 0o750
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
 
 
