@@ -80,6 +80,12 @@ def vkey(key: Ed25519PublicKey) -> str:
     return f"{ORIGIN}+{_id(typed).hex()}+{base64.b64encode(typed).decode()}"
 
 
+def key_of(text: str) -> Ed25519PublicKey:
+    """Return the public key that `vkey` wrote; raise ValueError if it is not one."""
+    typed = base64.b64decode("+".join(text.strip().split("+")[2:]), validate=True)  # base64 may have a + of its own
+    return Ed25519PublicKey.from_public_bytes(typed[len(_ED25519) :])
+
+
 def note(key: Ed25519PrivateKey, head: Head) -> str:
     """Return the signed note of a head."""
     root = base64.b64encode(bytes.fromhex(head.sha256)).decode()
@@ -144,8 +150,7 @@ def _known_key(settings: Settings, folders: list[Path]) -> Ed25519PublicKey | No
         return Ed25519PrivateKey.from_private_bytes(ledger_seed(settings)).public_key()
     for folder in folders:
         with contextlib.suppress(OSError, ValueError):
-            typed = base64.b64decode((folder / KEY).read_text(encoding="ascii").strip().rpartition("+")[2])
-            return Ed25519PublicKey.from_public_bytes(typed[1:])
+            return key_of((folder / KEY).read_text(encoding="ascii"))
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pipelines.ledger import Ledger, LedgerError
-from pipelines.ledger.signed_head import KEY, NOTE, Head, checked_heads, note, opened, signing_ledger, vkey
+from pipelines.ledger.signed_head import KEY, NOTE, Head, checked_heads, key_of, note, opened, signing_ledger, vkey
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.vault.keys import new_keys, read_keys
@@ -53,6 +53,17 @@ def test_head_is_a_signed_note(settings: Settings) -> None:
     public = Ed25519PublicKey.from_public_bytes(base64.b64decode(typed)[1:])
     public.verify(signed[4:], f"{text}\n".encode())
     assert (settings.file.parent / "witness" / NOTE).read_bytes() == (folder / NOTE).read_bytes()
+
+
+def test_every_public_key_is_read_as_it_was_written() -> None:
+    """Also those whose base64 has the character that separates the parts; what is not a key is refused."""
+    keys = [Ed25519PrivateKey.from_private_bytes(n.to_bytes(32, "big")).public_key() for n in range(100)]
+    texts = [vkey(key) for key in keys]
+    assert any(text.count("+") > 2 for text in texts)
+    assert [key_of(f"{text}\n").public_bytes_raw() for text in texts] == [key.public_bytes_raw() for key in keys]
+    for wrong in ("", "a+b", "a+b+c", "ordermart/ledger+00000000+AQ=="):
+        with pytest.raises(ValueError, match=r"."):
+            key_of(wrong)
 
 
 def test_intact_ledger_is_consistent_with_both_heads(settings: Settings) -> None:
