@@ -104,8 +104,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
             previous = Side(last, known.files) if last and known and not damaged else None
-            limit = _COMPARED_BYTES_OF_HINT if run == need.HINT else _COMPARED_BYTES
-            about = _compared(con, release_id, started, previous, Side(draft, files), limit)
+            about = _compared(con, release_id, started, previous, Side(draft, files), run)
             checks = result.checks if result else results_as_stored(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
@@ -183,10 +182,11 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now:
 
 
 def _compared(
-    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, limit: int
+    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, run: str
 ) -> list[tuple[MetaTable, list[dict[str, Any]]]]:
     """Return the rows of the tables of meta that say what differs from the release before."""
     changes = None
+    limit = _COMPARED_BYTES_OF_HINT if run == need.HINT else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
         changes = compare(con, before, after)
     release = {
