@@ -39,7 +39,13 @@ BESIDES = (
     "audit.status_evidence",
 )
 # Every line and modifier sold beside the menus observed at the time: the widest part of reconciling.
-PRICES = ("audit.menu_offers", "audit.stores_with_menus", "mart.daily_price_matches", "mart.price_variances")
+PRICES = (
+    "audit.menu_offers",
+    "audit.menu_set_offers",
+    "audit.stores_with_menus",
+    "mart.daily_price_matches",
+    "mart.price_variances",
+)
 KINDS = ("core", "orders reconciled", "prices beside menus", "besides", "the rest")
 
 

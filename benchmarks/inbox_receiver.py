@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVE = "from pipelines.inbox.receiver import serve_webhooks; from pipelines.settings import load_settings; "
-SECRET = "of-a-benchmark"  # noqa: S105 -- signs nothing that anybody believes
+SECRET = "of-a-benchmark-alone"  # noqa: S105 -- signs nothing that anybody believes
 
 
 class Sender(asyncio.Protocol):
@@ -134,7 +134,10 @@ def main() -> None:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         file = Path(folder) / "ordermart.toml"
-        file.write_text(f'[webhooks]\nport = {port}\nsignature = "{given.signature}"\n', encoding="utf-8")
+        file.write_text(
+            f'[webhooks]\nport = {port}\nmax_unsigned_per_second = 0\nsignature = "{given.signature}"\n',
+            encoding="utf-8",
+        )
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "ORDERMART_WEBHOOKS__SECRET": SECRET}
         receiver = subprocess.Popen(
             [sys.executable, "-c", f"{SERVE}serve_webhooks(load_settings({str(file)!r}))"],

@@ -18,6 +18,8 @@ UNFINISHED = ".tmp"
 _PUBLISHED = "published"
 # Others may reach what is published below the data folder, but see nothing else there, not even names.
 _DATA, _PRIVATE, _READABLE, _PRIVATE_UMASK = 0o711, 0o700, 0o755, 0o077
+# Of a data folder that a group shares: with these modes besides, and files for the group.
+_GROUP, _SHARED_UMASK = 0o2070, 0o007
 
 
 def unfinished(path: Path) -> Path:
@@ -77,12 +79,19 @@ def write_privately() -> None:
 
 
 def keep_private(data_dir: Path) -> None:
-    """Create the data folder if it is missing, and let nobody else into its folders, but for published releases."""
+    """Create the data folder if it is missing, and let nobody else into its folders, but for published releases.
+
+    A data folder with the set-group-ID bit is shared: its group keeps its rights, and what this process creates from
+    now on is the group's, too.
+    """
     make_folder(data_dir)
-    _set_mode(data_dir, _DATA)
+    group = _GROUP if data_dir.stat().st_mode & stat.S_ISGID else 0
+    if group:
+        os.umask(_SHARED_UMASK)
+    _set_mode(data_dir, _DATA | group)
     for folder in data_dir.iterdir():
         if folder.is_dir() and not folder.is_symlink():
-            _set_mode(folder, _READABLE if folder.name == _PUBLISHED else _PRIVATE)
+            _set_mode(folder, (_READABLE if folder.name == _PUBLISHED else _PRIVATE) | group)
 
 
 def open_to_readers(folder: Path) -> None:

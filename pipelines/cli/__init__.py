@@ -6,6 +6,7 @@ Other packages are imported when a command needs them, so that `--help` imports 
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from pipelines.cli import (
     breaks,
     close,
     explain,
+    init,
     land,
     ledger,
     questions,
@@ -28,7 +30,8 @@ from pipelines.cli import (
     verify,
     webhooks,
 )
-from pipelines.cli.options import end, exit_code
+from pipelines.cli.options import Config, end, exit_code
+from pipelines.cli.terminal import write_plain_text
 
 app = typer.Typer(
     name="ordermart",
@@ -39,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(runs.app)
 app.add_typer(status.app)
+app.add_typer(init.app)
 app.add_typer(backup.app)
 app.add_typer(questions.app)
 app.add_typer(land.app, name="land")
@@ -68,11 +72,14 @@ def _print_version(value: bool) -> None:
 @app.callback()
 def ordermart(
     *,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 -- its callback prints it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config: Config = None,
 ) -> None:
     """Ingest orders and menus from a partner ordering service into a warehouse that adds up."""
+    if config is not None:  # as each command's own --config, which takes precedence
+        os.environ["ORDERMART_CONFIG"] = str(config)
 
 
 def main() -> None:
@@ -80,6 +87,7 @@ def main() -> None:
     from pipelines.durable import write_privately
 
     write_privately()
+    write_plain_text()
     try:
         app()
     except Exception as error:

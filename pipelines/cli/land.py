@@ -11,6 +11,8 @@ import typer
 from pipelines.cli.options import Config, load_settings, usage_error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipelines.landing import Asked, LoadSummary
 
 app = typer.Typer(help="Land documents from files, validated like fetched ones.", no_args_is_help=True)
@@ -39,7 +41,11 @@ Backfill = Annotated[
 def _add_command(kind: str, documents: str) -> None:
     """Add the command that lands files of one kind."""
 
-    @app.command(kind, help=f"Land {documents} from files supplied by the partner.")
+    @app.command(
+        kind,
+        help=f"Land {documents} from files supplied by the partner.\n\nExit codes: 0 landed; 1 a file cannot be read; "
+        "2 invalid settings or usage; 3 every document was rejected; 4 another process holds the run lock.",
+    )
     def land(
         files: Files,
         *,
@@ -90,9 +96,16 @@ def _land(kind: str, asked: Asked, config: Path | None, *, in_parts: bool) -> No
         terminal_progress() as progress,
     ):
         if in_parts:
-            typer.echo(backfilled(backfill(settings, vault, kind, asked, progress=progress)))
+            done = backfill(settings, vault, kind, asked, progress=progress)
+            typer.echo(backfilled(done))
+            verdicts: Mapping[str, int] = done.verdicts
         else:
-            _print(land_files(settings, vault, kind, **asked._asdict(), progress=progress))
+            summary = land_files(settings, vault, kind, **asked._asdict(), progress=progress)
+            _print(summary)
+            verdicts = summary.counts
+    # What was landed before, and skipped now, has no verdict.
+    if verdicts.get("quarantined") and not verdicts.get("accepted") and not verdicts.get("unchanged"):
+        raise typer.Exit(3)
 
 
 def _print(summary: LoadSummary) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings
+from pipelines.cli.options import Config, load_settings, say
 
 app = typer.Typer(help="Check the hash-chained ledger.", no_args_is_help=True)
 
@@ -26,9 +26,14 @@ def ledger_verify(
 ) -> None:
     """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
 
-    Exit codes: 0 the ledger is intact; 1 it is not, or no entry has HASH.
+    The signed head beside the ledger, and the one in [ledger] witness, must be of this chain. Exit codes: 0 the ledger
+    is intact; 1 it is not, no entry has HASH, or a signed head is of another chain or key.
     """
     from pipelines.ledger import ledger_of, verify
+    from pipelines.ledger.signed_head import checked_heads
     from pipelines.report.closing import verified
 
-    typer.echo(verified(verify(ledger_of(load_settings(config).data_dir), expect_head)))
+    settings = load_settings(config)
+    ledger = ledger_of(settings.data_dir)
+    done = verify(ledger, expect_head)
+    say([verified(done), *(checked_heads(settings, ledger) if done.entries else [])])

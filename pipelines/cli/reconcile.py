@@ -32,7 +32,8 @@ def reconcile(
     """Reconcile the current release by day: totals with price fields, subtotals with lines, closed days with changes.
 
     Exit codes: 0 every order is balanced; 1 there is no release, or a file cannot be written; 2 invalid settings or
-    usage; 3 not balanced: breaks, indeterminate orders, unposted restatements or control totals with a variance.
+    usage; 3 not balanced (breaks, indeterminate orders, unposted restatements, control totals with a variance), or no
+    order is selected.
     """
     from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released

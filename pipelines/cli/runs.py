@@ -11,6 +11,8 @@ import typer
 from pipelines.cli.options import Config, load_settings, say, usage_error
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pipelines.report.summary import Night
     from pipelines.settings import Settings
 
@@ -128,6 +130,7 @@ def _run_night(
     with (
         naming_a_full_disk(settings.data_dir),
         run_lock(settings.data_dir, "ordermart run"),
+        _service(settings),
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
@@ -143,6 +146,15 @@ def _run_night(
             is_small=due,
         )
     return settings, before, night
+
+
+def _service(settings: Settings) -> AbstractContextManager[object]:
+    """Return the sandbox for settings that the demo wrote, else nothing."""
+    if settings.file.name != "demo.toml":
+        return nullcontext()
+    from pipelines.demo import service_of
+
+    return service_of(settings)
 
 
 @app.command()
@@ -183,12 +195,18 @@ def demo(
     orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 5000,
     stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
+    next_night: Annotated[
+        bool, typer.Option("--next-night", help="Move the demo's world on by a day, and run that night.")
+    ] = False,
     config: Config = None,
 ) -> None:
-    """Run the whole job on the embedded sandbox service and show the results."""
+    """Run two nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
+
+    Exit codes: 0 published; 1 failed; 2 invalid settings, or no next night; 4 another run holds the lock.
+    """
     from pipelines.demo import run_demo
 
-    raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults))
+    raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults, next_night=next_night))
 
 
 @app.command()

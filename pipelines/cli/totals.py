@@ -31,9 +31,10 @@ def totals_import(
     (total_price, subtotal_price, …) and sale_classes (all, or some of counted, excluded, unmapped, deleted joined by
     +). A later total for the same date, store, amount_field and sale_classes replaces the earlier one.
     """
-    from pipelines.ledger import Ledger, import_totals
+    from pipelines.ledger import import_totals
+    from pipelines.ledger.signed_head import signing_ledger
 
-    done = import_totals(Ledger(load_settings(config).data_dir / "ledger"), file)
+    done = import_totals(signing_ledger(load_settings(config)), file)
     replaced = f", replacing {done.replaced:,} earlier ones" if done.replaced else ""
     typer.echo(
         f"Imported {done.totals:,} control totals as ledger entry {done.entry_no}{replaced}. "

@@ -41,9 +41,14 @@ def vault_generate_keys(
     file: Annotated[Path, typer.Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
 ) -> None:
     """Generate the two secrets of a vault in a new file; encrypted data cannot be recovered without them."""
-    from pipelines.vault import new_key_file
+    from pipelines.vault import VaultError, new_key_file
 
-    new_key_file(file)
+    try:
+        new_key_file(file)
+    except FileExistsError:
+        raise VaultError(f"{file} exists, and keys are never overwritten: name another file") from None
+    except OSError as error:
+        raise VaultError(f"{file} cannot be written: {error.strerror}") from None
     typer.echo(f"Wrote {file}: set [vault] key_file to it, or ORDERMART_VAULT__… to the values in it.")
 
 

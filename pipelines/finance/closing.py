@@ -22,6 +22,7 @@ from pipelines.finance.released import (
 )
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import CLOSED, PREPARED, REOPENED
+from pipelines.ledger.row_hashes import day_hashes
 from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _draft(
         "period": period.name,
         "store_id": store_id,
         "order_count": rows.num_rows,
+        "day_hashes": day_hashes(rows),
         **circumstances(settings, release.con, release.manifest, release.manifest.code),
     }
     already_closed = tuple(day for day, stores in unclosed.items() if stores == [])

@@ -139,8 +139,8 @@ class Reconciliation:
         return self._count("breaks", "true") - self._count("open_breaks", "true")
 
     def is_balanced(self) -> bool:
-        """Return whether there are no variances and no indeterminate orders."""
-        return not any(self.variances().values()) and not self.indeterminate_count()
+        """Return whether there are orders, no variances and no indeterminate orders."""
+        return bool(self.lines()) and not any(self.variances().values()) and not self.indeterminate_count()
 
     def indeterminate_count(self) -> int:
         """Return the number of orders whose totals cannot be tested."""

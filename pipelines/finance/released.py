@@ -13,7 +13,7 @@ import duckdb
 import msgspec
 
 from pipelines.finance.closed_scopes import population_conditions
-from pipelines.ledger import Ledger, ledger_of
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE, current_release
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pipelines.ledger import Ledger
     from pipelines.settings import Settings
 
 # Settings tables that decide an order's business day and sale class, whatever its document.
@@ -61,7 +62,7 @@ def released(settings: Settings) -> Iterator[Released]:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        yield Released(path, manifest, con, ledger_of(settings.data_dir))
+        yield Released(path, manifest, con, signing_ledger(settings))
 
 
 def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:

@@ -15,8 +15,9 @@ import pyarrow as pa
 from pipelines.finance.periods import earliest_open
 from pipelines.finance.released import FinanceError, stores_by_day
 from pipelines.finance.restating import recorded, total_prices
-from pipelines.ledger import Closes, ledger_of
+from pipelines.ledger import Closes
 from pipelines.ledger.closing import POSTINGS, REOPENED
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, 
 
     Raise FinanceError if it is not closed, or if there is something to reverse and no open period.
     """
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     closes = Closes(ledger.entries())
     name = f"{day}" if store_id is None else f"{day} of store {store_id}"
     if not closes.is_any(day, store_id):

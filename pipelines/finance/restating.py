@@ -22,6 +22,7 @@ from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import User, current_user
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
@@ -82,12 +83,14 @@ def record(settings: Settings) -> int:
         found = con.execute("select count(*) from audit.pending_restatements").fetchone()
         if not found or not found[0]:
             return 0
-        ledger = ledger_of(settings.data_dir)
+        ledger = signing_ledger(settings)
         body = circumstances(settings, con, None, code_version())
         create_entries(con, settings.data_dir, body)
         last = con.execute("select max(restatement_no) from memory.raw.restated").fetchone()
         values = {"last_restatement_no": (last and last[0]) or 0, "detected_at": dt.datetime.now(dt.UTC)}
         _check_orders_exist(con)
+        for step in ("last_booked", "restated_orders"):
+            con.execute(f"create temp table {step} as {query(step)}")
         rows = con.execute(query("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
         if rows.num_rows != found[0]:
             raise FinanceError(
@@ -144,7 +147,7 @@ def post(settings: Settings, period: str, user: User | None = None) -> Posting:
 
     Raise SettingsError if there is no such period, FinanceError if it is closed.
     """
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     found = period_of(settings, period)
     closes, stores = Closes(ledger.entries()), stores_by_day(settings)
     if is_closed(closes, found, stores):

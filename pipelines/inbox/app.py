@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from pipelines.inbox.committer import Delivery
 from pipelines.inbox.reprocess import serialized
+from pipelines.inbox.senders import Senders, sender_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,8 @@ class Receiver:
         self._keeps_bodies = keeps_bodies
         self._waiting = 0
         self._held = 0
+        self._undecodable = 0  # bytes of undecodable bodies that wait to be stored
+        self._senders = Senders(settings.max_unsigned_per_second if settings.signature == "none" else 0)
         self._loop: asyncio.AbstractEventLoop | None = None
         retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
         close = [(b"connection", b"close")]
@@ -62,13 +65,17 @@ class Receiver:
             401: _answer(401, []),
             408: _answer(408, close),
             413: _answer(413, close),
+            429: _answer(429, retry),
             503: _answer(503, retry),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one delivery."""
         try:
-            status = await self._take(dict(scope["headers"]), receive)
+            headers = dict(scope["headers"])
+            if not self._senders.allow(sender_of(scope.get("client"), headers)):
+                raise Rejected(429)
+            status = await self._take(headers, receive)
         except Rejected as rejected:
             status = rejected.status
         except ConnectionError:
@@ -100,13 +107,21 @@ class Receiver:
             self._held -= len(body)
 
     async def _commit(self, delivery: Delivery) -> int:
-        if self._waiting >= self._settings.queue_size:
+        undecodable = len(delivery.body or b"")
+        if (
+            self._waiting >= self._settings.queue_size
+            or self._undecodable + undecodable > self._settings.max_stored_bytes
+        ):
             raise Rejected(503)
         self._loop = asyncio.get_running_loop()
         committed = self._loop.create_future()
         self._waiting += 1
+        self._undecodable += undecodable
         self._put(delivery._replace(ticket=committed))
-        return 202 if await committed else 503
+        try:
+            return 202 if await committed else 503
+        finally:
+            self._undecodable -= undecodable
 
     def _settle(self, group: Sequence[tuple[Any, bool]]) -> None:
         for future, committed in group:

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from pipelines.inbox.bodies import Kept
     from pipelines.inbox.notifications import Notification
     from pipelines.inbox.store import Inbox
 
-    # Encrypts undecodable bodies durably and returns a reference to each.
-    Encrypt = Callable[[Sequence[bytes]], Sequence[str]]
+    # Encrypts undecodable bodies durably and returns a reference to each, and those of bodies that made room for them.
+    Encrypt = Callable[[Sequence[bytes]], Kept]
     # Receives the tickets of a group, each with whether its delivery was committed.
     Settled = Callable[[Sequence[tuple[object, bool]]], None]
 
@@ -40,6 +41,10 @@ _INSERT = """
 insert into deliveries (received_at, topic, kind, id, delivery_id, bytes, undecodable, vault_ref)
 select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
 from json_each(?) order by key
+"""
+_NOT_KEPT = """
+update deliveries set vault_ref = null
+where undecodable is not null and vault_ref in (select value from json_each(?))
 """
 
 
@@ -116,9 +121,9 @@ class Committer:
     def _commit(self, group: list[Delivery]) -> bool:
         """Commit a group; return False, with nothing stored, if the disk, the lock or the vault fails."""
         try:
-            refs = self._encrypted(group)
+            refs, removed = self._encrypted(group)
             connection = self._open()
-            self._write(connection, group, refs)
+            self._write(connection, group, refs, removed)
             if self._log.is_long:
                 self._log.shorten(connection)
         except Exception as error:  # noqa: BLE001 -- nothing is acknowledged, and the next group is attempted
@@ -131,13 +136,15 @@ class Committer:
             return False
         return True
 
-    def _encrypted(self, group: list[Delivery]) -> dict[int, str]:
+    def _encrypted(self, group: list[Delivery]) -> tuple[dict[int, str], Sequence[str]]:
+        """Return the references by delivery, and those of bodies that are no longer kept."""
         undecodable = [n for n, delivery in enumerate(group) if delivery.body is not None]
         if self._encrypt is None or not undecodable:
-            return {}
-        return dict(zip(undecodable, self._encrypt([group[n].body or b"" for n in undecodable]), strict=True))
+            return {}, ()
+        kept = self._encrypt([group[n].body or b"" for n in undecodable])
+        return dict(zip(undecodable, kept.refs, strict=True)), kept.removed
 
-    def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str]) -> None:
+    def _write(self, connection: Inbox, group: list[Delivery], refs: dict[int, str], removed: Sequence[str]) -> None:
         rows = [
             (at, named.topic, named.kind, named.id, named.delivery_id, size, named.undecodable, refs.get(n))
             for n, (_, at, named, size, _) in enumerate(group)
@@ -149,6 +156,8 @@ class Committer:
         now = micros(self._clock())
         with transaction(connection):
             connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
+            if removed:
+                connection.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
             values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
             for kind, ids in ids_of.items():
                 if ids:

@@ -12,7 +12,6 @@ import socket
 import sqlite3
 import sys
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from granian.constants import HTTPModes, Interfaces
@@ -21,6 +20,7 @@ from granian.server.embed import Server
 
 from pipelines.durable import keep_private
 from pipelines.inbox.app import Receiver, make_app
+from pipelines.inbox.bodies import Bodies
 from pipelines.inbox.committer import Committer
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
@@ -30,11 +30,8 @@ from pipelines.settings.security import unsigned
 from pipelines.vault import VaultError, open_vault
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.applications import Starlette
 
-    from pipelines.inbox.committer import Encrypt
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 
@@ -51,8 +48,7 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
 
     Undecodable bodies are encrypted in the vault if its keys are set, else dropped; the delivery is stored either way.
     Raise SettingsError for a signature without a usable secret, and for an address that others can reach without a
-    signature, ReceiverError if the address is in use or the inbox
-    cannot be written.
+    signature, ReceiverError if the address is in use or the inbox cannot be written.
     """
     webhooks = settings.webhooks
     host, port = host or webhooks.host, webhooks.port if port is None else port
@@ -62,7 +58,7 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
     keep_private(settings.data_dir)
     port = _claim(host, port)
     vault = _vault(settings)
-    encrypt = None if vault is None else _encryption(vault)
+    encrypt = None if vault is None else Bodies(vault, webhooks.max_stored_bytes).keep
     committer = Committer(inbox_path(settings.data_dir), encrypt=encrypt, failed=_Warnings())
     receiver = Receiver(webhooks, Decoder(webhooks), verify, committer.put, keeps_bodies=encrypt is not None)
     try:
@@ -116,16 +112,6 @@ def _vault(settings: Settings) -> Vault | None:
         return open_vault(settings)
     except VaultError:
         return None
-
-
-def _encryption(vault: Vault) -> Encrypt:
-    def encrypt(bodies: Sequence[bytes]) -> Sequence[str]:
-        now = datetime.now(UTC)
-        refs = vault.refused.encrypt("webhooks", "webhooks", ((None, body) for body in bodies), now)
-        vault.sync()
-        return refs
-
-    return encrypt
 
 
 def _claim(host: str, port: int) -> int:

@@ -43,7 +43,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
         yield
         return
     keep_private(data_dir)
-    descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

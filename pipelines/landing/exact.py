@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    # A node's parent and its key or index there; None for the whole document.
+    _Place = tuple["_Place", str | int] | None
 
 
 class InvalidDocumentError(Exception):
@@ -36,11 +42,16 @@ class Fraction(str):
 # A string, also an unfinished one, is one token: so each byte is looked at once.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_MANY_DIGITS = re.compile(r"(?:[^0-9]*[0-9]){6}")  # a telephone number, a date of birth
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$.:-]{0,63}|0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
-def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
-    """Return the tree of `body`; raise InvalidDocumentError for anything that is not plainly JSON within the limits."""
+def read(body: bytes, *, max_bytes: int, max_depth: int, id_maps: Collection[str] = ()) -> Any:
+    """Return the tree of `body`; raise InvalidDocumentError for anything that is not plainly JSON within the limits.
+
+    `id_maps` are pointers to objects whose keys are ids, which may stand in an error's pointer.
+    """
     if len(body) > max_bytes:
         raise InvalidDocumentError("too_large", "")
     try:
@@ -67,9 +78,9 @@ def read(body: bytes, *, max_bytes: int, max_depth: int) -> Any:
         raise InvalidDocumentError("not_json", "") from None
     if doubled:
         at, key = doubled[0]
-        raise InvalidDocumentError("duplicate_key", f"{_place_of(tree, at)}/{shown(key)}")
+        raise InvalidDocumentError("duplicate_key", _pointer((_place_of(tree, at), key), id_maps))
     if _SURROGATE.search(text):
-        _check_surrogates(tree)
+        _check_surrogates(tree, id_maps)
     return tree
 
 
@@ -92,8 +103,11 @@ def type_name(value: Any) -> str:
 
 
 def shown(key: str) -> str:
-    """Return a key as it may stand in a pointer or a list: one that does not look like a name is "?"."""
-    return key if _PLAIN_KEY.fullmatch(key) else "?"
+    """Return a key as it may stand in a pointer or a list: one that does not look like a name is "?".
+
+    So is one of six digits and more, which may be a telephone number, and whatever has the sign of an e-mail address.
+    """
+    return key if _PLAIN_KEY.fullmatch(key) and not _MANY_DIGITS.match(key) else "?"
 
 
 def escaped(key: str) -> str:
@@ -136,28 +150,41 @@ def _check_depth(text: str, max_depth: int) -> None:
             depth -= 1
 
 
-def _nodes(tree: Any) -> Any:
-    """Yield (pointer, value) of every node, without recursion."""
-    waiting: list[tuple[str, Any]] = [("", tree)]
+def _nodes(tree: Any) -> Iterator[tuple[_Place, Any]]:
+    """Yield every node with its place, without recursion; a million nodes share the places above them."""
+    waiting: list[tuple[_Place, Any]] = [(None, tree)]
     while waiting:
-        pointer, value = waiting.pop()
-        yield pointer, value
+        place, value = waiting.pop()
+        yield place, value
         if isinstance(value, dict):
-            waiting.extend((f"{pointer}/{shown(key)}", each) for key, each in value.items())
+            waiting.extend(((place, key), each) for key, each in value.items())
         elif isinstance(value, list):
-            waiting.extend((f"{pointer}/{at}", each) for at, each in enumerate(value))
+            waiting.extend(((place, at), each) for at, each in enumerate(value))
 
 
-def _place_of(tree: Any, wanted: dict[str, Any]) -> str:
+def _pointer(place: _Place, id_maps: Collection[str]) -> str:
+    """Return the JSON pointer of a place, with keys as they may be shown."""
+    tokens: list[str | int] = []
+    while place is not None:
+        place, token = place
+        tokens.append(token)
+    pointer = ""
+    for token in reversed(tokens):
+        is_id = isinstance(token, int) or (pointer in id_maps and _ID_KEY.fullmatch(token))
+        pointer += f"/{token if is_id else shown(str(token))}"
+    return pointer
+
+
+def _place_of(tree: Any, wanted: dict[str, Any]) -> _Place:
     # The tree may lack the place: a double within the first of two doubles is gone.
-    return next((str(pointer) for pointer, value in _nodes(tree) if value is wanted), "")
+    return next((place for place, value in _nodes(tree) if value is wanted), None)
 
 
-def _check_surrogates(tree: Any) -> None:
-    for pointer, value in _nodes(tree):
+def _check_surrogates(tree: Any, id_maps: Collection[str]) -> None:
+    for place, value in _nodes(tree):
         texts = value if isinstance(value, dict) else (value,) if isinstance(value, str) else ()
         for text in texts:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise InvalidDocumentError("lone_surrogate", pointer) from None
+                raise InvalidDocumentError("lone_surrogate", _pointer(place, id_maps)) from None

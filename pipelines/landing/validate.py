@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.landing import leaves
+from pipelines.landing.budget import Budget, check_prices
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
-from pipelines.landing.shape import COUNTS, SHAPES, SUMS
+from pipelines.landing.shape import COUNTS, SHAPES, SUMS, MapField
 from pipelines.landing.stores import store_document
 from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
@@ -29,8 +30,13 @@ class Validator:
     def __init__(self, settings: Settings, kind: str) -> None:
         self._settings = settings
         self._kind = kind
+        shape = SHAPES.get(kind)
+        self._id_maps = frozenset(
+            f"{path}/{field.name}" for path, field in (shape.walk() if shape else ()) if isinstance(field, MapField)
+        )
         self._keep: Trie = trie(settings.landing.allowed_pointers)
         self._rounds = settings.landing.excess_decimals == "round"
+        self._budget = Budget(settings.landing, kind)
         self._fast: FastOrders | None = None
         if kind == "orders" and settings.landing.max_depth >= DEPTH:
             self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
@@ -38,12 +44,15 @@ class Validator:
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return what is to be landed of `body`; raise InvalidDocumentError with reason and place."""
         quickly = self._fast.validate(body, asked) if self._fast is not None else None
-        return quickly if quickly is not None else self.validate_by_walk(body, asked)
+        if quickly is None:
+            return self.validate_by_walk(body, asked)
+        self._budget.check(quickly.counts)
+        return quickly
 
     def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Validate by the walk, which defines what is accepted."""
         limits = self._settings.landing
-        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+        tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
         if not isinstance(tree, dict):
             raise InvalidDocumentError("wrong_type", "")
         try:
@@ -52,7 +61,7 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds, budget=self._budget)
         if self._kind == "stores":
             id_, canonical = store_document(tree, self._settings.partner.store, walk)
         else:
@@ -60,6 +69,10 @@ class Validator:
             id_ = canonical["id"] if self._kind == "orders" else canonical["menu"]["id"]
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
+        counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
+        self._budget.check(counts)
+        if self._kind == "menus":
+            check_prices(canonical)
         document = msgspec.json.encode(canonical)
         encrypted = walk.encrypted
         return ValidatedDocument(
@@ -71,7 +84,7 @@ class Validator:
             email=encrypted.get("/user_email") if self._kind == "orders" else None,
             missing_fields=sorted(walk.missing_fields),
             rounded_count=walk.rounded,
-            counts=tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind]),
+            counts=counts,
             sums=tuple(walk.sums.get(name, Decimal(0)) for name in SUMS[self._kind]),
         )
 

@@ -24,7 +24,7 @@ from pipelines.durable import append, make_folder, put_in_place, unfinished
 from pipelines.ledger.old_names import current_body, current_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -68,8 +68,9 @@ class Verified:
 class Ledger:
     """The ledger in a folder, `data/ledger`; nothing is written before the first entry."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, after: Callable[[Ledger, int, str], None] | None = None) -> None:
         self.folder = folder
+        self._after = after  # is called with the number and the hash of each entry once it is written
         self._lines = folder / "ledger.jsonl"
 
     def entries(self, act: str | None = None) -> Iterator[Entry]:
@@ -114,6 +115,8 @@ class Ledger:
             }
             fields["sha256"] = _hash(fields)
             append(self._lines, _canonical(fields) + b"\n")
+            if self._after is not None:
+                self._after(self, no, fields["sha256"])
             return Entry(**fields)
 
     def rows(self, entry: Entry) -> pa.Table:

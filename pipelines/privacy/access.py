@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger import ledger_of
 from pipelines.ledger.privacy import EXPORTED, REVEALED
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.vault import open_vault
@@ -29,7 +29,7 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
     if not found:
         raise PrivacyError(f"the vault holds no personal data of order {order_id}")
     body = {"order_id": order_id, "reason": reason, **(user or current_user()).body}
-    ledger_of(settings.data_dir).append(REVEALED, body)
+    signing_ledger(settings).append(REVEALED, body)
     return found
 
 
@@ -47,6 +47,6 @@ def export(settings: Settings, asked: Asked, user: User | None = None) -> dict[s
         "version_count": len(documents),
         **(user or current_user()).body,
     }
-    ledger_of(settings.data_dir).append(EXPORTED, body)
+    signing_ledger(settings).append(EXPORTED, body)
     orders = sorted({order_id for each in found for order_id in each.order_ids})
     return {"customer_count": len(found), "order_ids": orders, "personal_data": documents}

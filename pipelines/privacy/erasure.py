@@ -17,8 +17,10 @@ from pipelines.finance.restating import build_and_record
 from pipelines.landing import LandingError
 from pipelines.landing.erased import erase_in_raw
 from pipelines.landing.erasures import applied_erasures, note_erasure
+from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.privacy import ERASED, erasures
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.privacy.log import add_to_log, erasure_log
@@ -71,6 +73,7 @@ def erase(
             "there are backups, which would bring the data back when restored: set [privacy] erasure_log to a file "
             "outside the data folder, then erase again; nothing was erased"
         )
+    migrate(settings.data_dir)
     apply_erasures(settings)
     with open_vault(settings) as vault:
         found = customers(vault, asked)
@@ -80,7 +83,7 @@ def erase(
         "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
         **(user or current_user()).body,
     }
-    entry = ledger_of(settings.data_dir).append(ERASED, body)
+    entry = signing_ledger(settings).append(ERASED, body)
     done = apply_erasures(settings)
     done.entry = entry
     try:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger import Ledger, ledger_of
+from pipelines.ledger import Ledger, LedgerError
 from pipelines.ledger.privacy import ERASED, erasures, origin
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
     Known = dict[str, dict[str, Any]]
@@ -32,7 +34,7 @@ def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
     """
     log = erasure_log(settings)
     found = {line["sha256"]: line["body"] for line in read_log(log)} if log else {}
-    of_backups = {origin(entry): entry.body for each in ledgers for entry in erasures(Ledger(each))}
+    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
     if of_backups and log is None:
         raise PrivacyError(
             "personal data were erased from this data folder: set [privacy] erasure_log to the file with the later "
@@ -43,9 +45,17 @@ def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
     return of_backups | found
 
 
+def _readable_erasures(ledger: Path) -> list[Entry]:
+    """Return the erasures of a backup's ledger; none if it is damaged, which a restore of that backup names."""
+    try:
+        return erasures(Ledger(ledger))
+    except LedgerError:
+        return []
+
+
 def apply_to_restored(settings: Settings, known: Known) -> int:
     """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many."""
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     here = {origin(entry) for entry in erasures(ledger)}
     missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
     for sha256, body in missing.items():

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.ledger import ledger_of
 from pipelines.ledger.privacy import ROTATED
+from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError
 from pipelines.vault.keys import new_keys, read_keys
@@ -37,7 +37,7 @@ def rotate_keys(
     if not path.exists():
         raise PrivacyError("there is no vault yet: `ordermart vault generate-keys FILE` makes the keys of a new one")
     done = rotate(path, read_keys(settings), new_keys(file), progress)
-    ledger = ledger_of(settings.data_dir)
+    ledger = signing_ledger(settings)
     if done.at and not any(entry.body["rotated_at"] == done.at for entry in ledger.entries(ROTATED)):
         body = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
         ledger.append(ROTATED, body | (user or current_user()).body)

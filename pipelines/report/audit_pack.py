@@ -54,6 +54,8 @@ TABLES = {
     "audit.findings": "violations of warning checks",
 }
 _DAYS = ("business_date", "closed_business_date")
+_FORMULA = r"^[=+@\t\r-]"
+_NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"  # harmless, and amounts that a column holds as text stay amounts
 _PACKAGES = ("ordermart", "duckdb", "pyarrow", "pandera", "dagster", "tzdata")
 _READ_ME = """Audit pack for {period}: {first} to {last}
 made {made} from release {release}, published {published}
@@ -66,6 +68,7 @@ tables/          tables of the release, by name; tables with a business date onl
 receipts/        {receipts} orders, sampled at random (seed {seed}) from {population}, with their arithmetic
 settings.json    the settings, without secrets
 versions.json    the release, the hashes of its files, and the versions of the software
+period.json      the first and the last day of the period
 head.txt         the head of the ledger: compare it with a copy kept elsewhere
 SHA256SUMS       the hash of every file in the pack
 verify.py        verifies the pack with Python's standard library: python3 -I verify.py
@@ -110,6 +113,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
             _read_me(release, period, draft, drawn, seed, len(population), absent)
         _write(draft / "settings.json", _json(_shown(settings)))
         _write(draft / "head.txt", verified.head + "\n")
+        _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
         shutil.copyfile(VERIFIER, draft / "verify.py")
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         sums = "".join(f"{_sha256(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
@@ -157,7 +161,8 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
         if name == "mart.restatements" and period.name:
             where += f" or {_text(period.name)} in (posted_period, reversed_period)"
-        _copy(release.con, f"from {name} {where} order by all", draft / "tables" / f"{name}.csv")
+        rows = f"select {_for_spreadsheets(release.con, name)} from {name} {where} order by all"
+        _copy(release.con, rows, draft / "tables" / f"{name}.csv")
     return absent
 
 
@@ -223,6 +228,19 @@ def _shown(settings: Settings) -> dict[str, Any]:
     shown["partner"]["authenticate"]["body"] = dict.fromkeys(sorted(body), "(not shown)")
     shown["partner"]["base_url"] = shown["partner"]["base_url"].rpartition("@")[2]
     return shown
+
+
+def _for_spreadsheets(con: duckdb.DuckDBPyConnection, table: str) -> str:
+    """Return a table's columns, with text that a spreadsheet would take for a formula after an apostrophe."""
+    columns = []
+    for name, kind, *_ in con.execute(f"describe {table}").fetchall():
+        if kind != "VARCHAR" and not kind.startswith("ENUM"):
+            columns.append(f'"{name}"')
+            continue
+        text = f'"{name}"::varchar'
+        is_formula = f"regexp_matches({text}, '{_FORMULA}') and not regexp_matches({text}, '{_NUMBER}')"
+        columns.append(f"case when {is_formula} then chr(39) || {text} else {text} end as " + f'"{name}"')
+    return ", ".join(columns)
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> None:

@@ -75,7 +75,7 @@ def packed(pack: Pack) -> str:
     return (
         f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.{absent}\n"
         f"Head of the ledger: {pack.head}\nHash of SHA256SUMS: {pack.sums}\n"
-        "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --expect-head HASH"
+        "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --head HASH --sums HASH"
     )
 
 

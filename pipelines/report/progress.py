@@ -16,7 +16,8 @@ _EVERY = 0.1
 @contextmanager
 def terminal_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function of (task, done, total) that updates one line of a terminal and writes nothing to a log."""
-    if not sys.stderr.isatty():
+    stream = getattr(sys.stderr, "terminal", sys.stderr)  # its escape sequences are our own
+    if not stream.isatty():
         yield lambda _what, _done, _total: None
         return
     started = time.monotonic()
@@ -28,14 +29,14 @@ def terminal_progress() -> Iterator[Callable[[str, int, int], None]]:
         if what == last[0] and now - last[1] < _EVERY and done < total:
             return
         if last[0] and what != last[0]:
-            sys.stderr.write("\n")
+            stream.write("\n")
         last = (what, now)
         share = f"{done:,} of {total:,}" if total else f"{done:,}"
-        sys.stderr.write(f"\r\033[K{now - started:6.1f} s  {what}: {share}")
-        sys.stderr.flush()
+        stream.write(f"\r\033[K{now - started:6.1f} s  {what}: {share}")
+        stream.flush()
 
     try:
         yield show
     finally:
         if last[0]:
-            sys.stderr.write("\n")
+            stream.write("\n")

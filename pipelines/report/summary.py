@@ -13,6 +13,8 @@ import duckdb
 from pipelines.finance.currencies import money
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
+from pipelines.report.text import plain
+from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
 
+_CHANGED = 8  # tables that a build names
 _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
 TRY = (
     """select store_id, store_name, sale_class, currency, sum(order_count) as order_count,
@@ -113,10 +116,8 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
 def _contents(release: Path, night: Night) -> Iterator[str]:
     file = release / "ordermart.duckdb"
     with duckdb.connect(str(file), read_only=True) as db:
-        tables = db.execute(
-            "select schema_name || '.' || table_name, estimated_size from duckdb_tables() "
-            "where estimated_size > 0 order by all"
-        ).fetchall()
+        manifest = read_manifest(release)
+        tables = sorted((name, rows) for name, rows in manifest.rows.items() if rows) if manifest else []
         yield "Rows (empty tables omitted)"
         for schema in ("core", "mart", "audit"):
             rows = [f"{name.split('.')[1]} {size:,}" for name, size in tables if name.startswith(schema + ".")]
@@ -136,6 +137,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         for currency, sale_class, number, total in totals:
             amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {number:,} orders"
+        yield from _unnamed(db)
         yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
@@ -145,6 +147,21 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
     yield f"  {file}"
     for query in TRY:
         yield f"  {query};"
+
+
+def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yield which settings would name sales and currencies, while no order has them."""
+    found = db.execute(
+        "select count(*), count(*) filter (sale_class = 'unmapped'), count(*) filter (currency is null) "
+        "from mart.orders"
+    ).fetchone()
+    orders, unmapped, unlabelled = found or (0, 0, 0)
+    if orders and unmapped == orders:
+        statuses = db.execute("select status, count(*) as n from mart.orders group by 1 order by n desc, 1 limit 8")
+        named = ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in statuses.fetchall())
+        yield f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
+    if unlabelled:
+        yield f"{unlabelled:,} orders have no currency: set [partner.store] currency_pointer, or [finance] currency"
 
 
 def landed(summary: LoadSummary) -> str:
@@ -179,8 +196,10 @@ def backfilled(done: Backfilled) -> str:
 
 
 def built(result: BuildResult, release: Release) -> str:
-    """Return the summary of a build: rows, checks and the release."""
-    rows = ", ".join(f"{table} {number:,}" for table, number in sorted(result.rows.items()))
+    """Return the summary of a build: the tables that changed, checks and the release."""
+    changed = sorted(result.changed_tables)
+    names = ", ".join(f"{table} {result.rows[table]:,}" for table in changed[:_CHANGED] if table in result.rows)
+    rows = f"{len(changed):,} of {len(result.rows):,} tables changed" + (f", such as {names}" if names else "")
     failing = [check for check in result.checks if check.violations]
     lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"]
     lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]

@@ -11,10 +11,15 @@ if TYPE_CHECKING:
 
 
 def verdict(reconciled: Reconciliation) -> str:
-    """Return the outcome, without a full stop; indeterminate orders are not balanced, accepted breaks are."""
+    """Return the outcome, without a full stop; indeterminate orders are not balanced, accepted breaks are.
+
+    Without an order nothing is balanced.
+    """
     found = [counted(number, kind, f"{kind}s") for kind, number in reconciled.variances().items() if number]
     if indeterminate := reconciled.indeterminate_count():
         found.append(counted(indeterminate, "indeterminate order", "indeterminate orders"))
+    if not found and not reconciled.lines():
+        return "Nothing to reconcile: no order is selected"
     outcome = f"Not balanced: {', '.join(found)}" if found else "Balanced: no variances"
     accepted = reconciled.accepted_break_count()
     return f"{outcome}; {counted(accepted, 'accepted break', 'accepted breaks')}" if accepted else outcome

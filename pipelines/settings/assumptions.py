@@ -1,6 +1,6 @@
 """List what the interface does not show: the section, the assumption or the settings instead, and the question to ask.
 
-Each row of the README's table of assumptions is one. Knows nothing of what the data show.
+Each row of docs/ASSUMPTIONS.md is one. Knows nothing of what the data show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HIDDEN = {"partner.authenticate.body"}  # may contain a credential, which must 
 class Assumption(NamedTuple):
     """One thing that the interface does not show.
 
-    `section` is the interface's; `undocumented` is the row of the README's table; `keys` are settings as table.key;
+    `section` is the interface's; `undocumented` is the row of docs/ASSUMPTIONS.md; `keys` are settings as table.key;
     `assumed` is the behaviour that no setting controls; `ask` is the question to the partner.
     """
 
@@ -59,7 +59,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys(_LIST, "path", "items_pointer"), "",
                "Which path lists the stores, and where in the response is the array?"),
     Assumption("store_pages", "4.2", "pagination of the list",
-               _keys(_LIST, "pagination", "cursor_pointer", "cursor_parameter", "first_page"), "",
+               _keys(_LIST, "pagination", "cursor_pointer", "cursor_parameter", "first_page",
+                     "max_pages", "max_seconds"), "",
                "Is the list of stores paginated, and how is the next page requested?"),
     Assumption("store_path", "4.3", "path of a store's details",
                _keys(_STORE, "path"), "",
@@ -134,7 +135,7 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys("partner", "max_concurrency", "max_attempts", "max_retry_after_seconds"), "",
                "Which rate limits apply, and how does the service report that one was reached?"),
     Assumption("sizes", "8", "size limits",
-               _keys("landing", "max_bytes", "max_depth"), "",
+               _keys("landing", "max_bytes", "max_depth", "max_order_parts", "max_menu_parts", "max_store_menus"), "",
                "How large can a response be?"),
     Assumption("timeouts", "8", "timeouts",
                _keys("partner", "timeout_seconds", "connect_timeout_seconds"), "",

@@ -35,6 +35,7 @@ def webhooks(settings: Webhooks) -> Iterator[str]:
     for name, number in (
         ("tolerance_seconds", settings.tolerance_seconds),
         ("max_bytes", settings.max_bytes),
+        ("max_stored_bytes", settings.max_stored_bytes),
         ("queue_size", settings.queue_size),
         ("read_timeout_seconds", settings.read_timeout_seconds),
         ("retry_after_seconds", settings.retry_after_seconds),
@@ -42,6 +43,8 @@ def webhooks(settings: Webhooks) -> Iterator[str]:
     ):
         if not (math.isfinite(number) and number > 0):
             yield f"[webhooks] {name}: must be above zero"
+    if not (math.isfinite(settings.max_unsigned_per_second) and settings.max_unsigned_per_second >= 0):
+        yield "[webhooks] max_unsigned_per_second: must be zero or above"
     yield from _signature(settings)
 
 

@@ -32,6 +32,12 @@ class Verify(Table, frozen=True):
     seconds: float
 
 
+class LedgerSettings(Table, frozen=True):
+    """Where a copy of the ledger's signed head is kept."""
+
+    witness: str
+
+
 class Schedule(Table, frozen=True):
     """When the nightly job runs, and whether schedule and sensor are on as soon as Dagster's daemon starts."""
 
@@ -87,6 +93,8 @@ class Webhooks(Table, frozen=True):
     timestamp_header: str
     tolerance_seconds: int
     max_bytes: int
+    max_stored_bytes: int
+    max_unsigned_per_second: float
     queue_size: int
     read_timeout_seconds: float
     retry_after_seconds: int

@@ -5,6 +5,7 @@ Knows no single key: `tables.py` declares keys and types, `contradictions.py` ch
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import re
@@ -215,10 +216,29 @@ def _place(error: msgspec.ValidationError) -> str:
 def _complaint(error: msgspec.ValidationError) -> str:
     text = str(error).rsplit(" - at `$", 1)[0]
     if "unknown field" in text:
-        return "no such setting"
+        return f"no such setting{_nearest(_pointer(error))}"
     if "enum value" in text:
         path = tuple(re.sub(r"\[.*", "", _pointer(error)).split("."))
         kind = dict(_keys(Settings))[path]
         kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
         return f"must be one of {', '.join(get_args(kind))}"
     return text[0].lower() + text[1:].replace("`object`", "a table").replace("`array`", "a list")
+
+
+def _nearest(pointer: str) -> str:
+    """Return a question that names the key most like an unknown one, by its own name; "" if none is like it."""
+    if "[" in pointer:  # of a list of tables, whose keys are not settings
+        return ""
+    *tables, name = pointer.split(".")
+    paths = [path for path, _ in _keys(Settings)]
+    paths += [path[:-1] for path in paths if len(path) > 1]
+    beside = {path[-1]: path for path in paths if path[:-1] == tuple(tables)}
+    names = beside or {}
+    close = difflib.get_close_matches(name, names, 1, 0.7)
+    if not close:  # perhaps the right key in a wrong table
+        names = {path[-1]: path for path in reversed(paths)}
+        close = difflib.get_close_matches(name, names, 1, 0.85)
+    if not close:
+        return ""
+    *inside, key = names[close[0]]
+    return f"; did you mean [{'.'.join(inside)}] {key}?" if inside else f"; did you mean [{key}]?"

@@ -13,6 +13,7 @@ import msgspec
 
 from pipelines.settings.operations import (
     DagsterPages,
+    LedgerSettings,
     Notify,
     Planner,
     ReleaseSettings,
@@ -129,6 +130,9 @@ class Landing(Table, frozen=True):
     max_bytes: int
     max_unpack_ratio: int
     max_depth: int
+    max_order_parts: int
+    max_menu_parts: int
+    max_store_menus: int
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
 
@@ -260,6 +264,7 @@ class Settings(Table, frozen=True):
     formula: Formula
     finance: Finance
     closing: Closing
+    ledger: LedgerSettings
     reference: Reference
     data: Data
     warehouse: Warehouse

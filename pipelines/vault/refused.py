@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.database import transaction
+from pipelines.vault.erasing import erased_ids
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
 from pipelines.vault.rotation import require_key
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
+
+
+ROW_BYTES = 300  # about what the vault needs for a body besides its bytes
 
 
 class Refused(NamedTuple):
@@ -40,9 +44,15 @@ class RefusedBodies:
     def encrypt(
         self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime
     ) -> list[str]:
-        """Encrypt bodies, each with the id that was requested; return a random reference to each."""
+        """Encrypt bodies, each with the id that was requested; return a random reference to each.
+
+        Of a document that was erased nothing is kept: its body comes back empty.
+        """
         rows = []
-        for asked, body in bodies:
+        bodies = list(bodies)
+        erased = erased_ids(self._db, kind, {asked for asked, _ in bodies if asked is not None})
+        for asked, received in bodies:
+            body = b"" if asked in erased else received
             ref, key = secrets.token_hex(16), os.urandom(KEY_BYTES)
             bound = f"refused/{ref}".encode()
             wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, bound)
@@ -71,6 +81,25 @@ class RefusedBodies:
         """Return the references of a kind's quarantined bodies, oldest first."""
         rows = self._db.execute("select ref from refused where kind = ? order by refused_at, load_id, ref", (kind,))
         return [ref for (ref,) in rows]
+
+    def stored_bytes(self, kind: str) -> int:
+        """Return about how many bytes the quarantined bodies of a kind take, encrypted."""
+        query = "select coalesce(sum(length(body) + ?), 0) from refused where kind = ?"
+        (size,) = self._db.execute(query, (ROW_BYTES, kind)).fetchone()
+        return int(size)
+
+    def forget_oldest(self, kind: str, leave: int) -> list[str]:
+        """Delete the oldest bodies of a kind, so that at most `leave` bytes stay; return their references."""
+        excess = self.stored_bytes(kind) - leave
+        gone: list[str] = []
+        query = "select ref, length(body) from refused where kind = ? order by refused_at, load_id, ref"
+        for ref, size in self._db.execute(query, (kind,)).fetchall():
+            if excess <= 0:
+                break
+            gone.append(ref)
+            excess -= size + ROW_BYTES
+        self.forget(gone)
+        return gone
 
     def forget(self, refs: Iterable[str]) -> None:
         """Delete bodies that have since been accepted."""

@@ -113,6 +113,7 @@ select
     intervals.modifier_id,
     nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
     nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
+    nullif(max(spans.from_at), cast('-infinity' as timestamptz)) as seen_at,
     -- where
     cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
     -- money

@@ -20,10 +20,23 @@ stores as (
         min(menus.first_seen_at) as some_from,
         max(menus.first_seen_at) as all_from,
         count(*) > count(menus.menu_id) as lacks_a_menu,
+        list(store_menus.menu_id order by store_menus.menu_id) as menu_ids,
     from core.store_menus as store_menus
     left join menus on store_menus.menu_id = menus.menu_id
     group by store_menus.store_id
     having count(menus.menu_id) > 0
+),
+
+numbered as (
+    select
+        *,
+        len(menu_ids) > 1 as are_several,
+        if(
+            are_several,
+            min(store_id) over (partition by menu_ids),
+            menu_ids[1]
+        ) as menu_scope_id,
+    from stores
 )
 
 select
@@ -33,7 +46,9 @@ select
     if(lacks_a_menu, null, all_from) as known_until,
     -- which
     false as are_all_known,
-from stores
+    are_several,
+    menu_scope_id,
+from numbered
 where lacks_a_menu or some_from < all_from
 
 union all
@@ -45,5 +60,7 @@ select
     null as known_until,
     -- which
     true as are_all_known,
-from stores
+    are_several,
+    menu_scope_id,
+from numbered
 where not lacks_a_menu

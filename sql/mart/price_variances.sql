@@ -1,21 +1,17 @@
 -- One row per order line and per modifier of a line: its price against the menus then.
 --
--- A store with one menu looks offers up in that menu. For stores with several menus the
--- offers of all of them are merged first, for the items sold there.
+-- A store with one menu looks offers up in that menu; one with several in its set of menus.
 with
 
 menus as not materialized (
     select
-        known.store_id,
-        coalesce(known.known_from, cast('-infinity' as timestamptz)) as from_at,
-        coalesce(known.known_until, cast('infinity' as timestamptz)) as until_at,
-        known.are_all_known,
-        count(*) > 1 as are_several,
-        if(are_several, known.store_id, any_value(store_menus.menu_id))
-            as menu_scope_id,
-    from audit.stores_with_menus as known
-    inner join core.store_menus as store_menus on known.store_id = store_menus.store_id
-    group by known.store_id, known.known_from, known.known_until, known.are_all_known
+        store_id,
+        coalesce(known_from, cast('-infinity' as timestamptz)) as from_at,
+        coalesce(known_until, cast('infinity' as timestamptz)) as until_at,
+        are_all_known,
+        are_several,
+        menu_scope_id,
+    from audit.stores_with_menus
 ),
 
 orders as not materialized (
@@ -73,85 +69,14 @@ sold as not materialized (
     inner join orders on items.order_id = orders.order_id
 ),
 
-spans as not materialized (
-    select
-        menu_id,
-        product_id,
-        modifier_id,
-        coalesce(offered_from, cast('-infinity' as timestamptz)) as from_at,
-        coalesce(offered_until, cast('infinity' as timestamptz)) as until_at,
-        menu_entry_count,
-        prices,
-        delivery_prices,
+offers as not materialized (
+    select false as are_several, menu_id as menu_scope_id, *
     from audit.menu_offers
-),
 
--- materialized: else it is joined to the offers of all stores, before its menus
-sold_of_several as materialized (
-    select distinct store_id, product_id, modifier_id,
-    from sold
-    where are_several and menu_scope_id is not null
-),
+    union all by name
 
-spans_of_several as (
-    select sold.store_id, spans.*,
-    from sold_of_several as sold
-    inner join core.store_menus as store_menus on sold.store_id = store_menus.store_id
-    inner join spans
-        on store_menus.menu_id = spans.menu_id
-        and sold.product_id = spans.product_id
-        and sold.modifier_id is not distinct from spans.modifier_id
-),
-
-bounds_of_several as (
-    select store_id, product_id, modifier_id, from_at as at_time from spans_of_several
-    union
-    select store_id, product_id, modifier_id, until_at as at_time from spans_of_several
-),
-
-intervals_of_several as (
-    select
-        store_id,
-        product_id,
-        modifier_id,
-        at_time as from_at,
-        lead(at_time) over (
-            partition by store_id, product_id, modifier_id order by at_time
-        ) as until_at,
-    from bounds_of_several
-),
-
-offers as (
-    select false as are_several, menu_id as menu_scope_id, *,
-    from spans
-
-    union all
-
-    select
-        true as are_several,
-        intervals.store_id as menu_scope_id,
-        -- of offers of several menus none is named
-        if(count(distinct spans.menu_id) = 1, any_value(spans.menu_id), null) as menu_id,
-        intervals.product_id,
-        intervals.modifier_id,
-        intervals.from_at,
-        intervals.until_at,
-        cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
-        list_distinct(flatten(list(spans.prices))) as prices,
-        list_distinct(flatten(list(spans.delivery_prices))) as delivery_prices,
-    from intervals_of_several as intervals
-    inner join spans_of_several as spans
-        on intervals.store_id = spans.store_id
-        and intervals.product_id = spans.product_id
-        and intervals.modifier_id is not distinct from spans.modifier_id
-        and spans.from_at <= intervals.from_at
-        and spans.until_at >= intervals.until_at
-    group by
-        intervals.store_id,
-        intervals.product_id,
-        intervals.modifier_id,
-        intervals.from_at,
-        intervals.until_at
+    select true as are_several, menu_set_no as menu_scope_id, * exclude (menu_set_no)
+    from audit.menu_set_offers
 )
 
 select
@@ -181,6 +106,7 @@ select
         else 'none'
     end as menu_match,
     offers.menu_id,
+    offers.seen_at as menu_seen_at,
     -- money
     sold.currency,
     sold.price,
@@ -209,5 +135,5 @@ left join offers -- equal keys and bounds only: others would force a nested loop
     and sold.menu_scope_id = offers.menu_scope_id
     and sold.product_id = offers.product_id
     and sold.modifier_id is not distinct from offers.modifier_id
-    and sold.created_at >= offers.from_at
-    and sold.created_at < offers.until_at
+    and sold.created_at >= coalesce(offers.offered_from, cast('-infinity' as timestamptz))
+    and sold.created_at < coalesce(offers.offered_until, cast('infinity' as timestamptz))

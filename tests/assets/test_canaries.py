@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import sys
 import threading
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import duckdb
-import pyarrow.parquet as pq
 import pytest
+import typer.main
+
+from pipelines import cli
+from tests.canaries import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from subprocess import CompletedProcess
 
     from conftest import Place
 
 MARK = "canary-7f3a"
 FAR = 12.345678912  # a latitude, a number of too many decimals: only in the vault
+MARKS = Marks(MARK, str(FAR)[:9])
 AMOUNTS = {
     "subtotal_price": "99999999999999.9999",
     "delivery_price": "0.0001",
@@ -170,30 +172,104 @@ def test_money_is_exact_in_the_file_and_in_parquet(night: tuple[Place, Completed
 def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, CompletedProcess[str]]) -> None:
     """Raw, tables, Parquet, quarantine, work list, Dagster's runs and logs, and what the command said hold no mark."""
     place, done = night
-    marks = (MARK.encode(), b"12.345678")
-    assert not [each for each in marks if each in (done.stdout + done.stderr).encode()]
-    kinds = set()
-    for file in sorted(place.data.rglob("*")):
-        if file.is_file() and file.relative_to(place.data).parts[0] != "vault":
-            kinds.add(file.relative_to(place.data).parts[0])
-            for content in readable(file):
-                assert not [each for each in marks if each in content], file.relative_to(place.data)
-    assert {"raw", "warehouse", "published", "dagster", "inbox"} <= kinds
-    vault = b"".join(file.read_bytes() for file in (place.data / "vault").rglob("*") if file.is_file())
-    assert MARK.encode() not in vault  # encrypted there
+    assert not MARKS.in_bytes((done.stdout + done.stderr).encode())
+    assert MARKS.hits(place.data) == []  # in the vault it is encrypted
+    kinds = {file.relative_to(place.data).parts[0] for file in place.data.rglob("*") if file.is_file()}
+    assert {"raw", "warehouse", "published", "dagster", "inbox", "vault"} <= kinds
 
 
-def readable(file: Path) -> Iterator[bytes]:
-    """Return the bytes of a file, and what a reader of its format sees in them."""
-    yield file.read_bytes()
-    if file.suffix == ".parquet":
-        yield repr(pq.read_table(file).to_pylist()).encode()
-    if file.suffix == ".duckdb":
-        with duckdb.connect(str(file), read_only=True) as con:
-            tables = con.execute("select schema_name || '.' || table_name from duckdb_tables()").fetchall()
-            for (table,) in tables:
-                yield repr(con.execute(f"from {table}").fetchall()).encode()
-    if file.read_bytes()[:15] == b"SQLite format 3":
-        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
-            yield "\n".join(db.iterdump()).encode()
-        db.close()
+# Every command, in this order, with its arguments; None: why it is not run here.
+COMMANDS: dict[str, list[str] | None] = {
+    "run": None,  # the night
+    "demo": None,  # a world of its own, without marks
+    "init": None,  # lands nothing
+    "dev": None,  # servers
+    "sandbox serve": None,
+    "webhooks serve": None,  # tests/inbox
+    "vault export": None,  # prints personal data, as asked
+    "vault reveal": None,
+    "vault generate-keys": ["{folder}/other.json"],
+    "status": [],
+    "doctor": [],
+    "questions": [],
+    "contract": [],
+    "retry": [],
+    "ledger verify": [],
+    "explain order": ["1"],
+    "reconcile": [],
+    "breaks list": ["--all"],
+    "breaks accept": ["1", "--reason", "r"],
+    "breaks assign": ["1", "--to", "x"],
+    "breaks comment": ["1", "--text", "t"],
+    "restatements list": ["--all"],
+    "sample": ["{folder}/sample", "--fraction", "1/1"],
+    "diff": ["--json"],
+    "webhooks undecodable": [],
+    "webhooks reprocess": [],
+    "land orders": ["{folder}/orders.jsonl"],
+    "land menus": ["{folder}/orders.jsonl"],
+    "land stores": ["{folder}/orders.jsonl"],
+    "land reprocess": [],
+    "totals import": ["{folder}/orders.jsonl"],
+    "build": [],
+    "verify": [],
+    "close accept-no-orders": ["2026-11-01", "--reason", "r"],
+    "close day": ["2026-11-01", "--with-exceptions", "r"],
+    "close approve": ["2026-11-01"],
+    "restatements post": ["--period", "2026-12"],
+    "audit-pack": ["--period", "2026-11", "--out", "{folder}/pack"],
+    "close reopen": ["2026-11-01", "--reason", "r"],
+    "backup": ["{folder}/backups"],
+    "vault rotate": ["--new-key-file", "{folder}/new.json"],
+    "vault erase": ["--order-id", "1"],
+    "restore": ["{folder}/backups"],
+}
+
+
+def leaves(command: Any, path: str = "") -> Iterator[str]:
+    """Give the names of all commands."""
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield path.strip()
+    for name, each in inner.items():
+        yield from leaves(each, f"{path} {name}")
+
+
+def test_every_command_is_searched_for_marks() -> None:
+    """A command that is added is added to the list, and its output and files are searched."""
+    assert sorted(leaves(typer.main.get_command(cli.app))) == sorted(COMMANDS)
+
+
+@pytest.mark.slow
+def test_no_command_prints_or_writes_a_mark(
+    night: tuple[Place, CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Output of every command and every file afterwards, also after rotation, erasure and restore."""
+    place, _ = night
+    body = json.dumps(order(11) | {"total_price": 1})
+    (place.folder / "orders.jsonl").write_text(f"{body}\n{body[:-9]}\n", encoding="utf-8")
+    log = place.folder / "erasures.jsonl"
+    log.write_text("", encoding="utf-8")
+    environ = place.environ | {"ORDERMART_PRIVACY__ERASURE_LOG": str(log), "ORDERMART_VERIFY__SECONDS": "0"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    codes = {}
+    for name, arguments in COMMANDS.items():
+        if arguments is None:
+            continue
+        if name == "restore":  # older than the erasure, wrapped by the older keys
+            monkeypatch.setenv("ORDERMART_VAULT__KEY_FILE", environ["ORDERMART_VAULT__KEY_FILE"])
+            place.data.rename(place.folder / "before")
+        given = [each.format(folder=place.folder) for each in arguments]
+        monkeypatch.setattr(sys, "argv", ["ordermart", *name.split(), *given])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        codes[name] = ended.value.code or 0
+        printed = "".join(capfd.readouterr())
+        assert not MARKS.in_bytes(printed.encode()), name
+        if name == "vault rotate":
+            monkeypatch.setenv("ORDERMART_VAULT__KEY_FILE", str(place.folder / "new.json"))
+    worked = {"backup", "vault rotate", "vault erase", "restore", "build", "close day", "audit-pack", "land orders"}
+    assert {name: codes[name] for name in worked} == dict.fromkeys(worked, 0)
+    assert (place.data / "published" / "current").exists()
+    assert MARKS.hits(place.folder, [place.folder / "orders.jsonl"]) == []

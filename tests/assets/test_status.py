@@ -88,8 +88,12 @@ def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: t
     assert [text for text in texts if "run failed" in text]
     assert "/beat" not in texts
     assert json.loads(place.command("status", "--json", **notify).stdout)["last_run"]["is_good"] is False
+    page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
+    assert "The run failed: nothing was published" in page
+    assert '<p class="bad">warehouse: ' in page
     texts.clear()
     assert place.command("run", **notify).returncode in (0, 3)
+    assert "The run failed" not in (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert [text for text in texts if "Over after" in text and "run failed" in text]
 
 

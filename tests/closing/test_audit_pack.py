@@ -46,6 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[i
     books = books_of(folder / "books")
     for order_id in range(1, 6):
         books.land(order_id, created_at=OCTOBER, store_id=1)
+    books.land(9, created_at="2026-11-02T10:00:00Z", store_id=1, status="=HYPERLINK(1)")
     books.publish()
     books.close("2026-10")
     books.land(1, hours[1], created_at=OCTOBER, store_id=1, total_price="12.50")
@@ -58,6 +59,16 @@ def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[i
 def pack(made: tuple[Any, Path], tmp_path: Path) -> Path:
     """Give a copy of the pack."""
     return Path(shutil.copytree(made[1], tmp_path / "copy"))
+
+
+def test_no_text_is_a_formula(made: tuple[Any, Path]) -> None:
+    """A status that a spreadsheet would run begins with an apostrophe, as does the text of a formula of ours."""
+    cells = []
+    for path in (made[1] / "tables").iterdir():
+        with path.open(encoding="utf-8", newline="") as file:
+            cells += [cell for row in csv.reader(file) for cell in row if cell[:1] in {"=", "+", "@", "\t", "\r", "'"}]
+    assert "'=HYPERLINK(1)" in cells
+    assert {cell for cell in cells if not cell.startswith(("'=HYPERLINK", "'- subtotal"))} == set()
 
 
 def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
@@ -152,6 +163,28 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     done = verified(pack)
     assert (done.returncode, done.stderr) == (1, "")
     assert "WRONG: " in done.stdout
+
+
+@pytest.mark.parametrize("fault", ["amount", "removed", "added", "day"])
+def test_closed_orders_are_tied_to_the_chain(pack: Path, made: tuple[Any, Path], fault: str) -> None:
+    """A changed amount, an order more or less, or a whole day removed is named, although the list was written again."""
+    closes = pack / "closes.csv"
+    header, *rows = closes.read_text(encoding="utf-8").splitlines()
+    changed = {
+        "amount": [rows[0].replace("13.5001", "913.5001"), *rows[1:]],
+        "removed": rows[1:],
+        "added": [*rows, rows[0].replace("1,", "9,", 1)],
+        "day": [],
+    }[fault]
+    assert changed != rows
+    closes.write_text("\n".join([header, *changed]) + "\n", encoding="utf-8")
+    relisted(pack, "closes.csv")
+    done = verified(pack)
+    assert done.returncode == 1
+    assert "WRONG: closes.csv: " in done.stdout
+    kept = hashlib.sha256((made[1] / "SHA256SUMS").read_bytes()).hexdigest()
+    assert f"SHA256SUMS: its hash is not {kept}" in verified(pack, "--sums", kept).stdout
+    assert verified(made[1], "--sums", kept, "--head", made[0].ledger.head()).returncode == 0
 
 
 def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> None:

@@ -1,7 +1,8 @@
-"""Every command and option has a help text, printed as written, and the README names every command."""
+"""Every command and option has a help text, printed as written, and the reference has every command."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +63,29 @@ def test_a_silent_command_is_found() -> None:
     assert "ordermart told" not in found
 
 
-def test_the_readme_names_every_command(root: Any, project: Path) -> None:
-    """A command that the README does not name is not there for a reader."""
-    readme = project / "README.md"
-    if not readme.exists():
-        pytest.skip("README.md is not there")
-    text = readme.read_text(encoding="utf-8")
+def test_the_reference_is_current(project: Path) -> None:
+    """docs/COMMANDS.md is what the commands' help says."""
+    spec = importlib.util.spec_from_file_location("commands", project / "docs" / "commands.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (project / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    assert text == module.reference(), "run `python docs/commands.py`"
+
+
+def test_documents_name_every_command(root: Any, project: Path) -> None:
+    """The reference has every command; the README names none that does not exist, and links the reference."""
+    text = (project / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
     leaves = [path for path, command in commands(root) if not getattr(command, "commands", None)]
-    assert [path for path in leaves if path not in text] == []
+    assert [path for path in leaves if f"## {path}\n" not in text] == []
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    known = {path for path, _ in commands(root)}
+    named = re.findall(r"`ordermart ((?:[a-z-]+ ?)+)", readme)
+    assert [
+        name for name in named if not any(f"ordermart {name}".startswith(path) for path in known - {"ordermart"})
+    ] == []
+    assert "](docs/COMMANDS.md)" in readme
 
 
 def swallowed(app: Any) -> list[str]:

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(
+        f"docs/{name}.md"
+        for name in "ARCHITECTURE ASSUMPTIONS COMMANDS DECISIONS FIGURES FINANCE NIGHTS TABLES".split()
+    ),
+)
 TOPS = ("pipelines", "sql", "tests", "docs", "benchmarks", ".ci")
 # Named in examples of how to add something.
 MADE_UP = re.compile(r"new_table|opening_hours|[<{*…]")
@@ -21,7 +29,7 @@ MADE_UP = re.compile(r"new_table|opening_hours|[<{*…]")
 def missing(project: Path, text: str) -> list[str]:
     """Return the files and folders of the repository that a text names and that are not there."""
     named = re.findall(rf"`((?:{'|'.join(map(re.escape, TOPS))})/[^`\s]*)`", text)
-    linked = re.findall(r"\]\((?:\.\./)?((?:docs/)?[\w.]+\.(?:md|svg|toml))\)", text)
+    linked = re.findall(r"\]\((?:\.\./)?((?:docs/)?[\w.]+\.(?:md|svg|png|toml))\)", text)
     lost = [name for name in linked if not any((project / top / name).exists() for top in (".", "docs"))]
     gone = [name for name in named if not MADE_UP.search(name) and not (project / name).exists()]
     return sorted({*lost, *gone})

@@ -1,4 +1,4 @@
-"""The README answers each thing that the interface does not show."""
+"""The documents answer each thing that the interface does not show, and the README stays short."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def unnamed(rows: list[str], keys: list[tuple[str, str]]) -> list[str]:
 
 
 def test_the_assumptions_name_every_setting_that_answers_a_question(project: Path) -> None:
-    """Each "not shown" is one setting, and a row in the README's table of assumptions."""
-    readme = project / "README.md"
-    if not readme.exists():
-        pytest.skip("README.md is not there")
-    rows = assumptions(readme.read_text(encoding="utf-8"))
+    """Each "not shown" is one setting, and a row in the table of assumptions."""
+    document = project / "docs" / "ASSUMPTIONS.md"
+    if not document.exists():
+        pytest.skip("docs/ASSUMPTIONS.md is not there")
+    rows = assumptions(document.read_text(encoding="utf-8"))
     assert unnamed(rows, list(answers(project))) == []
 
 
@@ -92,3 +92,12 @@ def test_a_missing_row_is_found() -> None:
         "[sales] excluded_statuses",
         "[menus] counted_statuses",
     ]
+
+
+def test_the_readme_is_short_and_has_a_picture(project: Path) -> None:
+    """At most 1,200 words; a picture of the morning page that is small enough to load."""
+    readme, picture = project / "README.md", project / "docs" / "morning.png"
+    text = readme.read_text(encoding="utf-8")
+    assert len(text.split()) <= 1_200
+    assert "](docs/morning.png)" in text
+    assert picture.stat().st_size < 300_000

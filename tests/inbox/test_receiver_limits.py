@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import resource
 import socket
 import sqlite3
@@ -10,11 +11,26 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from pipelines.inbox.deliveries import undecodable
+from pipelines.inbox.senders import Senders, sender_of
+from pipelines.settings import load_settings
+from pipelines.vault import open_vault
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 HEAD = b"POST /webhooks HTTP/1.1\r\nhost: x\r\n"
 ORDER = {"topic": "orders.update", "data": {"id": 5}}
+
+
+def keys() -> dict[str, str]:
+    """Return variables with keys of a vault."""
+    return {
+        "ORDERMART_VAULT__MASTER_KEY": base64.b64encode(b"m" * 32).decode(),
+        "ORDERMART_VAULT__LOOKUP_SECRET": base64.b64encode(b"l" * 32).decode(),
+    }
 
 
 def until_closed(connection: socket.socket) -> bytes:
@@ -154,3 +170,68 @@ def test_receiver_recreates_a_removed_inbox(start: Callable[..., Any]) -> None:
     answers = [running.post({"topic": "orders.create", "data": {"id": id_}}).status_code for id_ in (1, 2)]
     assert answers[-1] == 202
     assert len(running.deliveries()) == answers.count(202)
+
+
+def test_undecodable_bodies_take_limited_room(start: Callable[..., Any]) -> None:
+    """The oldest bodies make room for new ones, which is said; all deliveries stay listed, the new with bodies."""
+    running = start("max_stored_bytes = 4000", **keys())
+    for number in range(8):
+        assert running.post(b"%d" % number + b"x" * 1000).status_code == 202
+    kept = [delivery.vault_ref is not None for delivery in undecodable(running.inbox)]
+    assert kept == sorted(kept)
+    assert (len(kept), 1 <= sum(kept) <= 3) == (8, True)
+    settings = load_settings(running.folder / "ordermart.toml", keys())
+    with open_vault(settings) as vault:
+        assert vault.refused.stored_bytes("webhooks") <= 4000
+        newest = vault.refused.body(undecodable(running.inbox)[-1].vault_ref or "")
+    assert newest is not None
+    assert newest.endswith(b"7" + b"x" * 1000)
+    assert "bodies of undecodable deliveries, the oldest, were removed" in (running.folder / "stderr").read_text()
+
+
+def test_a_body_beyond_all_room_is_not_taken(start: Callable[..., Any]) -> None:
+    """A body that would fit into no room is answered with 503; one that is decoded needs none."""
+    running = start("max_stored_bytes = 4000", **keys())
+    assert running.post(b"x" * 5000).status_code == 503
+    assert running.post({**ORDER, "note": "x" * 5000}).status_code == 202
+    assert len(running.deliveries()) == 1
+
+
+def test_an_unsigned_sender_has_a_rate(start: Callable[..., Any]) -> None:
+    """A sender beyond its rate is asked to come again; another one, that the proxy names, is not."""
+    running = start("max_unsigned_per_second = 0.001")
+    assert running.post(ORDER).status_code == 202
+    refused = running.post(ORDER)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+    assert [running.post(ORDER, {"X-Real-IP": name}).status_code for name in ("192.0.2.1", "192.0.2.1")] == [202, 429]
+    assert len(running.deliveries()) == 2
+
+
+def test_senders_share_nothing_but_memory() -> None:
+    """Each address has its own bucket, which fills again; beyond ten thousand they share one, until some are quiet."""
+    now = [0.0]
+    senders = Senders(2.0, lambda: now[0])
+    assert [senders.allow("a") for _ in range(41)] == [True] * 40 + [False]
+    now[0] = 0.5
+    assert [senders.allow("a"), senders.allow("a"), senders.allow("b")] == [True, False, True]
+    assert sum(senders.allow(f"c{number}") for number in range(10_100)) == 9_998 + 40
+    now[0] = 60.0
+    assert [senders.allow(f"d{number}") for number in range(41)] == [True] * 41
+    assert all(Senders(0).allow("a") for _ in range(1000))
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "sender"),
+    [
+        (("203.0.113.9", 1), {}, "203.0.113.9"),
+        (("203.0.113.9", 1), {b"x-real-ip": b"192.0.2.1"}, "203.0.113.9"),
+        (("127.0.0.1", 1), {b"x-real-ip": b"192.0.2.1"}, "192.0.2.1"),
+        (("::1", 1), {b"x-real-ip": b"2001:db8:1:2:3::4"}, "2001:db8:1:2::/64"),
+        (("127.0.0.1", 1), {b"x-real-ip": b"anybody"}, "127.0.0.1"),
+        (("127.0.0.1", 1), {b"x-real-ip": b"\xff"}, "127.0.0.1"),
+        (None, {}, ""),
+    ],
+)
+def test_who_sends(client: Any, headers: dict[bytes, bytes], sender: str) -> None:
+    """The address counts, of IPv6 its network; only a proxy on this machine is believed about another."""
+    assert sender_of(client, headers) == sender

@@ -84,14 +84,6 @@ def test_span_counts_undated_orders(world: World) -> None:
     assert not any(line.startswith("  no day") for line in lines)
 
 
-def test_balanced_selection_exits_0(world: World) -> None:
-    """Without breaks exit 0; an empty selection is balanced, and is reported as empty."""
-    empty = world.command("reconcile", "--from", "2026-12-01", "--store", "4")
-    assert (empty.returncode, empty.stderr) == (0, "")
-    assert "No orders." in empty.stdout
-    assert "Balanced: no variances." in empty.stdout
-
-
 def test_indeterminate_orders_are_not_balanced(
     world_of: Callable[..., World],
     make_order: Callable[..., dict[str, Any]],
@@ -108,7 +100,7 @@ def test_indeterminate_orders_are_not_balanced(
     assert (done.returncode, done.stderr) == (3, "")
     assert f"{outcome}.\n" in done.stdout
     assert outcome in {cell.value for cell in read_workbook(book).sheets["summary"].values()}
-    assert f'<p class="bad">{outcome}</p>' in page.read_text("utf-8")
+    assert f"</span> {outcome}</p>" in page.read_text("utf-8")
     assert not any("Balanced" in text for text in (done.stdout, page.read_text("utf-8")))
 
 
@@ -169,3 +161,12 @@ def test_control_total_variance_exits_3(
         assert (done.returncode, "1 control total variance" in done.stdout) == (code, code == 3), done.stdout
         named = "2026-11-01 store 3 total_price (counted): 27.51 stated, 27.50 actual"
         assert (named in " ".join(done.stdout.split())) == (code == 3)
+
+
+def test_nothing_selected_is_not_balanced(world: World) -> None:
+    """A store or a span without orders ends with 3 and says so, never with "balanced"."""
+    for arguments in (("--store", "99999"), ("--from", "1999-01-01", "--to", "1999-01-02")):
+        done = world.command("reconcile", *arguments)
+        assert done.returncode == 3, done.stdout
+        assert "Nothing to reconcile: no order is selected" in done.stdout
+        assert "alanced" not in done.stdout

@@ -1,4 +1,4 @@
-"""Assumptions about what the interface does not show are listed once, in code and README, with their settings."""
+"""Assumptions about what the interface does not show are listed once, in code and documents, with their settings."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from pathlib import Path
 from pipelines.settings import load_settings
 from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ASSUMPTIONS.md"
 # Sections of the partner's interface document in which something is "not shown" or "not stated".
 OPEN_SECTIONS = set("1 2 2.1 2.2 2.3 3 4.1 4.2 4.3 4.4 4.5 5 6 7 8 9".split())
 
 
 def _rows() -> set[str]:
-    section = README.read_text(encoding="utf-8").partition("\n## Assumptions")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (.+?) \| .* \|$", section, re.MULTILINE)
+    rows = re.findall(r"^\| (.+?) \| .* \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
     return {row for row in rows if row != "not shown"}
 
 
-def test_every_row_of_the_readme_is_a_question() -> None:
-    """The README's table of assumptions and the list of questions name the same things."""
+def test_every_row_of_the_table_is_a_question() -> None:
+    """The table of assumptions and the list of questions name the same things."""
     listed = {each.undocumented for each in ASSUMPTIONS}
     assert _rows() == listed
 

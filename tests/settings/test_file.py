@@ -66,7 +66,10 @@ def test_data_lands_beside_the_file_that_is_in_use(read: Callable[..., Settings]
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("[partner]\nbase_uri = 'http://x'", "[partner] base_uri: no such setting"),
+        ("[partner]\nbase_uri = 'http://x'", "[partner] base_uri: no such setting; did you mean [partner] base_url?"),
+        ("[slaes]\ncounted_statuses = []", "[slaes]: no such setting; did you mean [sales]?"),
+        ("[data]\ncounted_statuses = []", "[data] counted_statuses: no such setting; did you mean [sales] counted"),
+        ("[xyz]\nqqq = 1", "[xyz]: no such setting (in"),
         ("[partner.store]\nid = '/id'", "[partner.store] id: no such setting"),
         ("[warehuose]\nthreads = 2", "[warehuose]: no such setting"),
         ("threads = 2", "[threads]: no such setting"),

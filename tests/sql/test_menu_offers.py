@@ -49,6 +49,7 @@ def test_offers_are_intervals(run_table: Run) -> None:
     assert [found[each]["menu_entry_count"] for each in (None, fifth, tenth)] == [1, 2, 2]
     assert [found[each]["prices"] for each in (None, fifth, tenth)] == [[3], [3, 4], [4, Decimal(MOST)]]
     assert found[tenth]["delivery_prices"] == [Decimal("4.5")]
+    assert [found[each]["seen_at"] for each in (None, fifth, tenth)] == [None, fifth, tenth]
 
 
 def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:

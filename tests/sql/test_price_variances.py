@@ -19,6 +19,21 @@ def at(day: int) -> str:
     return f"2026-10-{day:02d}T12:00:00Z"
 
 
+def scope(menus: tuple[int, ...]) -> dict[str, Any]:
+    """Return where the offers of a store with these menus are."""
+    return {"are_several": len(menus) > 1, "menu_scope_id": 9 if len(menus) > 1 else menus[0]}
+
+
+def offered(
+    run_table: Run, stores: list[dict[str, Any]], menus: tuple[int, ...], *offers: dict[str, Any]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the offers of menus and of the store's set of menus."""
+    offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
+    given = {"audit.menu_offers": [offer | each for each in offers]}
+    held = {"audit.stores_with_menus": stores, "core.store_menus": [{"store_id": 9, "menu_id": each} for each in menus]}
+    return given | {"audit.menu_set_offers": run_table("audit.menu_set_offers", given | held)}
+
+
 def variances(
     run_table: Run,
     price: str | None,
@@ -29,7 +44,7 @@ def variances(
     **line: Any,
 ) -> dict[str, Any]:
     """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
-    offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
+    stores = [{"store_id": 9} | scope(menus) | each for each in known]
     (row,) = run_table(
         "mart.price_variances",
         {
@@ -43,15 +58,14 @@ def variances(
                 }
             ],
             "core.order_lines": [{"order_id": 1, "line_no": 1, "product_id": 5, "price": price} | line],
-            "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
-            "audit.stores_with_menus": [{"store_id": 9} | each for each in known],
-            "audit.menu_offers": [offer | each for each in offers],
+            "audit.stores_with_menus": stores,
+            **offered(run_table, stores, menus, *offers),
         },
     )
     return row
 
 
-OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3)}
+OFFER = {"prices": ["3"], "delivery_prices": ["3.5"], "offered_from": at(3), "seen_at": at(2)}
 
 
 @pytest.mark.duckdb2
@@ -71,7 +85,7 @@ def test_which_price_matches(run_table: Run, price: str | None, match: str, menu
 
 
 def test_the_menu_that_a_price_is_compared_with(run_table: Run) -> None:
-    """One menu that offered it then is named; of several none is."""
+    """One menu that offered it then is named, and when it was seen to do so; of several none is."""
     second = OFFER | {"menu_id": 2}
     for offers, menus, expected in (
         ([OFFER], (1,), 1),
@@ -80,7 +94,8 @@ def test_the_menu_that_a_price_is_compared_with(run_table: Run) -> None:
         ([OFFER, second], (1, 2), None),
         ([], (1,), None),
     ):
-        assert variances(run_table, "3", *offers, menus=menus)["menu_id"] == expected
+        row = variances(run_table, "3", *offers, menus=menus)
+        assert (row["menu_id"], row["menu_seen_at"] and row["menu_seen_at"].day) == (expected, expected and 2)
 
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
@@ -153,6 +168,8 @@ def test_several_places_and_none(run_table: Run) -> None:
 def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]) -> None:
     """A modifier is compared below the product of its line; one without an id matches nothing."""
     modifier = {"order_id": 1, "line_no": 1, "product_id": 5}
+    stores = [{"store_id": 9, "are_all_known": True} | scope(menus)]
+    below = {"modifier_id": 7, "prices": ["1"]}
     rows = run_table(
         "mart.price_variances",
         {
@@ -162,19 +179,8 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
                 modifier | {"modifier_no": 1, "modifier_id": 7, "price": "1"},
                 modifier | {"modifier_no": 2, "modifier_id": None, "price": "3"},
             ],
-            "core.store_menus": [{"store_id": 9, "menu_id": menu} for menu in menus],
-            "audit.stores_with_menus": [{"store_id": 9, "are_all_known": True}],
-            "audit.menu_offers": [
-                OFFER | {"menu_id": 1, "product_id": 5, "menu_entry_count": 1},
-                {
-                    "menu_id": 1,
-                    "product_id": 5,
-                    "modifier_id": 7,
-                    "menu_entry_count": 1,
-                    "prices": ["1"],
-                    "delivery_prices": [],
-                },
-            ],
+            "audit.stores_with_menus": stores,
+            **offered(run_table, stores, menus, OFFER, below),
         },
     )
     assert [(row["modifier_no"], row["menu_match"], row["price_match"]) for row in rows] == [

@@ -44,6 +44,25 @@ def test_since_when_a_store_has_a_menu(run_table: Run) -> None:
         (9, None, third, False),
         (11, third, None, False),
     ]
+    assert [(row["are_several"], row["menu_scope_id"]) for row in rows] == [
+        (False, 1),
+        (True, 9),
+        (True, 9),
+        (True, 11),
+    ]
+
+
+def test_stores_with_the_same_menus_share_a_set(run_table: Run) -> None:
+    """A set has the number of its first store, whatever the order of the menus; another set is another."""
+    pairs = ((9, 2), (9, 1), (8, 1), (8, 2), (10, 1), (10, 2), (10, 3), (11, 2))
+    rows = run_table(
+        "audit.stores_with_menus",
+        {
+            "core.store_menus": [{"store_id": store, "menu_id": menu} for store, menu in pairs],
+            "core.menu_price_versions": [seen(menu, 3) for menu in (1, 2, 3)],
+        },
+    )
+    assert [(row["store_id"], row["menu_scope_id"]) for row in rows] == [(8, 8), (9, 8), (10, 10), (11, 2)]
 
 
 def test_menus_observed_one_after_the_other(run_table: Run) -> None:

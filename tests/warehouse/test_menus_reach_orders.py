@@ -60,11 +60,15 @@ def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list
 
 
 def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: list[int]) -> None:
-    """A price that was another one from the 2nd to the 4th touches the orders in between of products that had it."""
+    """A price that was another one from the 2nd to the 4th touches the orders since of products that had it."""
     changed, back = makers[1](1, p100="9"), makers[1](1)
     sold.land("menus", [{"id": 1, "at": 24, "document": changed}, {"id": 1, "at": 72, "document": back}])
     assert not sold.build().full
-    assert remade == [1]  # the 2nd sells product 100, the 3rd sells 101
+    assert remade == [3]  # the 2nd, 4th and 6th sell product 100: at another price, then at one first seen later
+    seen = (
+        "select day(menu_seen_at) from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
+    )
+    assert sold.rows(seen) == [(None,), (2,), (1,), (4,), (1,), (4,)]
     matches = [match for _, match in sold.rows(MATCHES)]
     assert matches == ["indeterminate", "neither", "price", "price", "price", "price"]
     before = sold.contents()
@@ -74,15 +78,15 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
 
 @pytest.mark.slow
 def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> None:
-    """A menu seen earlier than known touches the orders before; another menu of the store touches all of them."""
+    """A menu seen earlier than known touches all orders, which say when it was seen; another menu of the store too."""
     sold.land("menus", [{"id": 1, "at": -4, "document": makers[1](1)}])
     assert not sold.build().full
-    assert remade == [1]
+    assert remade == [6]
     assert sold.rows(MATCHES)[0] == (1, "price")
     sold.land("menus", [{"id": 2, "at": 1, "document": makers[1](2, p100="1", p101="1")}])
     sold.land("stores", [{"id": 1, "at": 151, "document": makers[2](1, menu_ids=[2])}])
     assert not sold.build().full
-    assert remade == [1, 6]
+    assert remade == [6, 6]
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before

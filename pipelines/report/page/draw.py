@@ -40,7 +40,8 @@ def coverage(rows: list[dict[str, Any]]) -> Any:
     axis = alt.Axis(labelLimit=140, domain=False, ticks=False, title=None)
     x = alt.X("day:O", axis=_days(rows), scale=alt.Scale(domain=days), title=None)
     y = alt.Y("store:N", sort=stores, axis=axis)
-    scale = alt.Scale(scheme="viridis")
+    # Without the darkest part, which a dark page has for days without an order.
+    scale = alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0.2, 1]))
     colour = alt.Color("ids:Q", scale=scale, legend=None)
     base = alt.Chart(_data(rows), width=WIDTH, height=alt.Step(14))
     cells = base.transform_filter("datum.ids > 0").mark_rect().encode(x=x, y=y, color=colour)
@@ -77,7 +78,7 @@ def svg(kind: str, rows: list[dict[str, Any]]) -> str:
         aria=False,
         background="transparent",
         font=_FONT,
-        padding={"left": 14, "right": 4, "top": 4, "bottom": 2},
+        padding={"left": 22, "right": 4, "top": 4, "bottom": 2},
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(labelColor=_SOFT, titleColor=_SOFT, gridColor=_LINE, domainColor=_LINE, labelFontSize=11),

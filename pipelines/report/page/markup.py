@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _LONGEST = 600  # characters of a cell
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\b")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?")
 _STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 
@@ -28,8 +28,8 @@ _POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none
 class Table:
     """A table: its caption, headings, rows of text, and how many rows there are in all.
 
-    `numbers` are the positions of columns to align right. `source` is where all rows are: a table or a query. A flat
-    table's rows keep to one line, and its frame scrolls.
+    `numbers` are the positions of columns to align right. `source` is where all rows are: a table or a query. Rows of
+    a flat table keep to one line, and its frame scrolls.
     """
 
     caption: str
@@ -152,6 +152,6 @@ def _table(table: Table) -> Iterator[str]:
 def _cell(tag: str, place: int, value: object, table: Table) -> str:
     scope = ' scope="col"' if tag == "th" else ""
     shown = "–" if value is None else str(value)
-    kind = ' class="n"' if place in table.numbers else ' class="k"' if _DAY.match(shown) else ""
+    kind = ' class="n"' if place in table.numbers else ' class="k"' if _DAY.fullmatch(shown) else ""
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
     return f"<{tag}{scope}{kind}>{text(shown)}</{tag}>"

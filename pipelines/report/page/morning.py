@@ -26,6 +26,7 @@ from pipelines.report.page.quality import checks_section, coverage_section, drif
 from pipelines.report.page.reconciled import (
     breaks_section,
     control_totals_section,
+    largest_breaks,
     restatements_section,
     rules_section,
 )
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 PAGE = "morning.html"
-_BREAKS, _RESTATEMENTS, _TOTALS = 10, 10, 10
+_READABLE = 0o644
+_BREAKS, _RESTATEMENTS, _TOTALS = 6, 8, 8
 # The part that follows from the release, with the fingerprint of what made it, and in it what changes with each run.
 _KEPT = re.compile(r"<!-- release (\w+) -->.*<!-- end of release -->", re.DOTALL)
 _NIGHT = re.compile(r"<!-- night -->.*<!-- end of night -->", re.DOTALL)
@@ -95,14 +97,16 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
     body = "\n".join(parts)
     content = page("ordermart: the morning page", body).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, content)
-    if release is not None and not (release / PAGE).exists():
-        write_whole(release / PAGE, content)
+    copies = [release / PAGE] if release is not None and not (release / PAGE).exists() else []
+    for written in (file, *copies):
+        write_whole(written, content)
+        written.chmod(_READABLE)  # as releases are; what else a run writes is its owner's alone
 
 
 def _books(reconciled: Reconciliation) -> Books:
-    largest = reconciled.largest_breaks(1)
-    return Books(reconciled.variances(), reconciled.indeterminate_count(), largest[0][1][0] if largest else None)
+    largest = largest_breaks(reconciled, 1)
+    first = largest[0]["order_id"] if largest else None
+    return Books(reconciled.variances(), reconciled.indeterminate_count(), first)
 
 
 def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str:
@@ -118,8 +122,9 @@ def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str
         return _NIGHT.sub(_PLACE, last[0])
     breaks, *sections = _sections(opened, reconciled)
     drawn = draw([part for section in sections for part in section.parts if isinstance(part, Chart)])
-    inner = "\n".join(section_html(section, drawn) for section in sections)
-    whole = f'{section_html(breaks, {})}\n<div class="cards">\n{_PLACE}\n{inner}\n</div>\n'
+    sales, *others = [section_html(section, drawn) for section in sections]
+    cards = "\n".join([sales, _PLACE, *others])
+    whole = f'{section_html(breaks, {})}\n<div class="cards">\n{cards}\n</div>\n'
     whole = f"{_figures(opened, reconciled)}\n{whole}"
     return f"<!-- release {shown} -->\n{whole}<!-- end of release -->" if drawn else whole
 

@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.control_totals import describe_total
 from pipelines.finance.currencies import measured, money
-from pipelines.finance.reconciliation import UNPOSTED
+from pipelines.finance.reconciliation import UNPOSTED, Record
 from pipelines.finance.records import records
 from pipelines.report.page.markup import Section, Table, paragraph
-from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipelines.finance.reconciliation import Reconciliation
 
 _POPULATIONS = 8
+# The largest of each currency first: amounts of two currencies cannot be compared.
 _BREAKS = """
     select order_id, business_date, rows.store_id, stores.name as store_name, rows.currency, total_residual,
         subtotal_residual, coalesce(total_likely_cause::varchar, subtotal_likely_cause::varchar) as likely_cause
     from open_breaks as rows left join core.stores as stores using (store_id)
-    where {where} order by abs_residual desc, order_id limit {most}
+    where {where}
+    order by row_number() over (partition by rows.currency order by abs_residual desc, order_id),
+        count(*) over (partition by rows.currency) desc, rows.currency nulls last
+    limit {most}
 """
 _RESTATEMENTS = """
     select order_id, closed_business_date, store_id, currency, measure, closed_amount, restatement_amount, cause
@@ -33,12 +36,17 @@ _RESTATEMENTS = """
 """
 
 
+def largest_breaks(reconciled: Reconciliation, most: int) -> list[Record]:
+    """Return the largest open breaks, of each currency in turn."""
+    return records(reconciled.db, _BREAKS.format(where=reconciled.selection.where(), most=most))
+
+
 def breaks_section(reconciled: Reconciliation, most: int) -> Section:
     """Return the open breaks, the largest first."""
     total = reconciled.variances()["break"]
-    rows = records(reconciled.db, _BREAKS.format(where=reconciled.selection.where(), most=most))
+    rows = largest_breaks(reconciled, most)
     table = Table(
-        f"Open breaks, the largest of {total:,} first" if total else "Open breaks",
+        f"Open breaks ({total:,}), the largest of each currency first" if total else "Open breaks",
         ("order", "total residual", "subtotal residual", "currency", "likely cause", "day", "store"),
         [
             (
@@ -136,21 +144,21 @@ def restatements_section(reconciled: Reconciliation, most: int) -> Section:
     query = _RESTATEMENTS.format(unposted=UNPOSTED, where=reconciled.selection.where("closed_business_date"), most=most)
     largest = Table(
         "The largest",
-        ("order", "closed day", "store", "measure", "at close", "restated by", "currency", "cause"),
+        ("order", "restated by", "currency", "measure", "cause", "closed day", "at close", "store"),
         [
             (
                 row["order_id"],
-                row["closed_business_date"],
-                row["store_id"],
-                row["measure"],
-                measured(row["measure"], row["closed_amount"], row["currency"]),
                 measured(row["measure"], row["restatement_amount"], row["currency"], is_signed=True),
                 row["currency"] if row["measure"] != "order_count" else "",
+                row["measure"].replace("_", " "),
                 row["cause"].replace("_", " "),
+                row["closed_business_date"],
+                measured(row["measure"], row["closed_amount"], row["currency"]),
+                row["store_id"],
             )
             for row in records(reconciled.db, query)
         ],
-        frozenset({0, 4, 5}),
+        frozenset({0, 1, 6}),
         total,
         "from mart.restatements",
         is_flat=True,
@@ -167,13 +175,6 @@ def control_totals_section(reconciled: Reconciliation, most: int) -> Section:
         "Control totals that differ", ("control total",), sentences, total=len(found), source="audit.control_totals"
     )
     return Section("control-totals", "Control totals", (table,), "bad" if found else "")
-
-
-def outcome_lines(reconciled: Reconciliation) -> Iterator[str]:
-    """Yield the verdict of the reconciliation, and a note on orders without a business day."""
-    yield f"{verdict(reconciled)}."
-    if note := undated(reconciled):
-        yield note
 
 
 def _urgency(day: Mapping[str, Any]) -> tuple[Any, ...]:

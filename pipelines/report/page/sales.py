@@ -101,7 +101,7 @@ def _currency(
         "from mart.daily_store_sales",
         is_folded=True,
     )
-    return chart, table, (f"{DAYS} days in {label}", money(now, currency), change)
+    return chart, table, (f"Sales of {DAYS} days, {label}", money(now, currency), change)
 
 
 def _total(days: dict[dt.date, Any], day: dt.date) -> Decimal | None:

@@ -40,7 +40,8 @@ code{{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wr
 .verdict .say{{font-size:1.6rem;line-height:1.25;font-weight:650;text-wrap:balance;margin:0 0 .35rem}}
 .verdict.bad{{border-color:var(--red)}}.verdict.warn{{border-color:var(--orange)}}
 .verdict.good{{border-color:var(--green)}}
-.bad .mark{{color:var(--bad)}}.warn .mark{{color:var(--warn)}}.good .mark{{color:var(--good)}}
+p.bad,.bad .mark{{color:var(--bad)}}p.bad{{font-weight:600}}
+.warn .mark{{color:var(--warn)}}.good .mark{{color:var(--good)}}
 .next code{{background:var(--back);border:1px solid var(--line);border-radius:6px;padding:.2rem .5rem}}
 nav{{font-size:.875rem;margin:.5rem 0 1rem}}nav ul{{display:flex;flex-wrap:wrap;gap:.25rem 1rem;list-style:none;
 margin:0;padding:0}}
@@ -49,7 +50,7 @@ margin:0;padding:0}}
 .figures dt{{color:var(--soft);font-size:.8rem}}.figures dd{{margin:0;font-size:1.35rem;font-weight:600;
 font-variant-numeric:tabular-nums;overflow-wrap:anywhere}}.figures dd small{{font-size:.8rem;font-weight:400;
 color:var(--soft);display:block}}
-.cards{{columns:27rem;column-gap:1rem}}
+.cards{{columns:27rem;column-gap:1rem;margin-bottom:1rem}}
 .card{{background:var(--back);border:1px solid var(--line);border-radius:10px;padding:1rem;
 margin:0 0 1rem;break-inside:avoid}}
 .card.bad{{border-top:.25rem solid var(--red)}}.card.warn{{border-top:.25rem solid var(--orange)}}
@@ -72,10 +73,9 @@ td{{overflow-wrap:break-word}}.k,.flat td{{white-space:nowrap}}
 summary{{cursor:pointer;font-size:.875rem;padding:.35rem 0;color:var(--blue)}}
 @media (max-width:44rem){{header,main,footer{{padding-left:1rem;padding-right:1rem}}.card{{padding:.75rem}}
 .verdict .say{{font-size:1.3rem}}body{{font-size:15px}}}}
-@media print{{@page{{size:A4;margin:12mm}}:root{{color-scheme:light;{_LIGHT}}}body{{font-size:10px}}nav{{display:none}}
-header,main,footer{{padding:0;max-width:none}}.cards{{columns:auto}}.card{{border-width:0;border-top:1px solid
-var(--line);border-radius:0;background:none;padding:.5rem 0;margin:0;break-inside:auto}}.frame{{overflow:visible}}
-table{{font-size:8px}}
-th,td{{padding:1px 4px 1px 0;overflow-wrap:anywhere}}.n,.k,.flat td{{white-space:normal}}tr,figure{{break-inside:avoid}}
-h2{{break-after:avoid}}thead{{display:table-header-group}}figure svg{{max-width:120mm}}}}
+@media print{{@page{{size:A4;margin:12mm}}:root{{color-scheme:light;font-size:62.5%;{_LIGHT}}}body{{font-size:1rem}}
+nav,summary{{display:none}}header,main,footer{{padding:0;max-width:none}}.card{{border-width:0;border-top:1px solid
+var(--line);border-radius:0;background:none;padding:.75rem 0;margin:0}}.frame{{overflow:visible}}
+table{{font-size:.85rem}}th,td{{padding:1px 4px 1px 0;overflow-wrap:anywhere}}.n,.k,.flat td{{white-space:normal}}
+tr,figure{{break-inside:avoid}}h2{{break-after:avoid}}thead{{display:table-header-group}}}}
 """

@@ -42,15 +42,15 @@ def waterfall_section(reconciled: Reconciliation) -> Section:
     charts = [_waterfall(line, place, signs) for place, line in enumerate(charted)]
     table = Table(
         "By currency and sale class",
-        ("currency", "sale class", "orders", "breaks", "indeterminate", "total price"),
+        ("currency", "sale class", "total price", "orders", "breaks", "indeterminate"),
         [
             (
                 line["currency"] or NOT_STATED,
                 line["sale_class"],
+                money(line["total_price"], line["currency"]),
                 f"{line['order_count']:,}",
                 f"{line['break_count']:,}",
                 f"{line['indeterminate_count']:,}",
-                money(line["total_price"], line["currency"]),
             )
             for line in lines[:_ROWS]
         ],

@@ -56,7 +56,7 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
         "Its place: most orders first, then most money, then most cases against what is assumed.", ge=1
     )
     section: Text = column("The section of the interface that leaves it open.")
-    undocumented: Text = column("What is not shown, as in the README's table of assumptions.")
+    undocumented: Text = column("What is not shown, as in docs/ASSUMPTIONS.md.")
     assumption: Text = column("What is assumed meanwhile: the settings with their values, or what is done without one.")
     partner_question: Text = column("The question to the partner.")
     evidence: Text = column("What the data show, in a sentence; null if they show nothing.", nullable=True)

@@ -55,6 +55,8 @@ class StoresWithMenus(
     )
     known_until: Instant = column("When the last of them was first observed; null in the last row.", nullable=True)
     are_all_known: Flag = column("Whether every menu that its record names had been observed by then.")
+    are_several: Flag = column("Whether its record names several menus.")
+    menu_scope_id: Id = column("Where its offers are: the menu, or the set of menus in audit.menu_set_offers.")
 
 
 class MenuOffers(
@@ -79,7 +81,36 @@ class MenuOffers(
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
     offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
+    seen_at: Instant = column(
+        "When the last of the prices in force was first observed; null for an archive of unknown time.", nullable=True
+    )
     menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
+    prices: Amounts = column("The different prices in those places; those not stated are left out.")
+    delivery_prices: Amounts = column("The different delivery prices in those places.")
+
+
+class MenuSetOffers(
+    Contract,
+    table="audit.menu_set_offers",
+    scope="all",
+    key=("menu_set_no", "product_id", "modifier_id", "offered_from"),
+    span=("offered_from", "offered_until"),
+    is_released=False,
+):
+    """One row per set of menus, product, modifier below it and interval: which prices they were seen to ask together.
+
+    A step: read mart.price_variances instead.
+    Source: audit.menu_offers, audit.stores_with_menus and core.store_menus. Of sets of several menus.
+    """
+
+    menu_set_no: Id = column("The set: the least store_id of the stores whose records name these menus.")
+    product_id: Id = column("The product.")
+    modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
+    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
+    offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
+    menu_id: Id = column("The menu that offered it; null if several did.", nullable=True)
+    seen_at: Instant = column("As in audit.menu_offers; null if several menus offered it.", nullable=True)
+    menu_entry_count: Count = column("How many entries of these menus offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
 
@@ -87,8 +118,8 @@ class MenuOffers(
 class PriceVariances(Contract, table="mart.price_variances", scope="order", key=("order_id", "line_no", "modifier_no")):
     """One row per order line and per modifier of a line: its price against the menus as observed when ordered.
 
-    Source: core.order_lines, core.order_line_modifiers, mart.orders, core.store_menus, audit.stores_with_menus and
-    audit.menu_offers.
+    Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers and
+    audit.menu_set_offers.
     Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
     shortly after a price change may be compared with the old price. The interface does not say which dispatch methods
     use delivery_price: see which one matches. Variances are null unless all matching entries agree.
@@ -106,6 +137,10 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     menu_entry_count: Count = column("How many entries of the store's menus offered it then.", ge=0)
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     menu_id: Id = column("The menu it is compared with; null for none, or if several menus offered it.", nullable=True)
+    menu_seen_at: Instant = column(
+        "When that menu was first seen to ask that; null for an archive of unknown time, and without a menu.",
+        nullable=True,
+    )
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column("The price on the order, as sent.", nullable=True)
     menu_price: Amount = column("The menu price; null if entries disagree or state none.", nullable=True)

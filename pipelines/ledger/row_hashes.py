@@ -1,0 +1,65 @@
+"""Hash the closed orders of a day so that Python's standard library can compute the same from closes.csv.
+
+A row is the texts of its columns, null as "", amounts with four decimals, as a JSON array; the hash of a day is the
+SHA-256 of its rows by order id, each followed by a line feed. `report/verify_audit_pack.py` computes it again. Knows
+nothing of what is closed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+AMOUNTS = (
+    "subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price", "line_amount",
+)  # fmt: skip
+HASHED = ("order_id", "store_id", "business_date", "sale_class", "status", "currency", "payload_sha256", *AMOUNTS)
+
+
+def day_hashes(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return of each day among closed orders: day, order_count, the amounts by currency, and rows_sha256."""
+    days: dict[dt.date, list[dict[str, Any]]] = {}
+    for row in rows.select(list(HASHED)).to_pylist():
+        days.setdefault(row["business_date"], []).append(row)
+    return [
+        {
+            "day": day.isoformat(),
+            "order_count": len(found),
+            "amounts": _amounts(found),
+            "rows_sha256": _hash(found),
+        }
+        for day, found in sorted(days.items())
+    ]
+
+
+def _hash(rows: Iterable[dict[str, Any]]) -> str:
+    digest = hashlib.sha256()
+    for row in sorted(rows, key=lambda row: int(row["order_id"])):
+        texts = [_text(row[name]) for name in HASHED]
+        digest.update(json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _amounts(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return currency → amount → exact sum of what is known, as text."""
+    sums: dict[str, dict[str, Decimal]] = {}
+    for row in rows:
+        of_currency = sums.setdefault(row["currency"] or "", {})
+        for name in AMOUNTS:
+            if row[name] is not None:
+                of_currency[name] = of_currency.get(name, Decimal(0)) + row[name]
+    return {currency: {name: _text(amount) for name, amount in each.items()} for currency, each in sums.items()}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, Decimal) else str(value)

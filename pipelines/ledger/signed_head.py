@@ -1,0 +1,157 @@
+"""Sign the ledger's head after each entry, and compare it with the head that a second folder has witnessed.
+
+The head is a signed note in the form of a C2SP tlog-checkpoint: origin, number of entries, head in base64, and an
+Ed25519 signature. Its root is the hash chain's head, not a Merkle root: a witness compares it with the chain itself.
+The key is in the vault, so whoever changes the ledger without the vault's keys cannot sign another head. Knows nothing
+of what entries mean.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from pipelines.durable import make_folder, write_whole
+from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.vault import VaultError
+from pipelines.vault.keyring import ledger_seed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+ORIGIN = "ordermart/ledger"
+NOTE, KEY = "checkpoint", "checkpoint.vkey"
+_ED25519 = b"\x01"
+_ID_BYTES = 4
+
+
+class Head(NamedTuple):
+    """A signed head: the number of entries, and the hash of the last one."""
+
+    size: int
+    sha256: str
+
+
+def signing_ledger(settings: Settings) -> Ledger:
+    """Return the ledger of a data folder, which signs its head after each entry if the vault's keys are set."""
+    return Ledger(settings.data_dir / "ledger", after=partial(_sign, settings))
+
+
+def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
+    """Compare the signed and the witnessed head with the chain, and return a sentence for each.
+
+    Raise LedgerError if a head is signed by another key, or if the chain lacks or has changed the entry it is of.
+    """
+    hashes = [entry.sha256 for entry in ledger.entries()]
+    witness = _witness(settings)
+    key = _known_key(settings, [*([witness] if witness else []), ledger.folder])
+    lines = []
+    for name, folder in (("Signed", ledger.folder), *([("Witnessed", witness)] if witness else [])):
+        path = folder / NOTE
+        if not path.exists():
+            lines.append(f"{name} head: none in {folder} yet.")
+            continue
+        if key is None:
+            raise LedgerError(f"{path} cannot be verified: {KEY} is missing, and the vault's keys are not set")
+        head = _opened(path, key)
+        if head.size > len(hashes):
+            raise LedgerError(f"{path} is of {head.size} entries, the ledger has {len(hashes)}: entries were removed")
+        if head.size and hashes[head.size - 1] != head.sha256:
+            raise LedgerError(f"{path}: entry {head.size} is not the one that was signed: the ledger was rewritten")
+        later = f"; {len(hashes) - head.size} later entries are not in it" if head.size < len(hashes) else ""
+        lines.append(f"{name} head: entry {head.size} of {folder}, consistent with the ledger{later}.")
+    if key is not None:
+        lines.append(f"Key (keep a copy elsewhere): {vkey(key)}")
+    return lines
+
+
+def vkey(key: Ed25519PublicKey) -> str:
+    """Return a public key as C2SP signed-note writes it: name, key id, and base64 of type and key."""
+    typed = _ED25519 + key.public_bytes_raw()
+    return f"{ORIGIN}+{_id(typed).hex()}+{base64.b64encode(typed).decode()}"
+
+
+def note(key: Ed25519PrivateKey, head: Head) -> str:
+    """Return the signed note of a head."""
+    root = base64.b64encode(bytes.fromhex(head.sha256)).decode()
+    text = f"{ORIGIN}\n{head.size}\n{root}\n"
+    identity = _id(_ED25519 + key.public_key().public_bytes_raw())
+    signature = base64.b64encode(identity + key.sign(text.encode())).decode()
+    return f"{text}\n\N{EM DASH} {ORIGIN} {signature}\n"
+
+
+def opened(content: str, key: Ed25519PublicKey) -> Head | None:
+    """Return the head of a signed note; None if this key did not sign it."""
+    text, _, signatures = content.partition("\n\n")
+    try:
+        origin, size, root = text.split("\n")
+        (line,) = [each for each in signatures.splitlines() if each.startswith(f"\N{EM DASH} {ORIGIN} ")]
+        signed = base64.b64decode(line.rpartition(" ")[2], validate=True)
+        if origin != ORIGIN or signed[:_ID_BYTES] != _id(_ED25519 + key.public_bytes_raw()):
+            return None
+        key.verify(signed[_ID_BYTES:], f"{text}\n".encode())
+        return Head(int(size), base64.b64decode(root, validate=True).hex())
+    except (ValueError, binascii.Error, InvalidSignature):
+        return None
+
+
+def _sign(settings: Settings, ledger: Ledger, size: int, sha256: str) -> None:
+    """Write the signed head beside the ledger and to the witness; what cannot be signed waits for the next entry."""
+    with contextlib.suppress(VaultError, OSError):
+        key = Ed25519PrivateKey.from_private_bytes(ledger_seed(settings))
+        content = note(key, Head(size, sha256)).encode()
+        public = vkey(key.public_key()).encode() + b"\n"
+        _write(ledger.folder, content, public)
+        witness = _witness(settings)
+        if witness and _is_continued(ledger, witness, key.public_key()):
+            make_folder(witness)
+            _write(witness, content, public)
+
+
+def _is_continued(ledger: Ledger, witness: Path, key: Ed25519PublicKey) -> bool:
+    """Tell whether the chain goes on from the witnessed head; if not, the witness keeps what it has."""
+    path = witness / NOTE
+    if not path.exists():
+        return True
+    head = opened(path.read_text(encoding="utf-8"), key)
+    return head is not None and any((entry.no, entry.sha256) == (head.size, head.sha256) for entry in ledger.entries())
+
+
+def _write(folder: Path, content: bytes, public: bytes) -> None:
+    write_whole(folder / KEY, public)
+    write_whole(folder / NOTE, content)
+
+
+def _opened(path: Path, key: Ed25519PublicKey) -> Head:
+    head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
+    if head is None:
+        raise LedgerError(f"{path} was not signed by this ledger's key, or was changed")
+    return head
+
+
+def _known_key(settings: Settings, folders: list[Path]) -> Ed25519PublicKey | None:
+    """Return the key: of the vault if it can be opened, else the one that a folder has."""
+    with contextlib.suppress(VaultError):
+        return Ed25519PrivateKey.from_private_bytes(ledger_seed(settings)).public_key()
+    for folder in folders:
+        with contextlib.suppress(OSError, ValueError):
+            typed = base64.b64decode((folder / KEY).read_text(encoding="ascii").strip().rpartition("+")[2])
+            return Ed25519PublicKey.from_public_bytes(typed[1:])
+    return None
+
+
+def _witness(settings: Settings) -> Path | None:
+    return (settings.file.parent / settings.ledger.witness).resolve() if settings.ledger.witness else None
+
+
+def _id(typed: bytes) -> bytes:
+    return hashlib.sha256(ORIGIN.encode() + b"\n" + typed).digest()[:_ID_BYTES]

@@ -1,0 +1,204 @@
+"""The morning page: what it says of a run, that it is safe to open, and what it costs to write again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.finance.breaks import accept
+from pipelines.finance.currencies import money
+from pipelines.ledger.users import User
+from pipelines.notify.alarms import Alarm, update_alarms
+from pipelines.notify.history import Run, runs
+from pipelines.report.page import charts
+from pipelines.report.page.morning import write_morning_page
+from pipelines.settings import load_settings
+from tests.report.conftest import MARKUP, World
+from tests.report.pages import Page, offences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOW = dt.datetime(2026, 11, 2, 3, 20, tzinfo=dt.UTC)
+GOOD = Run(NOW.isoformat(), 19.3, is_good=True, is_new=True, landed={"orders": {"accepted": 10, "quarantined": 1}})
+MOST_BYTES = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def morning(world: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a copy of the world, whose page these tests write."""
+    folder = tmp_path_factory.mktemp("morning") / "world"
+    shutil.copytree(world.folder, folder, symlinks=True)
+    return World.at(folder)
+
+
+@pytest.fixture
+def written(morning: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Give `written(run)`: the page after a run; the world's alarms are those that `written` is given."""
+
+    def write(run: Run = GOOD, *alarms: Alarm) -> str:
+        looked_at = {"run_failed", "outage", "incomplete", "verification"}
+        update_alarms(morning.settings.data_dir, alarms, {}, looked_at=looked_at, now=NOW)
+        assert write_morning_page(morning.settings, run, NOW) == ""
+        return (morning.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
+
+    return write
+
+
+def said(text: str) -> str:
+    """Return the verdict and the next command as text."""
+    block = re.findall(r'<div class="verdict.*?</div>', text, re.DOTALL)[0]
+    return " ".join(re.sub(r"<[^>]+>", "", block).split())
+
+
+def test_page_is_self_contained_and_escaped(written: Callable[..., str], canaries: tuple[str, ...]) -> None:
+    """No script, no request, no personal data or text of a document; a store's name is text."""
+    text = written()
+    assert offences(text) == []
+    assert text.count("<svg") >= 5
+    assert "cannot be read" not in text
+    cells = {cell for table in Page(text).tables for row in table for cell in row}
+    assert f"{MARKUP} (5)" in cells
+    assert [canary for canary in (*canaries, "@SUM(1+1)", "\x1b", "\u202e") if canary in text] == []
+
+
+def test_verdict_names_the_largest_break_and_its_command(written: Callable[..., str]) -> None:
+    """What is open is counted in one line; the next command explains the largest break."""
+    assert said(written()) == (
+        "Look: A new release is published; open: 4 breaks, 1 rejected or failed document, 2 indeterminate orders. "
+        "Next: ordermart explain order 14 to see where the largest break comes from"
+    )
+
+
+def test_sales_are_those_of_the_release(written: Callable[..., str], morning: World) -> None:
+    """The figure of each currency is the exact sum of the last 28 business days."""
+    shown = dict(re.findall(r"<dt>Sales of 28 days, ([^<]*)</dt><dd>([^<]*)<small>", written()))
+    query = """
+        select currency, sum(total_price) from mart.orders where sale_class = 'counted' and business_date is not null
+        and business_date > (select max(business_date) from mart.orders) - 28 group by currency
+    """
+    sums = morning.all(query)
+    assert len(sums) == 2
+    assert shown == {currency: money(total, currency) for currency, total in sums}
+
+
+def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str]) -> None:
+    """The page of a failed run has its errors, the command to find the cause, and the last release's figures."""
+    figures = Page(written()).tables[-3:]
+    failed = Run(NOW.isoformat(), 4.0, is_good=False, errors=("warehouse: blocked by <a check>",))
+    text = written(failed, Alarm("run_failed", "The last run failed."))
+    assert said(text).startswith("Act: The run failed: nothing was published")
+    assert "Next: ordermart doctor" in said(text)
+    assert "warehouse: blocked by &lt;a check&gt;" in text
+    assert Page(text).tables[-3:] == figures
+    down = written(failed, Alarm("outage", "No answer."))
+    assert said(down).startswith("Act: The partner service gave no usable answer")
+
+
+def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> None:
+    """A kind that is not up to date decides the verdict."""
+    incomplete = Run(NOW.isoformat(), 4.0, is_good=False)
+    text = said(written(incomplete, Alarm("incomplete:menus", "The menus are not up to date: 3 failed.")))
+    assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
+
+
+def test_charts_are_drawn_once_per_release_and_ledger(
+    written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run without news draws nothing and changes only what is about runs; an accepted break is drawn again."""
+    first = written()
+    with monkeypatch.context() as patched:
+        patched.setattr("pipelines.report.page.morning.draw", lambda _: pytest.fail("drawn again"))
+        second = written(Run(NOW.isoformat(), 1.5, is_good=True))
+    assert "Nothing changed since the last release" in second
+    kept = [re.sub(r"<!-- night -->.*<!-- end of night -->", "", text, flags=re.DOTALL) for text in (first, second)]
+    assert re.findall(r"<!-- release.*", kept[0], re.DOTALL)[0][:50_000] in kept[1]
+    accept(morning.settings, [14], "as agreed", User(0))
+    assert "explain order 51" in said(written())
+
+
+def test_without_a_drawing_program_the_tables_remain(
+    written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charts that cannot be drawn are a note each, and are drawn by the next run."""
+    (morning.settings.data_dir / "published" / "morning.html").unlink(missing_ok=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(charts, "_PROGRAM", Path("/nonexistent.py"))
+        text = written()
+    assert text.count("The chart could not be drawn") >= 4
+    assert offences(text) == []
+    assert "could not be drawn" not in written()
+
+
+def test_before_the_first_release_there_is_a_page(tmp_path: Path) -> None:
+    """A first run that fails writes a page, too; what a page cannot say never raises."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
+    (tmp_path / "data").mkdir()
+    assert write_morning_page(settings, Run(NOW.isoformat(), 1, is_good=False, errors=("raw/stores: no",)), NOW) == ""
+    text = (tmp_path / "data" / "published" / "morning.html").read_text(encoding="utf-8")
+    assert "There is no release yet." in text
+    assert offences(text) == []
+    shutil.rmtree(tmp_path / "data")
+    (tmp_path / "data").write_text("not a folder")
+    assert "could not be written" in write_morning_page(settings, GOOD, NOW)
+
+
+def test_a_release_keeps_the_page_of_its_first_run(written: Callable[..., str], morning: World) -> None:
+    """The copy in a release is not written again."""
+    written()
+    copy = (morning.settings.data_dir / "published" / "current" / "morning.html").read_text(encoding="utf-8")
+    assert offences(copy) == []
+    written(Run(NOW.isoformat(), 77.7, is_good=True))
+    assert copy == (morning.settings.data_dir / "published" / "current" / "morning.html").read_text(encoding="utf-8")
+
+
+def test_runs_are_remembered_within_bounds(tmp_path: Path) -> None:
+    """Many small runs do not push out the nights."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)})
+    from pipelines.notify.history import remember_run  # noqa: PLC0415 -- of this test alone
+
+    for minute in range(70):
+        at = (NOW + dt.timedelta(minutes=minute)).isoformat()
+        remember_run(settings.data_dir, Run(at, 1, is_good=True, is_nightly=minute < 3))
+    kept = runs(settings.data_dir)
+    assert (len(kept), sum(run.is_nightly for run in kept)) == (63, 3)
+
+
+def many(db: duckdb.DuckDBPyConnection, table: str, times: int, **replaced: str) -> None:
+    """Insert the rows of a table again and again, with other keys; `each` is their number."""
+    columns = ", ".join(f"{value} as {name}" for name, value in replaced.items())
+    db.execute(
+        f"insert into {table} select rows.* replace ({columns}) from {table} as rows, range(1, {times}) as t(each)"
+    )
+
+
+def test_the_page_stays_small_however_long_the_history(morning: World, tmp_path: Path) -> None:
+    """With hundreds of stores, reasons, rules and breaks the page is below 1.5 MB, its rows are cut."""
+    folder = tmp_path / "world"
+    shutil.copytree(morning.folder, folder, symlinks=True)
+    big = World.at(folder)
+    (big.settings.data_dir / "published" / "morning.html").unlink(missing_ok=True)
+    database = (big.settings.data_dir / "published" / "current").resolve() / "ordermart.duckdb"
+    database.chmod(0o644)
+    other: dict[str, Any] = {"store_id": "store_id + each * 1000", "currency": "'C' || (each % 40)"}
+    with duckdb.connect(str(database)) as db:
+        many(db, "core.stores", 150, store_id="store_id + each * 1000", name="repeat('long name ', 40)")
+        many(db, "mart.daily_store_sales", 150, **other, store_name="repeat('long name ', 40)")
+        many(db, "mart.daily_reconciliations", 150, **other, business_date="business_date - each::integer")
+        many(db, "mart.order_reconciliation", 150, **other, order_id="order_id + each * 1000")
+        many(db, "audit.coverage", 150, store_id="store_id + each * 1000")
+        many(db, "audit.quarantine", 150, reason="repeat('reason', 50) || each", entity_id="each")
+        many(db, "audit.formula_populations", 150, population_no="each", scope="repeat('scope ', 99) || each")
+    assert write_morning_page(big.settings, GOOD, NOW) == ""
+    file = big.settings.data_dir / "published" / "morning.html"
+    text = file.read_text(encoding="utf-8")
+    assert "cannot be read" not in text
+    assert offences(text) == []
+    assert file.stat().st_size < MOST_BYTES / 2
+    assert "First 12 of" in text
