@@ -7,7 +7,7 @@ nothing of how a release is written or of how differences are shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import partition_of
@@ -27,13 +27,11 @@ READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every ni
 _ORDERS = "core.orders"
 
 
-@dataclass(frozen=True)
-class Side:
-    """A release to be compared: its folder, its files, and the columns of its tables as far as they were read."""
+class Side(NamedTuple):
+    """A release to be compared: its folder and its files."""
 
     folder: Path
     files: Sequence[File]
-    known: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
 
     def parts(self, table: str) -> dict[str, File]:
         """Return the files of a table by month."""
@@ -50,9 +48,7 @@ class Changes:
 
 def differing_bytes(before: Side, after: Side) -> int:
     """Return how many bytes of Parquet a comparison reads."""
-    return sum(
-        file.bytes for table in _compared() for pair in _differing(before, after, table.name) for file in pair if file
-    )
+    return sum(file.bytes for table in _compared() for side in _differing(before, after, table.name) for file in side)
 
 
 def are_comparable(before: Side, after: Side) -> bool:
@@ -74,8 +70,9 @@ def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side) -> Change
     """
     changes = Changes()
     for table in _compared():
-        for old, new in _differing(before, after, table.name):
-            _compare_part(con, table, (before, old), (after, new), changes)
+        old, new = _differing(before, after, table.name)
+        if old or new:
+            _compare_table(con, table, (before, old), (after, new), changes)
     return changes
 
 
@@ -83,96 +80,130 @@ def _compared() -> Iterator[Table]:
     yield from (table for table in sorted(catalogue.released(), key=lambda t: t.name) if table.name.startswith(READERS))
 
 
-def _differing(before: Side, after: Side, name: str) -> Iterator[tuple[File | None, File | None]]:
-    """Give the files of a month, before and after, that are not the same; None where a side has none."""
+def _differing(before: Side, after: Side, name: str) -> tuple[list[File], list[File]]:
+    """Return the files of a table, before and after, that are not the same in the other release."""
     old, new = before.parts(name), after.parts(name)
-    for month in sorted(old.keys() | new.keys()):
-        pair = old.get(month), new.get(month)
-        if pair[0] is None or pair[1] is None or pair[0].sha256 != pair[1].sha256:
-            yield pair
+    same = {month for month in old.keys() & new.keys() if old[month].sha256 == new[month].sha256}
+    return [old[month] for month in sorted(old.keys() - same)], [new[month] for month in sorted(new.keys() - same)]
 
 
-def _compare_part(
+def _compare_table(
     con: duckdb.DuckDBPyConnection,
     table: Table,
-    old: tuple[Side, File | None],
-    new: tuple[Side, File | None],
+    old: tuple[Side, list[File]],
+    new: tuple[Side, list[File]],
     changes: Changes,
 ) -> None:
-    file = old[1] or new[1]
-    month = file.month if file and partition_of(table) else None
     columns = _shared(con, table, old, new)
     if not set(table.key) <= set(columns):
         return  # its rows are others than before: the code that made it changed
     has_store = "store_id" in columns or (_has_order(table) and "order_id" in columns)
     amounts = [c.name for c in table.columns if c.name in columns and _is_amount(c.type)] if has_store else []
-    sides = [_rows(table, each, columns) for each in (old, new)]
-    key = table.key or tuple(columns)
-    numbered = ", ".join(f'"{each}"' for each in columns)
-    # rows without a key are compared as a whole; a number distinguishes equal ones
-    number = f", row_number() over (partition by {numbered}) as _n" if not table.key else ""
-    same = " and ".join(
-        f'o."{each}" is not distinct from n."{each}"' for each in (*key, "_store_id", *(["_n"] if number else []))
-    )
-    compared = [each for each in columns if each not in key and each not in OBSERVED and each[0] != "_"]
-    differs = " or ".join(f'o."{each}" is distinct from n."{each}"' for each in compared) or "false"
-    sums = "".join(f', sum(o."{each}"), sum(n."{each}")' for each in amounts)
+    rows = [_rows(table, each, columns) for each in (old, new)]
+    said = ", ".join(f'"{each}"' for each in columns if _is_said(table, each))
+    # rows are compared by a hash of what they say: far less to join than the rows themselves
+    sides = [
+        f"(select {_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said from {each})"
+        for each in rows
+    ]
+    names = (*_key_names(table), "_store_id", "_month")
+    same = " and ".join(f'o."{each}" is not distinct from n."{each}"' for each in names)
     found = con.execute(
         f"""
         select
-            if(n._side is null, o._store_id, n._store_id) as place,
-            count(*) filter (where o._side is null),
-            count(*) filter (where n._side is null),
-            count(*) filter (where o._side is not null and n._side is not null and ({differs}))
-            {sums}
-        from (select *, 1 as _side{number} from {sides[0]}) as o
-        full join (select *, 1 as _side{number} from {sides[1]}) as n on {same}
-        group by place order by place
+            if(n._said is null, o._store_id, n._store_id) as place,
+            if(n._said is null, o._month, n._month) as month,
+            count(*) filter (where o._said is null),
+            count(*) filter (where n._said is null),
+            count(*) filter (where o._said <> n._said),
+        from {sides[0]} as o full join {sides[1]} as n on {same}
+        where o._said is distinct from n._said
+        group by place, month order by place, month
         """
     ).fetchall()
-    for store_id, added, removed, changed, *said in found:
-        place = {"table_name": table.name, "store_id": store_id, "month": month}
-        if added or removed or changed:
-            counts = {"added_row_count": added, "removed_row_count": removed, "changed_row_count": changed}
-            changes.rows.append(place | counts)
-        for name, was, now in zip(amounts, said[::2], said[1::2], strict=True):
-            if was != now:
-                changes.amounts.append(place | {"column_name": name, "previous_amount": was, "current_amount": now})
+    for store, month, added, removed, changed in found:
+        counts = {"added_row_count": added, "removed_row_count": removed, "changed_row_count": changed}
+        changes.rows.append({"table_name": table.name, "store_id": store, "month": month} | counts)
+    if found and amounts:
+        _compare_amounts(con, table, rows, amounts, [(row[0], row[1]) for row in found], changes)
+
+
+def _compare_amounts(
+    con: duckdb.DuckDBPyConnection,
+    table: Table,
+    rows: list[str],
+    amounts: list[str],
+    places: list[tuple[int | None, str | None]],
+    changes: Changes,
+) -> None:
+    """Add the amounts of the stores and months in which rows differ, where their sums do."""
+    sums = ", ".join(f'sum("{each}")' for each in amounts)
+    was, now = (
+        {
+            (store, month): said
+            for store, month, *said in con.execute(
+                f"select _store_id, _month, {sums} from {each} group by _store_id, _month"
+            ).fetchall()
+        }
+        for each in rows
+    )
+    nothing = [None] * len(amounts)
+    for store, month in places:
+        pairs = zip(amounts, was.get((store, month), nothing), now.get((store, month), nothing), strict=True)
+        for name, one, other in pairs:
+            if one != other:
+                place = {"table_name": table.name, "store_id": store, "month": month, "column_name": name}
+                changes.amounts.append(place | {"previous_amount": one, "current_amount": other})
+
+
+def _is_said(table: Table, column: str) -> bool:
+    """Tell whether a column says something to readers, besides which row it is: neither lineage nor an observation."""
+    return column not in table.key and column not in OBSERVED and column[0] != "_"
+
+
+def _key(table: Table, columns: list[str]) -> str:
+    """Return the columns by which rows are matched; a list's rows by what they say, and a number for equal ones."""
+    if table.key:
+        return ", ".join(f'"{each}"' for each in table.key)
+    all_columns = ", ".join(f'"{each}"' for each in columns)
+    return f"hash({all_columns}) as _all, row_number() over (partition by {all_columns}) as _n"
+
+
+def _key_names(table: Table) -> tuple[str, ...]:
+    return table.key or ("_all", "_n")
 
 
 def _shared(
-    con: duckdb.DuckDBPyConnection, table: Table, old: tuple[Side, File | None], new: tuple[Side, File | None]
+    con: duckdb.DuckDBPyConnection, table: Table, old: tuple[Side, list[File]], new: tuple[Side, list[File]]
 ) -> list[str]:
     """Return the columns of a table that both sides have, in the same type."""
-    found = [_columns(con, side, table.name, file) for side, file in (old, new) if file]
-    both = {name for name, _ in frozenset.intersection(*found)}
+    found = []
+    for side, files in (old, new):
+        if files:
+            described = con.execute(f"describe from {_parquet(side, files[:1])}").fetchall()
+            found.append({(row[0], row[1]) for row in described})
+    both = {name for name, _ in set.intersection(*found)}
     return [column.name for column in table.columns if column.name in both]
 
 
-def _columns(con: duckdb.DuckDBPyConnection, side: Side, name: str, file: File) -> frozenset[tuple[str, str]]:
-    """Return names and types of a table's columns: those of one of its files, which are those of all."""
-    if name not in side.known:
-        described = con.execute(f"describe from {_parquet(side, file)}").fetchall()
-        side.known[name] = frozenset((row[0], row[1]) for row in described)
-    return side.known[name]
-
-
-def _rows(table: Table, side: tuple[Side, File | None], columns: list[str]) -> str:
-    """Return a relation of a part's rows and their store; without rows if the file is missing."""
-    release, file = side
-    if file is None:
-        spelled = ", ".join(f'null as "{each}"' for each in (*columns, "_store_id"))
-        return f"(select {spelled} where false)"
+def _rows(table: Table, side: tuple[Side, list[File]], columns: list[str]) -> str:
+    """Return a relation of rows with their store and month; without rows if there are no files."""
+    release, files = side
+    if not files:
+        spelled = ", ".join(f'null as "{each}"' for each in columns)
+        return f"(select {spelled}, null::bigint as _store_id, null::varchar as _month where false)"
     names = ", ".join(f't."{each}"' for each in columns)
-    parquet = _parquet(release, file)
+    month = "nullif(regexp_extract(t.filename, '_month=([^/]+)/[^/]+$', 1), '')" if partition_of(table) else "null"
+    parquet = f"(from {_parquet(release, files)}) as t"
+    said = f"{names}, cast({month} as varchar) as _month"
     if "store_id" in columns:
-        return f"(select {names}, t.store_id as _store_id from {parquet} as t)"
-    orders = release.parts(_ORDERS).get(file.month)
-    if not _has_order(table) or orders is None:
-        return f"(select {names}, null::bigint as _store_id from {parquet} as t)"
+        return f"(select {said}, t.store_id as _store_id from {parquet})"
+    orders = [file for file in release.files if file.table == _ORDERS and file.month in {each.month for each in files}]
+    if not _has_order(table) or not orders:
+        return f"(select {said}, null::bigint as _store_id from {parquet})"
     return f"""(
-        select {names}, o.store_id as _store_id
-        from {parquet} as t left join {_parquet(release, orders)} as o on t.order_id = o.order_id
+        select {said}, o.store_id as _store_id
+        from {parquet} left join (from {_parquet(release, orders)}) as o on t.order_id = o.order_id
     )"""
 
 
@@ -185,5 +216,6 @@ def _is_amount(kind: str) -> bool:
     return kind.startswith("DECIMAL") and kind.endswith(",4)")
 
 
-def _parquet(side: Side, file: File) -> str:
-    return f"read_parquet('{quoted(side.folder / file.path)}', hive_partitioning = false)"
+def _parquet(side: Side, files: list[File]) -> str:
+    paths = ", ".join(f"'{quoted(side.folder / file.path)}'" for file in files)
+    return f"read_parquet([{paths}], hive_partitioning = false, filename = true)"

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 DATABASE = "ordermart.duckdb"
 _UNFINISHED = ".unfinished-"
-_COMPARED_BYTES = 256 * 2**20  # of Parquet that differs; more is compared only by `ordermart diff`
+# Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
+_COMPARED_BYTES_OF_HINT, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
             previous = Side(last, known.files) if last and known and not damaged else None
-            about = _compared(con, release_id, started, previous, Side(draft, files))
+            about = _compared(con, release_id, started, previous, Side(draft, files), run)
             checks = result.checks if result else results_as_stored(con)
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
@@ -181,11 +182,12 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now:
 
 
 def _compared(
-    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side
+    con: duckdb.DuckDBPyConnection, release_id: str, as_of: dt.datetime, before: Side | None, after: Side, run: str
 ) -> list[tuple[MetaTable, list[dict[str, Any]]]]:
     """Return the rows of the tables of meta that say what differs from the release before."""
     changes = None
-    if before and are_comparable(before, after) and differing_bytes(before, after) <= _COMPARED_BYTES:
+    limit = _COMPARED_BYTES_OF_HINT if run == need.HINT else _COMPARED_BYTES
+    if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
         changes = compare(con, before, after)
     release = {
         "release_id": release_id,
