@@ -40,7 +40,9 @@ from benchmarks.raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - found th
 FINANCE = (
     "audit.formula",
     "audit.monthly_formula",
+    "audit.order_formula_amounts",
     "audit.order_line_sums",
+    "audit.order_residual",
     "audit.rounded_",
     "audit.subtotal_",
     "audit.total_",

@@ -89,6 +89,8 @@ def record(settings: Settings) -> int:
         last = con.execute("select max(restatement_no) from memory.raw.restated").fetchone()
         values = {"last_restatement_no": (last and last[0]) or 0, "detected_at": dt.datetime.now(dt.UTC)}
         _check_orders_exist(con)
+        for step in ("last_booked", "restated_orders"):
+            con.execute(f"create temp table {step} as {query(step)}")
         rows = con.execute(query("restatement_causes"), values).to_arrow_table().cast(RESTATEMENTS)
         if rows.num_rows != found[0]:
             raise FinanceError(

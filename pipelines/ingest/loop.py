@@ -10,9 +10,6 @@ import asyncio
 from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from pipelines.inbox.entries import INT64
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
@@ -22,6 +19,7 @@ from pipelines.ingest.outcome import (
     Outcome,
     SuspectBaseUrlError,
     answer_of,
+    listed_id,
     menu_ids_of,
     refusals_of,
 )
@@ -29,7 +27,6 @@ from pipelines.ingest.session import PartnerSession
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
-from pipelines.partner.pointer import get_all
 from pipelines.vault import open_spool, open_vault
 from pipelines.warehouse.build.known import known_among, known_ids
 
@@ -217,9 +214,9 @@ class _Ingestion:
             async with aclosing(client.list_stores()) as pages:
                 async for page in pages:
                     for record in page:
-                        found = get_all(msgspec.json.decode(record), self.settings.partner.store.id_pointer)
-                        if len(found) == 1 and type(found[0]) is int and found[0] in INT64:
-                            ids.append(found[0])
+                        id_ = listed_id(record, self.settings)
+                        if id_ is not None:
+                            ids.append(id_)
                         else:
                             without_id.append(record)
                     if len(without_id) > _WITHOUT_ID:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.parquet as pq
 
+from pipelines.inbox.entries import INT64
 from pipelines.inbox.gaps import NotFoundGuard
 from pipelines.landing import Refusal, raw_files
 from pipelines.partner import Failed, RunStopped
@@ -129,12 +130,21 @@ def answer_of(answer: Fetched | Failed) -> Answer:
     return Answer(answer.id, answer.fetched_at, answer.status, answer.body, "", "", *cost)
 
 
+def listed_id(record: bytes, settings: Settings) -> int | None:
+    """Return the id of a listed store; None where there is no usable one."""
+    try:
+        found = get_all(msgspec.json.decode(record), settings.partner.store.id_pointer)
+    except (ValueError, RecursionError):
+        return None
+    return found[0] if len(found) == 1 and type(found[0]) is int and found[0] in INT64 else None
+
+
 def menu_ids_of(body: bytes, settings: Settings) -> Iterator[int]:
     """Yield the menus that a store record names."""
     try:
         record = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return  # validation reports it
+    except (ValueError, RecursionError):  # no JSON, no UTF-8, a number out of range: validation reports it
+        return
     for pointer in settings.partner.store.menu_id_pointers:
         for value in get_all(record, pointer):
             if isinstance(value, int) and not isinstance(value, bool):

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # 0 stands for a folder from before versions were kept.
-FORMATS = {"raw": 1, "vault": 1, "inbox": 1, "ledger": 1}
+FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1}
 # (area, version) → what brings that area of a data folder from this version to the next one. Files of format 0 are
-# those of format 1: each reader takes columns that are missing for null.
+# those of format 1: each reader takes columns that are missing for null. Vaults of format 2 know which documents were
+# erased: opening adds the table, and an older version, which would encrypt them again, refuses the folder.
 _MIGRATIONS: dict[tuple[str, int], Callable[[Path], None]] = {}
 
 

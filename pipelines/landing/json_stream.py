@@ -122,7 +122,7 @@ class JsonStream:
         while True:
             try:
                 key = msgspec.json.decode(self.value().text, type=str)
-            except msgspec.MsgspecError:
+            except (ValueError, RecursionError):
                 raise NotThereError(name) from None
             if self.take() != b":":
                 raise NotThereError(name)

@@ -61,7 +61,7 @@ class Validator:
             raise InvalidDocumentError("too_deep", "") from None
 
     def _walked(self, tree: dict[str, Any], asked: int | None) -> ValidatedDocument:
-        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds)
+        walk = Walk(self._keep, self._settings.privacy.plaintext_fields, rounds=self._rounds, budget=self._budget)
         if self._kind == "stores":
             id_, canonical = store_document(tree, self._settings.partner.store, walk)
         else:

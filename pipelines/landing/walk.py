@@ -15,7 +15,9 @@ from pipelines.landing.pattern import Sorted, Trie, within
 from pipelines.landing.shape import ArrayField, Field, MapField, ObjectField, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sized
+
+    from pipelines.landing.budget import Budget
 
 _ABSENT = object()
 _ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -24,10 +26,13 @@ _ID_KEY = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 class Walk:
     """One walk through one document, and what it found."""
 
-    def __init__(self, keep: Trie, plaintext_fields: Iterable[str] = (), *, rounds: bool = False) -> None:
+    def __init__(
+        self, keep: Trie, plaintext_fields: Iterable[str] = (), *, rounds: bool = False, budget: Budget | None = None
+    ) -> None:
         self._keep = keep
         self._open = frozenset(plaintext_fields)
         self._rounds = rounds
+        self._budget = budget
         self.missing_fields: set[str] = set()
         self.counts: dict[str, int] = {}
         self.sums: dict[str, Decimal] = {}
@@ -106,7 +111,7 @@ class Walk:
     def _many(self, field: ArrayField, own: Any, at: str, pattern: str, keep: Trie) -> list[Any]:
         if not isinstance(own, list):
             raise InvalidDocumentError("wrong_type", at)
-        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        self._count(field, own)
         return [self._element(field.of, element, f"{at}/{no}", f"{pattern}/*", keep) for no, element in enumerate(own)]
 
     def _keyed(self, field: MapField, own: Any, at: str, pattern: str, keep: Trie) -> dict[str, Any]:
@@ -115,10 +120,16 @@ class Walk:
         for key in own:
             if not _ID_KEY.fullmatch(key) or int(key) not in leaves.INT64:
                 raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
-        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        self._count(field, own)
         return {
             key: self._element(field.of, own[key], f"{at}/{key}", f"{pattern}/*", keep) for key in sorted(own, key=int)
         }
+
+    def _count(self, field: ArrayField | MapField, own: Sized) -> None:
+        """Count elements before they are walked: too many are not."""
+        self.counts[field.counted_as] = self.counts.get(field.counted_as, 0) + len(own)
+        if self._budget is not None:
+            self._budget.check(self.counts.values())
 
     def _element(self, shape: Shape, own: Any, at: str, pattern: str, keep: Trie) -> Any:
         if own is None:

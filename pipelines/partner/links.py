@@ -10,6 +10,7 @@ import re
 # RFC 8288 section 3 and RFC 9110 section 5.6: <target> then parameters, values bare or quoted.
 _TARGET = re.compile(r"[\s,]*<([^<>]*)>")
 _PARAMETER = re.compile(r"""\s*;\s*([!#$%&'*+.^_`|~\w-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?""", re.ASCII)
+_REST = re.compile(r"[ \t,]*+")
 _END = re.compile(r"\s*(?:,|$)")
 
 
@@ -25,7 +26,7 @@ def targets(headers: tuple[str, ...], relation: str) -> list[str]:
     found = []
     for header in headers:
         position = 0
-        while header[position:].strip(" \t,"):
+        while not _REST.fullmatch(header, position):
             match = _TARGET.match(header, position)
             if match is None:
                 raise LinkError("a Link header cannot be read")

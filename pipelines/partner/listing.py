@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Partner
 
 _OK = 200
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for bytes like these
 # A store added meanwhile may move others to the next page, and a filter may leave pages empty: one page is no sign.
 _PAGES_WITHOUT_NEWS = 10
 
@@ -104,7 +105,7 @@ class Listing:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
             found = msgspec.json.decode(value, type=list[msgspec.Raw])
-        except (msgspec.MsgspecError, RecursionError):
+        except _UNREADABLE:
             raise self._broken(f"items_pointer {pointer!r} does not lead to an array") from None
         return [bytes(record) for record in found]
 
@@ -159,7 +160,7 @@ class Listing:
             raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
-        except msgspec.MsgspecError:
+        except _UNREADABLE:
             raise self._broken(f"cursor_pointer {pointer!r} leads to a value that is not a cursor") from None
         if cursor is True:
             raise self._broken(f"cursor_pointer {pointer!r} leads to true, which is not a cursor")
@@ -175,7 +176,7 @@ def value_at(body: bytes, pointer: str) -> msgspec.Raw | None:
     for token in parse(pointer):
         try:
             value = msgspec.json.decode(value, type=dict[str, msgspec.Raw])[token]
-        except (msgspec.MsgspecError, KeyError, RecursionError):
+        except (*_UNREADABLE, KeyError):
             return None
     return value
 

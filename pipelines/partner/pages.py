@@ -29,10 +29,10 @@ def has_a_field(body: bytes, names: Collection[str]) -> bool:
     """Return whether a body is a JSON object with at least one of these members."""
     try:
         return not msgspec.json.decode(body, type=dict[str, msgspec.Raw]).keys().isdisjoint(names)
-    except msgspec.MsgspecError:
+    except ValueError:  # also a name that is no UTF-8
         return False
-    except RecursionError:
-        return True  # too deep: validation says so
+    except (RecursionError, UnicodeDecodeError):
+        return True  # too deep, or a key that is not UTF-8: validation says so
 
 
 class Pages:

@@ -158,7 +158,7 @@ def read_token(partner: Partner, body: bytes, clock: Clock, began: float) -> Tok
     try:
         answer = msgspec.json.decode(body)
         text = pointer.get(answer, how.token_pointer)
-    except (msgspec.MsgspecError, ValueError, pointer.PointerError):
+    except (ValueError, RecursionError, pointer.PointerError):
         return None
     if not isinstance(text, str) or not _TOKEN.fullmatch(text):
         return None
@@ -203,7 +203,7 @@ def _jwt_lifetime(token: str, now: float) -> float | None:
         # RFC 7519 section 4.1.4; the service verifies the signature.
         padded = parts[1] + "=" * (-len(parts[1]) % 4)
         return _positive(float(msgspec.json.decode(base64.urlsafe_b64decode(padded))["exp"]) - now)
-    except (msgspec.MsgspecError, TypeError, ValueError, KeyError, OverflowError):
+    except (TypeError, ValueError, KeyError, OverflowError, RecursionError):
         return None
 
 

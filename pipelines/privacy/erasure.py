@@ -17,6 +17,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.landing import LandingError
 from pipelines.landing.erased import erase_in_raw
 from pipelines.landing.erasures import applied_erasures, note_erasure
+from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.privacy import ERASED, erasures
 from pipelines.ledger.signed_head import signing_ledger
@@ -72,6 +73,7 @@ def erase(
             "there are backups, which would bring the data back when restored: set [privacy] erasure_log to a file "
             "outside the data folder, then erase again; nothing was erased"
         )
+    migrate(settings.data_dir)
     apply_erasures(settings)
     with open_vault(settings) as vault:
         found = customers(vault, asked)

@@ -29,6 +29,8 @@ __all__ = [
     "wrapped",
 ]
 COLUMNS = 80
+_SIGNS_A_COLUMN = 8
+_LONGEST = 10_000  # signs of a paragraph
 MISMATCH = "mismatch, please report it"
 # Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -51,17 +53,30 @@ def width(text: str) -> int:
 
 def fitted(text: str, columns: int) -> str:
     """Return a text of exactly this many columns: padded, or cut and marked."""
-    if width(text) > columns:
-        while text and width(text) > columns - 1:
-            text = text[:-1]
-        text += "…"
-    return text + " " * (columns - width(text))
+    if len(text) > columns * _SIGNS_A_COLUMN:  # accents upon accents take no column
+        text = text[: columns * _SIGNS_A_COLUMN] + "…"
+    taken = 0
+    for at, sign in enumerate(text):
+        taken += width(sign)
+        if taken > columns:
+            return fitted(_cut(text[:at], columns - 1) + "…", columns)
+    return text + " " * (columns - taken)
+
+
+def _cut(text: str, columns: int) -> str:
+    """Return as much of the beginning of a text of a few columns as fits into less."""
+    while width(text) > columns:
+        text = text[:-1]
+    return text
 
 
 def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
-    """Yield the lines of a paragraph, with a hanging indent; words too long for a line are broken."""
+    """Yield the lines of a paragraph, with a hanging indent; words too long for a line are broken.
+
+    A paragraph of many pages is cut: breaking a word of a million signs would take minutes.
+    """
     yield from textwrap.wrap(
-        text,
+        text if len(text) <= _LONGEST else text[:_LONGEST] + "… (cut)",
         COLUMNS,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hanging),

@@ -237,6 +237,14 @@ class Closing(Table, frozen=True):
     approver: Literal["any", "another"]
 
 
+class Reference(Table, frozen=True):
+    """CSV files of the user's own, published as schema ref; "": none."""
+
+    stores: str
+    products: str
+    platforms: str
+
+
 class Data(Table, frozen=True):
     """Where everything is written."""
 
@@ -257,6 +265,7 @@ class Settings(Table, frozen=True):
     finance: Finance
     closing: Closing
     ledger: LedgerSettings
+    reference: Reference
     data: Data
     warehouse: Warehouse
     release: ReleaseSettings

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.database import transaction
+from pipelines.vault.erasing import erased_ids
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
 from pipelines.vault.rotation import require_key
 
@@ -43,9 +44,15 @@ class RefusedBodies:
     def encrypt(
         self, kind: str, load_id: str, bodies: Iterable[tuple[int | None, bytes]], now: dt.datetime
     ) -> list[str]:
-        """Encrypt bodies, each with the id that was requested; return a random reference to each."""
+        """Encrypt bodies, each with the id that was requested; return a random reference to each.
+
+        Of a document that was erased nothing is kept: its body comes back empty.
+        """
         rows = []
-        for asked, body in bodies:
+        bodies = list(bodies)
+        erased = erased_ids(self._db, kind, {asked for asked, _ in bodies if asked is not None})
+        for asked, received in bodies:
+            body = b"" if asked in erased else received
             ref, key = secrets.token_hex(16), os.urandom(KEY_BYTES)
             bound = f"refused/{ref}".encode()
             wrapped = encrypt(self._master, os.urandom(NONCE_BYTES), key, bound)

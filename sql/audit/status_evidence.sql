@@ -78,40 +78,48 @@ classes as (
         sum(order_count) as order_count,
     from orders
     group by status
+),
+
+-- statuses that orders have, and those that they only had: no class and no ages
+met as (
+    select
+        coalesce(orders.status, transitions.status) as met_status,
+        orders.*,
+        coalesce(transitions.transitioned_count, 0) as transitioned_count,
+        coalesce(transitions.next_statuses, []) as next_statuses,
+    from orders
+    full join transitions on orders.status is not distinct from transitions.status
 )
 
 select
     -- keys
-    coalesce(orders.status, transitions.status) as status,
-    orders.currency,
+    met.met_status as status,
+    met.currency,
     -- its class in [sales]
     classes.sale_class,
     -- orders as last observed; no row means no order
-    coalesce(orders.order_count, 0) as order_count,
-    coalesce(orders.deleted_count, 0) as deleted_count,
-    coalesce(orders.zero_total_count, 0) as zero_total_count,
-    coalesce(orders.missing_total_count, 0) as missing_total_count,
+    coalesce(met.order_count, 0) as order_count,
+    coalesce(met.deleted_count, 0) as deleted_count,
+    coalesce(met.zero_total_count, 0) as zero_total_count,
+    coalesce(met.missing_total_count, 0) as missing_total_count,
     -- money
-    orders.subtotal_price,
-    orders.total_price,
+    met.subtotal_price,
+    met.total_price,
     -- age
-    orders.first_created_at,
-    orders.last_created_at,
+    met.first_created_at,
+    met.last_created_at,
     medians.median_age_hours,
-    coalesce(orders.week_old_count, 0) as week_old_count,
+    coalesce(met.week_old_count, 0) as week_old_count,
     -- later statuses of orders that had it
-    coalesce(transitions.transitioned_count, 0) as transitioned_count,
+    met.transitioned_count,
     -- an order with this status either moved on or still has it
     coalesce(
-        transitions.transitioned_count
-        / (transitions.transitioned_count + coalesce(classes.order_count, 0)),
+        met.transitioned_count
+        / (met.transitioned_count + coalesce(classes.order_count, 0)),
         0
     ) as transition_rate,
-    coalesce(transitions.next_statuses, []) as next_statuses,
-from orders
-full join transitions on orders.status is not distinct from transitions.status
-left join classes on orders.status is not distinct from classes.status
-    and orders.order_count is not null
-left join medians on orders.status is not distinct from medians.status
-    and orders.currency is not distinct from medians.currency
-    and orders.order_count is not null
+    met.next_statuses,
+from met
+left join classes on met.met_status is not distinct from classes.status
+left join medians on met.met_status is not distinct from medians.status
+    and met.currency is not distinct from medians.currency

@@ -9,3 +9,4 @@ select
 from mart.daily_store_sales
 where sale_class = 'counted'
 order by business_date desc, currency, total_price desc
+limit 100

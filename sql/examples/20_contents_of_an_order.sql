@@ -1,15 +1,35 @@
 -- What are the lines, modifiers and deliveries of an order?
+with
+
+wanted as (
+    select min(order_id) as order_id from core.orders -- or an order's id
+),
+
+modifiers as (
+    select
+        line_no,
+        list(name order by modifier_no) as modifiers,
+    from core.order_line_modifiers
+    where order_id = (select order_id from wanted)
+    group by line_no
+),
+
+deliveries as (
+    select list(status order by delivery_no) as delivery_statuses,
+    from core.order_deliveries
+    where order_id = (select order_id from wanted)
+)
+
 select
     lines.order_id,
     lines.line_no,
     lines.name,
     lines.quantity,
     lines.price,
-    (
-        select list(modifiers.name order by modifiers.modifier_no)
-        from core.order_line_modifiers as modifiers
-        where modifiers.order_id = lines.order_id and modifiers.line_no = lines.line_no
-    ) as modifiers,
+    modifiers.modifiers,
+    deliveries.delivery_statuses,
 from core.order_lines as lines
-where lines.order_id = (select min(order_id) from core.order_lines)
+cross join deliveries
+left join modifiers on lines.line_no = modifiers.line_no
+where lines.order_id = (select order_id from wanted)
 order by lines.line_no

@@ -11,3 +11,4 @@ inner join core.products as products
     on prices.menu_id = products.menu_id and prices.product_id = products.product_id
 inner join core.store_menus as store_menus on prices.menu_id = store_menus.menu_id
 order by store_menus.store_id, prices.product_id, prices.channel, prices.price
+limit 100

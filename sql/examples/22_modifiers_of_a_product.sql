@@ -9,3 +9,4 @@ from core.modifier_paths as paths
 left join core.modifiers as modifiers
     on paths.menu_id = modifiers.menu_id and paths.modifier_id = modifiers.modifier_id
 order by paths.menu_id, paths.product_id, paths.path
+limit 100

@@ -7,3 +7,4 @@ select
     name_count,
 from mart.store_products
 order by store_id, product_id
+limit 100

@@ -10,3 +10,4 @@ select
 from mart.calendar
 where order_count = 0
 order by business_date desc, store_id
+limit 100

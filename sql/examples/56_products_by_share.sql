@@ -12,4 +12,5 @@ select
 from mart.product_mix
 where sale_class = 'counted' and line_amount is not null
 group by store_id, product_id, currency
+qualify store_rank <= 10
 order by store_id, currency, store_rank, product_id

@@ -39,6 +39,7 @@ lines as (
         sums.product_id,
         sums.name,
         sums.quantity,
+        sums.price,
         sums.is_whole,
         sums.has_other,
         case
@@ -93,6 +94,13 @@ valued as (
                 else rounded(exact, mode, unit)
             end as decimal(38, 4)
         ) as line_amount,
+        cast(
+            exact - if(
+                is_price_alone or quantity = 1,
+                price,
+                cast(price as decimal(38, 4)) * quantity
+            ) as decimal(38, 4)
+        ) as modifiers_amount,
     from lines
 )
 
@@ -111,6 +119,8 @@ select
     quantity,
     -- money
     currency,
+    price,
+    modifiers_amount,
     line_amount,
     case
         when line_amount is not null then null

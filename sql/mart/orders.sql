@@ -44,6 +44,17 @@ contents as (
     group by order_id
 ),
 
+-- of several records the last that states it
+deliveries as (
+    select
+        order_id,
+        count(*) as delivery_count,
+        arg_max(type, delivery_no) as delivery_type,
+        arg_max(status, delivery_no) as last_delivery_status,
+    from core.order_deliveries
+    group by order_id
+),
+
 -- not materialized: three scans of a few columns cost less than keeping all of them
 clocked as not materialized (
     select
@@ -181,12 +192,23 @@ select
     orders.platform,
     orders.dispatch_method,
     orders.is_deleted,
+    coalesce(deliveries.delivery_count, 0) as delivery_count,
+    deliveries.delivery_type,
+    deliveries.last_delivery_status,
     -- times
     orders.created_at,
+    orders.requested_time,
+    orders.promised_delivery_time,
+    orders.promised_pick_up_time,
     orders.created_at_local,
     orders.requested_time_local,
     orders.promised_delivery_time_local,
     orders.promised_pick_up_time_local,
+    extract(hour from orders.created_at_local) as hour,
+    isodow(business_date) as weekday,
+    -- whole minutes, seconds cut off
+    (coalesce(orders.delivery_us, orders.pick_up_us) - orders.created_us) // 60000000
+        as minutes_promised,
     -- quantities
     coalesce(contents.line_count, 0) as line_count,
     if(contents.order_id is null, 0, contents.unit_count) as unit_count,
@@ -205,4 +227,5 @@ select
 from localised as orders
 cross join raw.settings as settings
 left join contents on orders.order_id = contents.order_id
+left join deliveries on orders.order_id = deliveries.order_id
 left join raw.order_checks as checks on orders.order_id = checks.order_id

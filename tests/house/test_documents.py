@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     *(
         f"docs/{name}.md"
         for name in "ARCHITECTURE ASSUMPTIONS COMMANDS DECISIONS FIGURES FINANCE NIGHTS TABLES".split()

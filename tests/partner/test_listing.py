@@ -190,6 +190,21 @@ def test_a_bad_cursor(jump: Any, partner: Any, answer: Any, end: Any, says: str)
         _list(jump, partner(list_stores=CURSOR), answer, _by_cursor(end))
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"\xff": 1, "data": []}', "items_pointer"),
+        (b'{"data": [], "meta": {"\xff": 1}}', "leads to nothing"),
+        (b'{"data": [], "meta": {"next": "\xff"}}', "not a cursor"),
+        (b'{"data": [], "meta": {"next": %s}}' % (b"9" * 5000), "not a cursor"),
+    ],
+)
+def test_bytes_that_are_no_text(jump: Any, partner: Any, answer: Any, body: bytes, says: str) -> None:
+    """A page with bytes that are no UTF-8, or an endless number, is a broken list and no crash."""
+    with pytest.raises(ListingBroken, match=says):
+        _list(jump, partner(list_stores=CURSOR), answer, lambda _: answer(body=body))
+
+
 @pytest.mark.parametrize("meta", [{"data": STORES}, {"data": STORES, "meta": {}}, {"data": STORES, "meta": None}])
 def test_a_missing_cursor(jump: Any, partner: Any, answer: Any, meta: Any) -> None:
     """A page that says nothing of a next one is an error: the last one says null."""

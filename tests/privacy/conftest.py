@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from pipelines.settings import load_settings
+from pipelines.warehouse import build, warehouse_file
 from tests.backup.conftest import Folder, order
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ class World(Folder):
     def settings(self) -> Settings:
         """The settings in force."""
         return load_settings(self.file, self.environ | {"ORDERMART_VERIFY__SECONDS": "0"})
+
+    def built(self, *queries: str, full: bool = False) -> list[list[tuple[Any, ...]]]:
+        """Build without publishing, and return the rows of each query on the warehouse."""
+        build(self.settings, full=full)
+        with duckdb.connect(str(warehouse_file(self.data)), read_only=True) as con:
+            return [con.execute(query).fetchall() for query in queries]
 
 
 def person(order_id: int, phone: str, **fields: Any) -> dict[str, Any]:

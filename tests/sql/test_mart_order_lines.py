@@ -69,6 +69,8 @@ def test_an_amount_by_the_rule(run_table: Run) -> None:
     """Price and modifiers count as the rule of the order says, rounded where it rounds lines."""
     row = lines(run_table, UNIT)
     assert row["line_amount"] == 2 * (Decimal("5.1") + Decimal("0.6") + Decimal("0.45"))
+    assert (row["price"], row["modifiers_amount"]) == (Decimal("5.1"), 2 * (Decimal("0.6") + Decimal("0.45")))
+    assert lines(run_table, LINE)["modifiers_amount"] == Decimal("0.15")
     # 5.1 + 0.3 - 0.15 = 5.25, half even
     assert lines(run_table, LINE)["line_amount"] == Decimal("5.2")
     assert lines(run_table, LINE, price="-5.4", add_once="0.3", other_once="0.15")["line_amount"] == Decimal("-5.2")
@@ -90,6 +92,7 @@ def test_no_amount_without_a_rule(
     """Without a rule, a price or a known action there is no amount, and why is said; the quantity stays."""
     row = lines(run_table, rule, is_open=is_open, **sums)
     assert (row["line_amount"], row["missing_amount_reason"], row["quantity"]) == (None, lacks, 2)
+    assert row["modifiers_amount"] is None
 
 
 def test_an_open_action_leaves_other_lines_alone(run_table: Run) -> None:
@@ -106,7 +109,7 @@ def test_fourteen_digits_and_four_decimals(run_table: Run) -> None:
 def test_no_money_of_the_order(run_table: Run) -> None:
     """No column repeats an order's money: sums over lines are safe."""
     money = {name for name, value in lines(run_table, UNIT).items() if isinstance(value, Decimal)}
-    assert money == {"line_amount"}
+    assert money == {"price", "modifiers_amount", "line_amount"}
 
 
 @pytest.mark.duckdb2

@@ -34,6 +34,7 @@ def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[di
     tables = {
         "core.stores": more.pop("stores", [BERLIN]),
         "core.order_lines": more.pop("lines", []),
+        "core.order_deliveries": more.pop("deliveries", []),
         "raw.order_checks": more.pop("checks", []),
     }
     return run_table("mart.orders", {"core.orders": orders, "raw.settings": [more], **tables})
@@ -254,3 +255,35 @@ def test_parts_and_names_as_they_are(run_table: Run) -> None:
     )
     assert rows[0]["last_checked_at"] == dt.datetime(2026, 2, 1, tzinfo=dt.UTC)
     assert (rows[1]["store_name"], rows[1]["currency"], rows[1]["total_price"]) == (None, None, Decimal(-1))
+
+
+@pytest.mark.duckdb2
+def test_hours_weekdays_and_promises(run_table: Run) -> None:
+    """Hour and weekday are the store's; seconds are cut off, and a delivery comes before a pick-up."""
+    both = {"promised_delivery_time": "2026-01-10T23:59:59Z", "promised_pick_up_time": "2026-01-10T23:10:00Z"}
+    orders = [
+        order(1, "2026-01-10T23:20:00Z", **both),
+        order(2, "2026-01-10T23:20:00Z", promised_pick_up_time="2026-01-10T23:18:59Z"),
+        order(3, None, **both),
+        order(4, "2026-01-10T22:20:00Z"),
+    ]
+    rows = placed(run_table, orders, business_day_start="05:00")
+    assert [(row["hour"], row["weekday"], row["minutes_promised"]) for row in rows] == [
+        (0, 6, 39),
+        (0, 6, -1),
+        (None, None, None),
+        (23, 6, None),
+    ]
+    assert rows[0]["promised_delivery_time"] == dt.datetime(2026, 1, 10, 23, 59, 59, tzinfo=dt.UTC)
+
+
+def test_deliveries_are_counted(run_table: Run) -> None:
+    """Type and status are those of the last record that states them; an order without records has none."""
+    deliveries = [
+        {"order_id": 1, "delivery_no": 2, "type": "own_delivery", "status": "confirmed"},
+        {"order_id": 1, "delivery_no": 1, "type": "drone", "status": "lost"},
+        {"order_id": 1, "delivery_no": 3, "type": None, "status": "done"},
+    ]
+    rows = placed(run_table, [order(1), order(2)], deliveries=deliveries)
+    columns = ("delivery_count", "delivery_type", "last_delivery_status")
+    assert [tuple(row[name] for name in columns) for row in rows] == [(3, "own_delivery", "done"), (0, None, None)]

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.warehouse import catalogue
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
+STEPS = (
+    "audit.order_formula_amounts",
+    "audit.order_residuals",
+    "audit.order_residual_causes",
+    "mart.order_reconciliation",
+)
 PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 OBSERVED = "observed/unrounded"
 USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
@@ -51,8 +59,8 @@ def reconciled(
 ) -> dict[str, Any]:
     """Return the one row of an order with these six amounts, the total last, and these amounts of lines."""
     order = {"order_id": 1, "sale_class": "counted", "currency": "EUR"} | dict(zip(PARTS, amounts, strict=True))
-    (row,) = run_table(
-        "mart.order_reconciliation",
+    (row,) = run_steps(
+        run_table,
         {
             "mart.orders": [order],
             "mart.order_lines": [
@@ -68,6 +76,15 @@ def reconciled(
         },
     )
     return row
+
+
+def run_steps(run_table: Run, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the rows of the table, made from the rows of its steps."""
+    known, rows = dict(given), []
+    for name in STEPS:
+        rows = run_table(name, {read: known[read] for read in catalogue.table(name).depends_on if read in known})
+        known[name] = rows
+    return rows
 
 
 @pytest.mark.duckdb2

@@ -23,13 +23,14 @@ RESTATED = {"close_entry_no": 1, "order_id": 1, **PLACE, "measure": "tip"}
 
 def differences(run_table: Run, **given: Any) -> list[tuple[Any, ...]]:
     """Return order, sale class, measure and the four amounts of each row."""
-    closes = {"raw.day_closes": given.get("closes", []), "raw.closed_orders": given["closed"]}
-    now = {"mart.order_reconciliation": given["now"]}
+    closes, closed = {"raw.day_closes": given.get("closes", [])}, {"raw.closed_orders": given["closed"]}
+    now, restated = {"mart.order_reconciliation": given["now"]}, {"raw.restated": given.get("restated", [])}
     days = {
-        "audit.closed_day_totals": run_table("audit.closed_day_totals", closes),
+        "audit.closed_day_totals": run_table("audit.closed_day_totals", closes | closed),
         "audit.daily_fingerprints": run_table("audit.daily_fingerprints", now),
     }
-    rows = run_table("audit.pending_restatements", {**closes, **now, **days, "raw.restated": given.get("restated", [])})
+    changed = {"audit.changed_closed_days": run_table("audit.changed_closed_days", closes | restated | days)}
+    rows = run_table("audit.pending_restatements", closed | now | changed | restated)
     columns = (
         "order_id",
         "sale_class",

@@ -15,13 +15,14 @@ from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
 from pipelines.warehouse.catalogue.macros import macros
 from pipelines.warehouse.catalogue.meta import ALWAYS, COMPARED
 from pipelines.warehouse.catalogue.partitions import partition_of
+from pipelines.warehouse.catalogue.reference import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.warehouse.catalogue.tables import Table
 
-META = (*ALWAYS, *COMPARED)
+META = (*ALWAYS, *COMPARED, *REFERENCE)
 FILE = Path(__file__).resolve().parents[3] / "docs" / "DICTIONARY.md"
 _HEAD = """\
 # Dictionary
@@ -60,7 +61,7 @@ def _lines() -> Iterator[str]:
         for table in tables:
             if table.name.startswith(f"{schema}."):
                 yield f"  - [{table.name}](#{_anchor(table.name)}): {_grain(table)}"
-    yield "- **meta**: What a release says of itself."
+    yield "- **meta** and **ref**: What a release says of itself, and your own tables."
     yield from (f"  - [{meta.name}](#{_anchor(meta.name)}): {meta.description}" for meta in META)
     yield "- **in no release**: steps on the way to tables above, in `data/warehouse/` alone."
     yield from (f"  - {table.name}: {_grain(table)}" for table in steps)

@@ -88,6 +88,25 @@ class ClosedDayTotals(
     line_amount: Amount = column(_SUM, nullable=True)
 
 
+class ChangedClosedDays(
+    Contract,
+    table="audit.changed_closed_days",
+    scope="all",
+    key=("store_id", "business_date", "sale_class"),
+    is_released=False,
+):
+    """One row per store, closed day and sale class whose orders may differ from their books.
+
+    A step: read audit.pending_restatements instead.
+    Source: audit.closed_day_totals, audit.daily_fingerprints, raw.restated and raw.day_closes.
+    """
+
+    business_date: Day = column(_DAY)
+    store_id: Id = column(_STORE, nullable=True)
+    sale_class: Text = column(_CLASS, isin=SALE_CLASSES)
+    close_entry_no: Count = column(_CLOSE, ge=1)
+
+
 class PendingRestatements(
     Contract,
     table="audit.pending_restatements",
@@ -96,7 +115,8 @@ class PendingRestatements(
 ):
     """One row per order, store-day, sale class and measure whose booked and current amounts differ.
 
-    Source: raw.day_closes, raw.closed_orders and raw.restated, from the ledger, against mart.order_reconciliation.
+    Source: audit.changed_closed_days, raw.closed_orders and raw.restated, from the ledger, against
+    mart.order_reconciliation.
     Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
     """
 

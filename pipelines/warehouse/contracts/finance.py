@@ -1,4 +1,4 @@
-"""Contracts of what orders hold and which forms fit them: the steps of the formula evidence that are kept by order."""
+"""Contracts of the steps of finance that are kept by order: what it holds, its candidate rules, its amounts."""
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
@@ -16,7 +16,31 @@ from pipelines.warehouse.contracts.contract import (
 )
 from pipelines.warehouse.contracts.formula import FITS, HOLDS, RULE_TARGET, RULE_TARGETS, SETTING
 
+CAUSES = (
+    "zero_stated",
+    "constant_amount",
+    "share_of_a_base",
+    "rounding_step",
+    "tip",
+    "delivery",
+    "discount",
+    "loyalty_discount",
+    "modifiers",
+    "line",
+    "rounding",
+    "factor_of_100",
+    "sign",
+    "sign_of_delivery",
+    "sign_of_tip",
+    "sign_of_discount",
+    "sign_of_loyalty_discount",
+)
+
 _ORDER = "The order, as the service numbers it."
+FORMULA_SUBTOTAL = "The subtotal under that rule; null without a rule, or if a line has no amount."
+SUBTOTAL_RESIDUAL = "subtotal_price less formula_subtotal, exact."
+FORMULA_TOTAL = "The total under that rule; null if a field that it needs is missing."
+TOTAL_RESIDUAL = "total_price less formula_total, exact; above zero the stated total is higher than the computed one."
 
 
 class OrderLineSums(
@@ -158,3 +182,64 @@ class ClosedOrderRules(Contract, table="audit.closed_order_rules", scope="order"
     )
     total_rule: Text = column("The rule of its total.", nullable=True)
     total_basis: Text = column("On what that rule was based.", nullable=True)
+
+
+class OrderFormulaAmounts(
+    Contract, table="audit.order_formula_amounts", scope="order", key=("order_id",), is_released=False
+):
+    """One row per order: what its subtotal and its total come to by the rules in force for it.
+
+    A step: read mart.order_reconciliation instead.
+    Source: mart.orders, mart.order_lines, audit.order_components and audit.order_rules.
+    """
+
+    order_id: Id = column(_ORDER)
+    subtotal_rule: Text = column("The subtotal rule, as in audit.order_rules.", nullable=True)
+    subtotal_population_no: Id = column("Its population: audit.formula_populations.")
+    total_rule: Text = column("The total rule, as in audit.order_rules.", nullable=True)
+    total_population_no: Id = column("Its population: audit.formula_populations.")
+    has_lines: Flag = column("Whether it has a line.")
+    has_line_sum: Flag = column("Whether it has lines, all of them with an amount.")
+    line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
+    formula_subtotal: Amount = column(FORMULA_SUBTOTAL, nullable=True)
+    subtotal_residual: Amount = column(SUBTOTAL_RESIDUAL, nullable=True)
+    formula_total: Amount = column(FORMULA_TOTAL, nullable=True)
+    total_residual: Amount = column(TOTAL_RESIDUAL, nullable=True)
+
+
+class OrderResiduals(
+    Contract, table="audit.order_residuals", scope="order", key=("order_id", "rule_target"), is_released=False
+):
+    """One row per residual of an order that is not zero, with what may explain it.
+
+    A step: read audit.breaks instead.
+    Source: audit.order_formula_amounts and mart.orders.
+    """
+
+    order_id: Id = column(_ORDER)
+    rule_target: Text = column(RULE_TARGET, isin=RULE_TARGETS)
+    rule: Text = column("Its rule, as in audit.order_rules.")
+    population_no: Id = column("Its population: audit.formula_populations.")
+    currency: Text = column("The currency, as in mart.orders; null if not stated.", nullable=True)
+    residual: Amount = column("stated less expected.")
+    expected: Amount = column("What it comes to by the rule.")
+    stated: Amount = column("The subtotal or total, as sent.")
+    subtotal_price: Money = column("The amount before delivery, tip and discounts, as sent.", nullable=True)
+    delivery_price: Money = column("The delivery charge, as sent.", nullable=True)
+    tip: Money = column("The tip, as sent.", nullable=True)
+    discount: Money = column("The discount, as sent.", nullable=True)
+    loyalty_discount: Money = column("The loyalty discount, as sent.", nullable=True)
+
+
+class OrderResidualCauses(
+    Contract, table="audit.order_residual_causes", scope="order", key=("order_id", "rule_target"), is_released=False
+):
+    """One row per residual of an order for which there is a likely cause.
+
+    A step: read mart.order_reconciliation instead.
+    Source: audit.order_residuals, audit.formula_populations, mart.order_lines and audit.order_line_sums.
+    """
+
+    order_id: Id = column(_ORDER)
+    rule_target: Text = column(RULE_TARGET, isin=RULE_TARGETS)
+    likely_cause: Text = column("A heuristic, not proof: see mart.order_reconciliation.", isin=CAUSES)

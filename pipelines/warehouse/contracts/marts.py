@@ -38,7 +38,7 @@ _SUM = "Sum of {0} over the orders that state it; null if none does."
 class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)):
     """One row per order ever observed, as last observed: the table to start from.
 
-    Source: core.orders, core.order_lines, core.stores and the settings [business_day] and [sales].
+    Source: core.orders, core.order_lines, core.order_deliveries, core.stores, [business_day] and [sales].
     Caveats: sales are the rows with sale_class 'counted'; without lists in [sales] there are none. A join to lines or
     deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation.
     """
@@ -62,12 +62,24 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
     is_deleted: Flag = column(
         "Whether the order is deleted at source: at least three 404s, an hour or more apart, since the last answer."
     )
+    delivery_count: Count = column("Number of delivery records.", ge=0)
+    delivery_type: Text = column("Who delivers, as the last record that says so does; null if none.", nullable=True)
+    last_delivery_status: Text = column("The status of the last record that has one; null if none.", nullable=True)
     created_at: Instant = column("When it was created.", nullable=True)
+    requested_time: Instant = column("The time that the customer requested.", nullable=True)
+    promised_delivery_time: Instant = column("The promised delivery time.", nullable=True)
+    promised_pick_up_time: Instant = column("The promised pick-up time; null if not for pick-up.", nullable=True)
     created_at_local: LocalTime = column("When it was created," + _LOCAL, nullable=True)
     requested_time_local: LocalTime = column("The time that the customer requested," + _LOCAL, nullable=True)
     promised_delivery_time_local: LocalTime = column("The promised delivery time," + _LOCAL, nullable=True)
     promised_pick_up_time_local: LocalTime = column(
         "The promised pick-up time," + _LOCAL + " Null if not for pick-up.", nullable=True
+    )
+    hour: Count = column("The hour of created_at_local, 0 to 23; null without created_at.", nullable=True, ge=0, le=23)
+    weekday: Count = column("Of the business day: 1 for Monday to 7 for Sunday.", nullable=True, ge=1, le=7)
+    minutes_promised: Count = column(
+        "Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.",
+        nullable=True,
     )
     line_count: Count = column("Number of lines.", ge=0)
     unit_count: Units = column(

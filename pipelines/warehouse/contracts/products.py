@@ -8,6 +8,7 @@ from pipelines.warehouse.contracts.contract import (
     Flag,
     Id,
     Ids,
+    Instant,
     Money,
     Text,
     Texts,
@@ -85,3 +86,31 @@ class MartProducts(Contract, table="mart.products", scope="all", key=("product_i
     store_count: Count = column("Number of stores that sold it.", ge=0)
     line_count: Count = column("Number of order lines.", ge=0)
     unit_count: Units = column("Sum of the stated quantities; 0 if never sold, null if none is stated.", nullable=True)
+
+
+class MenuPriceChanges(
+    Contract,
+    table="mart.menu_price_changes",
+    scope="all",
+    key=("menu_id", "product_id", "channel", "changed_at"),
+):
+    """One row per menu, product, channel and time at which another price was observed.
+
+    Source: core.menu_price_versions, and mart.product_mix for counted units of the stores that have the menu now.
+    Caveats: the time is that of observation, not of when the price took effect. A product that a channel has at
+    several prices at once has no row. Units per day are unit_count_before / day_count_before against
+    unit_count_after / day_count_after; other things than the price may have changed as well.
+    """
+
+    menu_id: Id = column("The menu's id.")
+    product_id: Id = column("The product's id.")
+    channel: Text = column("Where the price holds, as sent (observed: both).", nullable=True)
+    changed_at: Instant = column("When the menu with the new price was first observed.")
+    previous_price: Money = column("The price before.", nullable=True)
+    price: Money = column("The price from then on.", nullable=True)
+    previous_delivery_price: Money = column("The price when delivered, before.", nullable=True)
+    delivery_price: Money = column("The price when delivered, from then on.", nullable=True)
+    day_count_before: Count = column("Days of sales before the day of the change, at most 28.", ge=0, le=28)
+    unit_count_before: Units = column("Counted units in those days; an unstated quantity adds none.")
+    day_count_after: Count = column("Days of sales after the day of the change, at most 28.", ge=0, le=28)
+    unit_count_after: Units = column("Counted units in those days; an unstated quantity adds none.")

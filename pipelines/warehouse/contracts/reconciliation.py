@@ -13,30 +13,17 @@ from pipelines.warehouse.contracts.contract import (
     Texts,
     column,
 )
+from pipelines.warehouse.contracts.finance import (
+    CAUSES,
+    FORMULA_SUBTOTAL,
+    FORMULA_TOTAL,
+    SUBTOTAL_RESIDUAL,
+    TOTAL_RESIDUAL,
+)
 from pipelines.warehouse.contracts.formula import FITS, HOLDS, RULE_TARGET, RULE_TARGETS
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 VERDICTS = ("balanced", "total_break", "subtotal_break", "both_break", "indeterminate")
-CAUSES = (
-    "zero_stated",
-    "constant_amount",
-    "share_of_a_base",
-    "rounding_step",
-    "tip",
-    "delivery",
-    "discount",
-    "loyalty_discount",
-    "modifiers",
-    "line",
-    "rounding",
-    "factor_of_100",
-    "sign",
-    "sign_of_delivery",
-    "sign_of_tip",
-    "sign_of_discount",
-    "sign_of_loyalty_discount",
-)
-
 BASES = ("configured", "supported", "agreed", "assumed", "closed")
 _BASIS = (
     "configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the "
@@ -146,6 +133,14 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     name: Text = column("The product's name when ordered.", nullable=True)
     quantity: Count = column("Quantity of the product, as sent.", nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
+    price: Money = column(
+        "The price of the line's product, as sent: per unit or per line, as the rule says.", nullable=True
+    )
+    modifiers_amount: Amount = column(
+        "The part of line_amount that modifiers make, before rounding; see mart.order_line_modifiers. Null without an "
+        "amount.",
+        nullable=True,
+    )
     line_amount: Amount = column(
         "The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for "
         "missing_amount_reason.",
@@ -163,9 +158,9 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
 class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="order", key=("order_id",)):
     """One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 
-    Source: mart.orders, mart.order_lines and audit.order_rules. The interface states no formula: rules are supported by
-    orders or set by [formula]; until then the total has that of the observed order. A residual is a question to the
-    partner, not an error.
+    Source: mart.orders, audit.order_formula_amounts and audit.order_residual_causes. The interface states no formula:
+    rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual
+    is a question to the partner, not an error.
     Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
     indeterminate (see reason). balanced needs both.
     """
@@ -186,19 +181,12 @@ class OrderReconciliation(Contract, table="mart.order_reconciliation", scope="or
         "subtotal_price less line_amount, null counted as zero: the part of the subtotal on no line."
     )
     subtotal_rule: Text = column("The subtotal rule, as in audit.order_rules.", nullable=True)
-    formula_subtotal: Amount = column(
-        "The subtotal under that rule; null without a rule, or if a line has no amount.", nullable=True
-    )
-    subtotal_residual: Amount = column("subtotal_price less formula_subtotal, exact.", nullable=True)
+    formula_subtotal: Amount = column(FORMULA_SUBTOTAL, nullable=True)
+    subtotal_residual: Amount = column(SUBTOTAL_RESIDUAL, nullable=True)
     subtotal_likely_cause: Text = column(_CAUSE.format("subtotal_residual"), nullable=True, isin=CAUSES)
     total_rule: Text = column("The total rule, as in audit.order_rules.", nullable=True)
-    formula_total: Amount = column(
-        "The total under that rule; null if a field that it needs is missing.", nullable=True
-    )
-    total_residual: Amount = column(
-        "total_price less formula_total, exact; above zero the stated total is higher than the computed one.",
-        nullable=True,
-    )
+    formula_total: Amount = column(FORMULA_TOTAL, nullable=True)
+    total_residual: Amount = column(TOTAL_RESIDUAL, nullable=True)
     total_likely_cause: Text = column(_CAUSE.format("total_residual"), nullable=True, isin=CAUSES)
     missing_parts: Texts = column("The price fields that the order does not state; empty if none is missing.")
     verdict: Text = column(

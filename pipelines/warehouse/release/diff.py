@@ -7,7 +7,7 @@ nothing of how a release is written or of how differences are shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import partition_of
@@ -27,11 +27,13 @@ READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every ni
 _ORDERS = "core.orders"
 
 
-class Side(NamedTuple):
-    """A release to be compared: its folder and its files."""
+@dataclass(frozen=True)
+class Side:
+    """A release to be compared: its folder, its files, and the columns of its tables as far as they were read."""
 
     folder: Path
     files: Sequence[File]
+    known: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
 
     def parts(self, table: str) -> dict[str, File]:
         """Return the files of a table by month."""
@@ -142,14 +144,17 @@ def _shared(
     con: duckdb.DuckDBPyConnection, table: Table, old: tuple[Side, File | None], new: tuple[Side, File | None]
 ) -> list[str]:
     """Return the columns of a table that both sides have, in the same type."""
-    columns = {column.name for column in table.columns}
-    found: list[set[tuple[str, str]]] = []
-    for side, file in (old, new):
-        if file:
-            described = con.execute(f"describe from {_parquet(side, file)}").fetchall()
-            found.append({(row[0], row[1]) for row in described if row[0] in columns})
-    both = {name for name, _ in set.intersection(*found)}
+    found = [_columns(con, side, table.name, file) for side, file in (old, new) if file]
+    both = {name for name, _ in frozenset.intersection(*found)}
     return [column.name for column in table.columns if column.name in both]
+
+
+def _columns(con: duckdb.DuckDBPyConnection, side: Side, name: str, file: File) -> frozenset[tuple[str, str]]:
+    """Return names and types of a table's columns: those of one of its files, which are those of all."""
+    if name not in side.known:
+        described = con.execute(f"describe from {_parquet(side, file)}").fetchall()
+        side.known[name] = frozenset((row[0], row[1]) for row in described)
+    return side.known[name]
 
 
 def _rows(table: Table, side: tuple[Side, File | None], columns: list[str]) -> str:

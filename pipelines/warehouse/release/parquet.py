@@ -85,7 +85,8 @@ def write_parquet(
     for table in catalogue.released():
         if table.name not in filled:
             month = NO_MONTH if partition_of(table) else WHOLE
-            files.append(_written(con, release, _Part(table, month, ""), "false"))
+            empty = _write(con, release, _Part(table, month, ""), "false", is_needed=True)
+            files += [empty] if empty else []
     return sorted(files, key=lambda file: file.path)
 
 
@@ -122,19 +123,18 @@ def _linked(source: Path, target: Path) -> bool:
     return True
 
 
-def _write(con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str) -> File | None:
-    """Write the rows of a part, those under a condition about `t`; nothing where there are none."""
-    exists = f"select 1 from warehouse.{part.table.name} as t where {condition} limit 1"
-    return _written(con, release, part, condition) if con.execute(exists).fetchall() else None
-
-
-def _written(con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str) -> File:
-    """Write the rows of a part, if need be none."""
+def _write(
+    con: duckdb.DuckDBPyConnection, release: Path, part: _Part, condition: str, *, is_needed: bool = False
+) -> File | None:
+    """Write the rows of a part, those under a condition about `t`; nothing if there are none, unless needed."""
     folder = _folder(release, part.table)
     draft = folder / f"draft{part.month}.parquet"
     columns = ", ".join(f't."{column.name}"' for column in part.table.columns)
     select = f"select {columns} from warehouse.{part.table.name} as t where {condition}"
-    con.execute(f"copy ({select}) to '{quoted(draft)}' ({_FORMAT})")
+    row = con.execute(f"copy ({select}) to '{quoted(draft)}' ({_FORMAT})").fetchone()
+    if not is_needed and not (row and row[0]):
+        draft.unlink()
+        return None
     file = described(release, draft, table=part.table.name, month=part.month, changed_in=part.changed_in)
     partition = partition_of(part.table)
     target = (folder / f"{partition}={part.month}" if partition else folder) / f"{file.sha256[:16]}.parquet"

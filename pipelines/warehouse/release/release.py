@@ -29,6 +29,7 @@ from pipelines.warehouse.release.diff import Side, are_comparable, compare, diff
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import write_parquet
+from pipelines.warehouse.release.reference import read_reference, write_reference
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
 
@@ -83,11 +84,12 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     last = current_release(published)
     known = read_manifest(last) if last else None
     damaged = damaged_files(last) if last else []
+    reference = read_reference(settings)
     with session(settings) as con:
         commit, shown_in, memory = _settle(con, warehouse_file(settings.data_dir))
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
-        if last and known and not damaged:
+        if last and known and not damaged and known.reference == reference.digest:
             why = "nothing changed since" if known.commit == commit else ""
             if run and not why and known.fingerprint == fingerprint:
                 why = _why_wait(settings, known, shown_in, run, started)
@@ -112,6 +114,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             files += write_meta(released, draft, rows)
             for meta, facts in about:
                 files.append(write_table(released, draft, meta, facts))
+            of_reference, notes = write_reference(released, draft, reference)
     (draft / DATABASE).chmod(0o444)
     (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
     manifest = Manifest(
@@ -122,12 +125,13 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files],
+        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files, *of_reference],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
         run=run,
         sources=memory.sources if memory else {},
+        reference=reference.digest,
     )
     write_manifest(draft, manifest)
     open_to_readers(draft)
@@ -135,7 +139,6 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     draft.rename(releases / release_id)
     sync(releases)
     _switch(published, release_id)
-    notes = []
     if last and damaged:
         remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")

@@ -39,7 +39,7 @@ def write_sample(release: Path, folder: Path, parts: int) -> dict[str, int]:
         con.execute("set preserve_insertion_order = false")
         con.execute(f"attach '{quoted(release / _DATABASE)}' as whole (read_only)")
         con.execute(f"attach '{quoted(folder / _DATABASE)}' as sample {storage.DRAFT}")
-        for schema in ("meta", *catalogue.SCHEMAS):
+        for schema in ("meta", "ref", *catalogue.SCHEMAS):
             con.execute(f"create schema sample.{schema}")
         found = con.execute(
             "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'whole' order by 1"

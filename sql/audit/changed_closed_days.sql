@@ -1,0 +1,70 @@
+-- One row per store, closed day and sale class whose orders may differ from their books.
+--
+-- Where fingerprints differ, where there are orders on one side alone, and where something
+-- was restated. Orders of other days need not be read.
+with
+
+every_store as (
+    select business_date, close_entry_no from raw.day_closes where is_every_store
+),
+
+own as (
+    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
+),
+
+places as (
+    select
+        business_date,
+        store_id,
+        sale_class,
+        fingerprint,
+        order_count,
+        false as is_restated,
+    from audit.closed_day_totals
+
+    union all
+
+    select
+        business_date,
+        store_id,
+        sale_class,
+        fingerprint,
+        order_count,
+        false as is_restated,
+    from audit.daily_fingerprints
+
+    union all
+
+    select
+        business_date,
+        store_id,
+        sale_class,
+        cast(null as varchar) as fingerprint,
+        cast(null as bigint) as order_count,
+        true as is_restated,
+    from raw.restated
+)
+
+select
+    -- keys
+    places.business_date,
+    places.store_id,
+    places.sale_class,
+    -- the close
+    any_value(
+        if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+    ) as close_entry_no,
+from places
+left join own
+    on places.business_date = own.business_date
+    and places.store_id = own.store_id
+left join every_store on places.business_date = every_store.business_date
+where
+    if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
+    is not null
+group by places.business_date, places.store_id, places.sale_class
+having
+    bool_or(places.is_restated)
+    or count(*) < 2
+    or min(places.fingerprint) <> max(places.fingerprint)
+    or min(places.order_count) <> max(places.order_count)

@@ -1,0 +1,124 @@
+-- One row per order: what its subtotal and its total come to by the rules in force for it.
+with
+
+rules as (
+    select
+        rule_target,
+        rule,
+        -- how often the total counts the subtotal, the delivery charge, the tip, the
+        -- discount, the loyalty discount
+        if(rule_target = 'total', rule_parameters, null) as signs,
+        signs[1] as subtotal_sign,
+        signs[2] as delivery_sign,
+        signs[3] as tip_sign,
+        signs[4] as discount_sign,
+        signs[5] as loyalty_sign,
+        -- how often the subtotal counts the discount
+        if(rule_target = 'subtotal', [0, -1, 1][rule_parameters[6] + 1], null)
+            as subtotal_discount_sign,
+        if(rounded_per = 'order', rounding_mode, null) as mode,
+        cast([1, 0.1, 0.01, 0.001][kept_decimals + 1] as decimal(38, 8)) as unit,
+    from audit.formula_rules
+),
+
+components as (
+    select order_id, sum(amount) as amount from audit.order_components group by order_id
+),
+
+contents as (
+    select
+        order_id,
+        sum(line_amount) as line_amount,
+        count(*) = count(line_amount) as has_all_amounts,
+    from mart.order_lines
+    group by order_id
+),
+
+-- Sums are wider than a part: those of 14-digit amounts must not overflow. A part that the
+-- rule does not count may be missing.
+parts as (
+    select
+        orders.order_id,
+        orders.subtotal_price,
+        orders.total_price,
+        in_force.subtotal_rule,
+        in_force.total_rule,
+        in_force.subtotal_population_no,
+        in_force.total_population_no,
+        contents.order_id is not null as has_lines,
+        contents.line_amount as line_amount,
+        if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
+        cast(
+            case totals.subtotal_sign
+                when 1 then subtotal_price
+                when 0 then 0
+                when -1 then -subtotal_price
+            end as decimal(38, 4)
+        )
+            + case totals.delivery_sign
+                when 1 then delivery_price
+                when 0 then 0
+                when -1 then -delivery_price
+            end
+            + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
+            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
+            + case totals.loyalty_sign
+                when 1 then loyalty_discount
+                when 0 then 0
+                when -1 then -loyalty_discount
+            end as parts_total,
+        components.amount as components_amount, -- null: no component
+        line_sum + case subtotals.subtotal_discount_sign
+            when 1 then discount
+            when 0 then 0
+            when -1 then -discount
+        end as parts_subtotal,
+        totals.mode as total_mode,
+        totals.unit as total_unit,
+        subtotals.mode as subtotal_mode,
+        subtotals.unit as subtotal_unit,
+    from mart.orders as orders
+    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
+    left join contents on orders.order_id = contents.order_id
+    left join components on orders.order_id = components.order_id
+    left join rules as totals
+        on totals.rule_target = 'total'
+        and in_force.total_rule = totals.rule
+    left join rules as subtotals
+        on subtotals.rule_target = 'subtotal'
+        and in_force.subtotal_rule = subtotals.rule
+)
+
+select
+    -- keys
+    order_id,
+    -- the rules
+    subtotal_rule,
+    subtotal_population_no,
+    total_rule,
+    total_population_no,
+    -- the lines
+    has_lines,
+    line_sum is not null as has_line_sum,
+    line_amount,
+    -- by the rules: eight decimals only where they are needed
+    if(
+        subtotal_mode is null,
+        parts_subtotal,
+        cast(
+            rounded(cast(parts_subtotal as decimal(38, 8)), subtotal_mode, subtotal_unit)
+            as decimal(38, 4)
+        )
+    ) as formula_subtotal,
+    subtotal_price - formula_subtotal as subtotal_residual,
+    case
+        when total_mode is null and components_amount is null then parts_total
+        when total_mode is null
+            then cast(parts_total + components_amount as decimal(38, 4))
+        else cast(
+            rounded(parts_total + coalesce(components_amount, 0), total_mode, total_unit)
+            as decimal(38, 4)
+        )
+    end as formula_total,
+    total_price - formula_total as total_residual,
+from parts

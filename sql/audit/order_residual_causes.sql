@@ -1,0 +1,146 @@
+-- One row per residual of an order for which there is a likely cause.
+--
+-- A pattern of its population that the residual follows, else the only candidate that
+-- explains it exactly.
+with
+
+broken_lines as (
+    select
+        breaks.order_id,
+        breaks.rule_target,
+        bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
+    from audit.order_residuals as breaks
+    inner join mart.order_lines as lines on breaks.order_id = lines.order_id
+    group by breaks.order_id, breaks.rule_target
+),
+
+-- wider than a part: any line's amounts
+broken_modifiers as (
+    select
+        breaks.order_id,
+        breaks.rule_target,
+        [
+            abs(sum(if(is_whole, quantity, null) * (add_own + other_own))),
+            abs(sum(if(is_whole, quantity, null) * (add_once + other_once))),
+            abs(sum(add_own + other_own)),
+            abs(sum(add_once + other_once)),
+        ] as sums,
+    from audit.order_residuals as breaks
+    inner join audit.order_line_sums as lines on breaks.order_id = lines.order_id
+    group by breaks.order_id, breaks.rule_target
+    having bool_and(lines.is_whole)
+),
+
+-- what the orders have in common that their population's rule does not fit
+patterns as (
+    select
+        breaks.order_id,
+        breaks.rule_target,
+        case
+            when populations.residual_kind = 'zero' and breaks.stated = 0 then 'zero_stated'
+            when populations.residual_kind = 'constant'
+                and breaks.residual = populations.residual_value then 'constant_amount'
+            when populations.residual_kind = 'share'
+                and abs(
+                    breaks.residual
+                    - cast(
+                        populations.residual_value * case populations.residual_base
+                            when 'subtotal' then breaks.subtotal_price
+                            when 'subtotal_less_discount'
+                                then breaks.subtotal_price - breaks.discount
+                            when 'delivery' then breaks.delivery_price
+                            when 'tip' then breaks.tip
+                            when 'discount' then breaks.discount
+                            when 'loyalty' then breaks.loyalty_discount
+                        end as decimal(38, 8)
+                    )
+                ) <= smallest_unit(breaks.currency, breaks.stated) then 'share_of_a_base'
+            when populations.residual_kind = 'step'
+                and breaks.stated % populations.residual_value = 0
+                and abs(breaks.residual) < populations.residual_value then 'rounding_step'
+        end as cause,
+    from audit.order_residuals as breaks
+    inner join audit.formula_populations as populations
+        on breaks.rule_target = populations.rule_target
+        and breaks.population_no = populations.population_no
+),
+
+explained as (
+    select
+        breaks.order_id,
+        breaks.rule_target,
+        if(breaks.rule_target = 'total', rules.rule_parameters, null) as signs,
+        list_filter(
+            [
+                if(abs(residual) = abs(tip), 'tip', null),
+                if(abs(residual) = abs(delivery_price), 'delivery', null),
+                if(abs(residual) = abs(discount), 'discount', null),
+                if(abs(residual) = abs(loyalty_discount), 'loyalty_discount', null),
+                if(list_contains(broken_modifiers.sums, abs(residual)), 'modifiers', null),
+                if(is_a_line, 'line', null),
+                -- less than a unit apart
+                if(
+                    abs(residual) < 1
+                    and list_contains(
+                        flatten(
+                            list_transform(
+                                [1.000, 0.100, 0.010, 0.001],
+                                lambda unit: [
+                                    rounded(expected, 'half_up', unit),
+                                    rounded(expected, 'half_even', unit),
+                                    rounded(expected, 'down', unit),
+                                ]
+                            )
+                        ),
+                        stated
+                    ),
+                    'rounding',
+                    null
+                ),
+                if(
+                    expected <> 0
+                    and (
+                        abs(stated) = abs(expected) * 100
+                        or abs(stated) * 100 = abs(expected)
+                    ),
+                    'factor_of_100',
+                    null
+                ),
+                if(stated = -expected, 'sign', null),
+                if(residual = -2 * signs[2] * delivery_price, 'sign_of_delivery', null),
+                if(residual = -2 * signs[3] * tip, 'sign_of_tip', null),
+                if(residual = -2 * signs[4] * discount, 'sign_of_discount', null),
+                if(
+                    residual = -2 * signs[5] * loyalty_discount,
+                    'sign_of_loyalty_discount',
+                    null
+                ),
+            ],
+            lambda cause: cause is not null
+        ) as causes,
+    from audit.order_residuals as breaks
+    left join broken_modifiers
+        on breaks.order_id = broken_modifiers.order_id
+        and breaks.rule_target = broken_modifiers.rule_target
+    left join broken_lines
+        on breaks.order_id = broken_lines.order_id
+        and breaks.rule_target = broken_lines.rule_target
+    inner join audit.formula_rules as rules
+        on breaks.rule_target = rules.rule_target
+        and breaks.rule = rules.rule
+)
+
+select
+    -- keys
+    explained.order_id,
+    explained.rule_target,
+    -- the cause
+    coalesce(
+        patterns.cause,
+        if(len(explained.causes) = 1, explained.causes[1], null)
+    ) as likely_cause,
+from explained
+left join patterns
+    on explained.order_id = patterns.order_id
+    and explained.rule_target = patterns.rule_target
+where patterns.cause is not null or len(explained.causes) = 1

@@ -1,0 +1,68 @@
+"""No select joins two large tables row by row: time must follow the number of rows, not its square."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from pipelines.warehouse import catalogue, inputs
+from pipelines.warehouse.rows.functions import create_functions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Joins of every row with every row, where one side stays short whatever is landed.
+SHORT = {
+    "audit.inactive_periods": "one row of days watched",
+    "audit.order_components": "the components of the settings",
+    "audit.order_populations": "subtotal and total",
+    "audit.order_rule_settings": "the rules of the settings",
+    "audit.possible_duplicate_orders": "the settings",
+    "audit.service_behaviour": "four percentiles",
+    "core.menus__were_observed": "the settings",
+    "core.order_line_modifiers__reference_a_known_modifier": "the settings",
+    "core.order_lines__reference_a_known_product": "the settings",
+    "core.products__have_one_name_across_menus": "the settings",
+    "mart.calendar": "the settings, and one row of days observed",
+    "mart.orders": "the settings",
+    "mart.orders__add_up_to_core_orders": "the settings",
+    "mart.store_products": "the settings",
+}
+ROW_BY_ROW = re.compile(r"NESTED_LOOP|BLOCKWISE|CROSS_PRODUCT")
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with every table that a select may read, where the planner does not see that all are empty."""
+    with duckdb.connect() as con:
+        con.execute("set disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
+        create_functions(con)
+        for schema in ("raw", *catalogue.SCHEMAS):
+            con.execute(f"create schema {schema}")
+        tables = {table.name: {each.name: each.type for each in table.columns} for table in catalogue.tables()}
+        for name, columns in {**inputs.RAW, **tables}.items():
+            spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+            con.execute(f"create table {name} ({spelled})")
+        yield con
+
+
+def is_row_by_row(con: duckdb.DuckDBPyConnection, select: str) -> bool:
+    """Return whether the plan of a select compares every row of one side with every row of another."""
+    ((_, plan),) = con.execute(f"explain ({select})").fetchall()
+    return bool(ROW_BY_ROW.search(plan))
+
+
+def test_only_short_tables_are_joined_row_by_row(empty: duckdb.DuckDBPyConnection) -> None:
+    """Tables, checks and ties join by hash, or by order; the exceptions have one short side."""
+    items = (*catalogue.tables(), *catalogue.checks(), *catalogue.ties())
+    assert {item.name for item in items if is_row_by_row(empty, item.sql)} == SHORT.keys()
+
+
+def test_a_condition_on_one_side_of_a_left_join_is_found(empty: duckdb.DuckDBPyConnection) -> None:
+    """Such a condition alone makes DuckDB compare all rows; the same beside it does not."""
+    join = "select 1 from core.orders as a left join core.stores as b on a.status is not distinct from b.name"
+    assert not is_row_by_row(empty, join)
+    assert is_row_by_row(empty, f"{join} and a.order_id is not null")

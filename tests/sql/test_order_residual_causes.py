@@ -1,0 +1,60 @@
+"""audit.order_residual_causes: the likely cause of a residual; tests of mart.order_reconciliation try each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+SIGNS = {"rule_target": "total", "rule": "plain", "rule_parameters": [1, 1, 1, -1, -1]}
+LINES = {"rule_target": "subtotal", "rule": "lines", "rule_parameters": [0, 0, 0, 0, 0, 0]}
+
+
+def residual(target: str, amount: str, **columns: Any) -> dict[str, Any]:
+    """Return a residual of an order with a tip of 1.30 and a delivery charge of 2."""
+    rule = "plain" if target == "total" else "lines"
+    found = {"order_id": 1, "rule_target": target, "rule": rule, "population_no": 2, "residual": amount}
+    return found | {"expected": "40", "stated": str(40 + float(amount)), "tip": "1.3", "delivery_price": "2"} | columns
+
+
+def causes(run_table: Run, *residuals: dict[str, Any], **population: Any) -> list[tuple[str, str]]:
+    """Return the causes by rule target."""
+    pattern = {"rule_target": "total", "population_no": 2} | population
+    rows = run_table(
+        "audit.order_residual_causes",
+        {
+            "audit.order_residuals": list(residuals),
+            "audit.formula_rules": [SIGNS, LINES],
+            "audit.formula_populations": [pattern],
+            "mart.order_lines": [{"order_id": 1, "line_no": 1, "line_amount": "7"}],
+        },
+    )
+    return [(row["rule_target"], row["likely_cause"]) for row in rows]
+
+
+def test_the_only_exact_explanation_is_the_cause(run_table: Run) -> None:
+    """Each residual has its own; none of two, and none that is near; a rule's signs are those of the total alone."""
+    assert causes(run_table, residual("subtotal", "7"), residual("total", "-1.3")) == [
+        ("subtotal", "line"),
+        ("total", "tip"),
+    ]
+    assert causes(run_table, residual("total", "-2.6"), residual("subtotal", "-2.6")) == [("total", "sign_of_tip")]
+    assert causes(run_table, residual("total", "2", tip="2")) == []
+    assert causes(run_table, residual("total", "1.31")) == []
+
+
+def test_rounding_is_less_than_a_unit(run_table: Run) -> None:
+    """A stated amount that is the computed one rounded; a whole unit more is not."""
+    assert causes(run_table, residual("total", "0.4", expected="39.6", stated="40")) == [("total", "rounding")]
+    assert causes(run_table, residual("total", "1.4", expected="39.6", stated="41")) == []
+
+
+def test_a_pattern_of_its_population_comes_first(run_table: Run) -> None:
+    """What the residual follows to the cent, before a tip that is the same amount."""
+    constant = {"residual_kind": "constant", "residual_value": "1.3"}
+    assert causes(run_table, residual("total", "1.3"), **constant) == [("total", "constant_amount")]
+    assert causes(run_table, residual("total", "-1.3"), **constant) == [("total", "tip")]
+    assert causes(run_table, residual("total", "1.3", population_no=3), **constant) == [("total", "tip")]
