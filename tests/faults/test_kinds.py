@@ -196,8 +196,13 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     assert last is not None
     assert (last.is_good, last.good_at) == (False, None)
     shutil.rmtree(place.data / "notify")
+    page = place.data / "published" / "morning.html"
+    page.unlink()
     look_as_the_schedule_does(place)
     assert alarms(place) == {"incomplete:stores"}
+    text = page.read_text(encoding="utf-8")
+    assert ">Act:</span> \nThe stores are not up to date: " in text
+    assert '<tr><td>orders</td><td class="n">30</td>' in text
     place.sandbox.set_faults()
     code, said = place.command("run")
     assert (code, alarms(place)) == (0, set()), said

@@ -249,7 +249,9 @@ def _months(making: Making, name: str) -> str:
         return months_of_days(f'({stored} union all select business_date from fresh."{name}")')
     if partition == CREATED:
         sides = ["warehouse.core.orders"] + ['fresh."core.orders"'] * ("core.orders" in staged.sets)
-        return " union ".join(f"select {month_of('created_at')} as month from {side} where {of_keys}" for side in sides)
+        return " union ".join(
+            f"select distinct {month_of('created_at')} as month from {side} where {of_keys}" for side in sides
+        )
     return f"select '{WHOLE}' as month"
 
 
