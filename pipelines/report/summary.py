@@ -14,7 +14,6 @@ from pipelines.finance.currencies import money
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
 from pipelines.report.text import plain
-from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,6 +113,8 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
 
 
 def _contents(release: Path, night: Night) -> Iterator[str]:
+    from pipelines.warehouse.release.manifest import read_manifest  # noqa: PLC0415 - `status` needs no warehouse
+
     file = release / "ordermart.duckdb"
     with duckdb.connect(str(file), read_only=True) as db:
         manifest = read_manifest(release)
