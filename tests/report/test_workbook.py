@@ -168,9 +168,11 @@ def test_one_currency_has_totals_of_visible_rows(
 def test_empty_selection_gives_a_workbook(
     world: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
 ) -> None:
-    """Without orders there is nothing to add, and nothing breaks."""
+    """Without orders there is nothing to add, and the workbook does not call that balanced."""
     empty = read_workbook(written(world, tmp_path / "empty.xlsx", Selection(store_id=99)))
-    assert any("Balanced" in cell.value for cell in empty.sheets["summary"].values())
+    said = [cell.value for cell in empty.sheets["summary"].values()]
+    assert any("no order is selected" in value for value in said)
+    assert not any("Balanced" in value for value in said)
 
 
 def test_row_beyond_the_limit_raises(tmp_path: Path) -> None:
