@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Give a file system of 26 MB, or of what the test says; without the right to mount one, skip."""
+    """Give a file system of 40 MB, or of what the test says; without the right to mount one, skip."""
     folder = tmp_path / "small"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 26)}m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 40)}m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a file system of its own may not be mounted here")
     try:
@@ -39,12 +39,12 @@ def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) 
     world = World(small_disk / "world")
     world.land("orders", [{"id": each, "document": order(each)} for each in range(1, 5)])
     filler = small_disk / "filler"
-    filler.write_bytes(bytes(22 << 20))
+    filler.write_bytes(bytes(36 << 20))
     with pytest.raises(DiskFullError, match="MiB are free, more is needed"):
         world.build()
     filler.unlink()
     world.build()
-    filler.write_bytes(bytes(7 << 20))
+    filler.write_bytes(bytes(20 << 20))
     with pytest.raises(DiskFullError, match=r"a build and its release take about \d+ MiB"):
         publish(world.settings)
     filler.unlink()
