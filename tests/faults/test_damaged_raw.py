@@ -40,7 +40,9 @@ def test_nights_name_what_is_damaged_and_go_on(serve: Callable[..., Place]) -> N
     assert "Traceback" not in said
     assert f"raw/documents/menus/{lost.name} (missing)" in said
     assert "Restore them from a backup" in said
-    assert set(place.ids) == set(place.verdicts())  # the night landed what was due
+    landed.write_bytes(whole[landed])  # readable, for once: the night landed what was due
+    assert set(place.ids) == set(place.verdicts())
+    landed.write_bytes(altered)
     assert place.all(orders) == published
 
     # one was restored; the other, of the same size as ever, is named before its rows are used
