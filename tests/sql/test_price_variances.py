@@ -139,7 +139,7 @@ def test_a_menu_not_seen_at_all_is_unknown(run_table: Run, menus: tuple[int, ...
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
 def test_the_menus_first_seen_later(run_table: Run, menus: tuple[int, ...]) -> None:
-    """An order from before any menu is compared with each as first seen, marked so; from then on with the menus then."""
+    """An order from before any menu is compared with each as first seen, and marked; later ones with those then."""
     offers = [
         later(1, {"price": "3", "delivery_price": "3.5", "observed_from": at(3), "change_seen_at": at(7)}),
         later(1, {"price": "9", "delivery_price": None, "observed_from": at(7), "is_current": True}),
