@@ -65,7 +65,10 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("privacy"))
     world.configure("")
     world.land("stores", [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}])
-    world.land("orders", [person(1, ANN, door={"code": CODE}) | {"dispatch_note": NOTE}, person(2, BOB, door="b"), person(3, ANN)])
+    world.land(
+        "orders",
+        [person(1, ANN, door={"code": CODE}) | {"dispatch_note": NOTE}, person(2, BOB, door="b"), person(3, ANN)],
+    )
     broken = {"id": 9, "tip": "x"}
     world.land(
         "orders", [person(1, ANN, status="refused"), person(9, ANN) | broken, person(8, BOB) | broken | {"id": 8}]
