@@ -96,11 +96,17 @@ class Ledger:
                 if line.endswith(b"\n"):
                     yield line[:-1]
 
-    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
-        """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out while the block runs."""
         make_folder(self.folder)
         with (self.folder / "ledger.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
+        """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
+        with self.locked():
             self._cut_half_line()
             no, previous = 0, _GENESIS
             for entry in self.entries():

@@ -50,6 +50,18 @@ def signing_ledger(settings: Settings) -> Ledger:
     return Ledger(settings.data_dir / "ledger", after=partial(_sign, settings))
 
 
+def sign_missing_heads(settings: Settings) -> None:
+    """Sign the head where a kill, or missing keys, left it unsigned; without keys do nothing."""
+    ledger = Ledger(settings.data_dir / "ledger")
+    with contextlib.suppress(VaultError):
+        count = sum(1 for _ in ledger.entries())
+        if count:
+            key = Ed25519PrivateKey.from_private_bytes(ledger_seed(settings)).public_key()
+            with ledger.locked():
+                if any(_size(folder / NOTE, key) < count for folder in _folders(settings, ledger)):
+                    _sign(settings, ledger, count)
+
+
 def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
     """Compare the signed and the witnessed head with the chain, and return a sentence for each.
 
@@ -126,8 +138,7 @@ def _sign(settings: Settings, ledger: Ledger, size: int) -> None:
         return
     content = note(key, Head(size, root_of(islice(ledger.lines(), size)).hex())).encode()
     public = vkey(key.public_key()).encode() + b"\n"
-    witness = _witness(settings)
-    for folder in (ledger.folder, *([witness] if witness else [])):
+    for folder in _folders(settings, ledger):
         try:
             if _is_continued(ledger, folder, key.public_key()):
                 make_folder(folder)
@@ -136,6 +147,20 @@ def _sign(settings: Settings, ledger: Ledger, size: int) -> None:
                 log.warning("The signed head in %s is of another chain or key and stays; see ledger verify", folder)
         except OSError as error:
             log.warning("The ledger's signed head cannot be written to %s: %s", folder, error.strerror)
+
+
+def _folders(settings: Settings, ledger: Ledger) -> list[Path]:
+    """Return where heads are kept: beside the ledger, and with the witness if there is one."""
+    witness = _witness(settings)
+    return [ledger.folder, *([witness] if witness else [])]
+
+
+def _size(path: Path, key: Ed25519PublicKey) -> float:
+    """Return of how many entries a head is; infinity if it is not one of this key, and stays."""
+    with contextlib.suppress(FileNotFoundError):
+        head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
+        return head.size if head else float("inf")
+    return 0
 
 
 def _is_continued(ledger: Ledger, folder: Path, key: Ed25519PublicKey) -> bool:

@@ -59,20 +59,23 @@ def copied(of: World, place: Path) -> World:
     return world
 
 
-@pytest.fixture(scope="module")
-def landed(tmp_path_factory: pytest.TempPathFactory) -> World:
+def land(world: World) -> None:
     """Land three orders of two people in two loads, and quarantine bodies of both."""
-    world = World(tmp_path_factory.mktemp("privacy"))
     world.configure("")
     world.land("stores", [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}])
-    world.land(
-        "orders",
-        [person(1, ANN, door={"code": CODE}) | {"dispatch_note": NOTE}, person(2, BOB, door="b"), person(3, ANN)],
-    )
+    own = person(1, ANN, door={"code": CODE}) | {"dispatch_note": NOTE}
+    world.land("orders", [own, person(2, BOB, door="b"), person(3, ANN)])
     broken = {"id": 9, "tip": "x"}
     world.land(
         "orders", [person(1, ANN, status="refused"), person(9, ANN) | broken, person(8, BOB) | broken | {"id": 8}]
     )
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Give a folder with what `land` lands."""
+    world = World(tmp_path_factory.mktemp("privacy"))
+    land(world)
     return world
 
 
