@@ -178,6 +178,19 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     assert "WRONG: " in done.stdout
 
 
+def test_forged_pack_neither_steers_a_terminal_nor_ends_the_verifier(pack: Path) -> None:
+    """Names and entries of a forger's are shown without control characters; an entry of another form is named."""
+    (pack / "\x1b[2J\u202egnp.txt").write_text("x", encoding="utf-8")
+    done = verified(pack)
+    assert "WRONG: ?[2J?gnp.txt: not listed" in done.stdout
+    chain = pack / "ledger" / "ledger.jsonl"
+    for line in ('{"sha256": []}', '{"sha256": "a", "file": "."}', "[" * 100_000, "[1]", '{"sha256": "\x1b[2J"}'):
+        chain.write_text(line + "\n", encoding="utf-8")
+        done = verified(pack)
+        assert (done.returncode, done.stderr, "WRONG: entry 1: " in done.stdout) == (1, "", True)
+        assert "\x1b" not in done.stdout
+
+
 @pytest.mark.parametrize("fault", ["amount", "removed", "added", "day"])
 def test_closed_orders_are_tied_to_the_chain(pack: Path, made: tuple[Any, Path], fault: str) -> None:
     """A changed amount, an order more or less, or a whole day removed is named, although the list was written again."""
