@@ -36,9 +36,9 @@ def documents(project: Path) -> list[Path]:
 def commands(document: Path) -> Iterator[Command]:
     """Yield the commands of a document: lines of its blocks, then those that its sentences name."""
     text = document.read_text(encoding="utf-8")
-    blocks = re.findall(r"^ *```(?:sh|console)?\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    for block in blocks:
-        for line in block.splitlines():
+    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    for language, block in blocks:
+        for line in block.splitlines() if language in {"", "sh", "console"} else ():
             if re.match(_PROGRAMS, line.strip()):
                 command = " ".join(shlex.split(line.strip(), comments=True, posix=False))
                 yield Command(document.name, command, is_block=True)
