@@ -12,6 +12,7 @@ from typer._click import Context
 from typer._click.exceptions import UsageError
 
 from pipelines.cli import app
+from pipelines.settings import SettingsError, load_settings
 from tests.documents import Command, commands, documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,24 @@ def test_documents_have_commands() -> None:
 def test_every_documented_command_exists_with_its_options() -> None:
     """A command or an option that was renamed is renamed in the documents."""
     assert [f"{each.document}: {each.text}: {fault(each)}" for each in COMMANDS if fault(each)] == []
+
+
+def unknown_settings(text: str) -> list[str]:
+    """Return the environment variables of a text that are no settings."""
+    found = []
+    for name in sorted(set(re.findall(r"ORDERMART_[A-Z]+__[A-Z_]+", text))):
+        try:
+            load_settings(ROOT / "ordermart.toml", {name: "x"})
+        except SettingsError as error:
+            found += [name] if "is not a setting" in str(error) else []
+    return found
+
+
+def test_documented_environment_variables_are_settings() -> None:
+    """A setting that was renamed is renamed where documents set it by the environment."""
+    texts = "".join(document.read_text(encoding="utf-8") for document in documents(ROOT))
+    assert unknown_settings(texts) == []
+    assert unknown_settings("export ORDERMART_PARTNER__CLIENT_KEY=…") == ["ORDERMART_PARTNER__CLIENT_KEY"]
 
 
 @pytest.mark.parametrize(
