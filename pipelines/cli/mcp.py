@@ -13,7 +13,7 @@ from pipelines.cli.options import Config, load_settings, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Serve the release, read-only, to an assistant (MCP).")
 def mcp(
     *,
     timeout_seconds: Annotated[
