@@ -40,13 +40,23 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
 
     Source: core.orders, core.order_lines, core.order_deliveries, core.stores, [business_day] and [sales].
     Caveats: sales are the rows with sale_class 'counted'; without lists in [sales] there are none. A join to lines or
-    deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation.
+    deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation. A late-arriving older
+    order renumbers its customer's later orders.
     """
 
     order_id: Id = column(_ORDER)
     store_id: Id = column("The store of the order.", nullable=True)
     customer_key: Text = column(
         "Pseudonymous key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
+    )
+    customer_order_no: Count = column(
+        "Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among "
+        "orders observed. Null without customer_key or created_at.",
+        nullable=True,
+        ge=1,
+    )
+    is_first_order: Flag = column(
+        "Whether it is its customer's first order (customer_order_no 1); null without one.", nullable=True
     )
     store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     timezone: Text = column("The time zone of local times and business day.")
@@ -76,6 +86,10 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
         "The promised pick-up time," + _LOCAL + " Null if not for pick-up.", nullable=True
     )
     hour: Count = column("The hour of created_at_local, 0 to 23; null without created_at.", nullable=True, ge=0, le=23)
+    daypart: Text = column(
+        "The daypart of that hour, by [business_day] dayparts; null without created_at, and without dayparts.",
+        nullable=True,
+    )
     weekday: Count = column("Of the business day: 1 for Monday to 7 for Sunday.", nullable=True, ge=1, le=7)
     minutes_promised: Count = column(
         "Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.",
