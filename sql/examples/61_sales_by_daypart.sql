@@ -4,9 +4,9 @@ select
     store_name,
     daypart,
     currency,
-    count(*) as order_count,
+    sum(order_count) as order_count,
     sum(total_price) as total_price,
-from mart.orders
+from mart.hourly_store_sales
 where sale_class = 'counted'
 group by store_id, store_name, daypart, currency
 order by store_id, currency, total_price desc nulls last, daypart

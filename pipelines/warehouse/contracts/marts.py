@@ -33,6 +33,10 @@ _CURRENCY = (
 )
 _LOCAL = " in the store's time zone, without offset: in the repeated hour of autumn two instants look the same."
 _SUM = "Sum of {0} over the orders that state it; null if none does."
+AVERAGE_ORDER_VALUE = (
+    "AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged "
+    "again: divide the sums."
+)
 
 
 class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)):
@@ -144,6 +148,7 @@ class DailyStoreSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
 
 
 class ProductMix(
