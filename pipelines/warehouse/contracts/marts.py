@@ -10,6 +10,7 @@ from pipelines.warehouse.contracts.contract import (
     Instant,
     LocalTime,
     Money,
+    Share,
     Text,
     Units,
     column,
@@ -158,14 +159,15 @@ class ProductMix(
 
     Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
     Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
-    order once per product, so it does not add up over products. Join menu names through mart.store_products, never
-    core.products, which has a row per menu.
+    order once per product, so it does not add up over products; nor do shares and ranks over days. Join menu names
+    through mart.store_products, never core.products, which has a row per menu.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     product_id: Id = column("The product's id; null for lines that name none.", nullable=True)
+    store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     ordered_name: Text = column(
         "The product's name on the order lines of that day; if they differ, the alphabetically last.", nullable=True
     )
@@ -179,6 +181,24 @@ class ProductMix(
     line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
     unvalued_line_count: Count = column(
         "Number of lines without an amount; if above 0, line_amount is incomplete.", ge=0
+    )
+    unit_share: Share = column(
+        "Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null if they "
+        "come to nothing.",
+        nullable=True,
+    )
+    unit_rank: Count = column(
+        "Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.", nullable=True, ge=1
+    )
+    amount_share: Share = column(
+        "Its line_amount by that of the store's day and sale class, of lines with an amount; null if they come to "
+        "nothing.",
+        nullable=True,
+    )
+    amount_rank: Count = column(
+        "Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.",
+        nullable=True,
+        ge=1,
     )
 
 
