@@ -87,17 +87,17 @@ def test_no_table_is_empty(release: duckdb.DuckDBPyConnection) -> None:
 @pytest.mark.parametrize(
     ("what", "query"),
     [
-        ("two control totals tie, one does not", "select count(*) filter (tie_out_status = 'tied') = 2 "
-         "and count(*) filter (tie_out_status = 'variance') = 1 from audit.control_totals"),
+        ("two control totals tie, one does not", ("select count(*) filter (tie_out_status = 'tied') = 2 "
+         "and count(*) filter (tie_out_status = 'variance') = 1 from audit.control_totals")),
         ("a closed day is restated", "select count(*) > 0 from mart.restatements"),
         ("menus are seen before orders", "select count(*) > 0 from mart.price_variances where menu_match = 'unique'"),
         ("and after them", "select count(*) > 0 from mart.price_variances where menu_match = 'first_seen_later'"),
         ("prices change", "select count(*) > 5 from mart.menu_price_changes"),
         ("orders change", "select count(*) > 0 from core.order_changes"),
-        ("a store is renamed", "select count(distinct name) = 2 from core.store_versions "
-         "where store_id = (select min(store_id) from core.stores)"),
-        ("webhooks say which ids to fetch", "select sum(fetched_id_count) > 5 from audit.daily_webhooks "
-         "where topic like 'orders.%'"),
+        ("a store is renamed", ("select count(distinct name) = 2 from core.store_versions "
+         "where store_id = (select min(store_id) from core.stores)")),
+        ("webhooks say which ids to fetch", ("select sum(fetched_id_count) > 5 from audit.daily_webhooks "
+         "where topic like 'orders.%'")),
         ("an order is sent twice", "select count(*) >= 1 from audit.possible_duplicate_orders"),
         ("a phone number is corrected", "select count(*) = 1 from audit.personal_data_changes"),
         ("a store pauses", "select max(day_count) >= 2 from audit.inactive_periods"),
