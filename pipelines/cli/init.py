@@ -14,14 +14,14 @@ from pipelines.cli.options import say, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Ask for a service, test it, and write its settings.")
 def init(
     file: Annotated[Path, typer.Argument(dir_okay=False, help="Settings file to write, such as shop.toml.")],
     *,
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the service; asked for if left out.")] = "",
     client_id: Annotated[str, typer.Option(help="The client_id; asked for if left out.")] = "",
 ) -> None:
-    """Ask for a service and its credentials, try it, and write a settings file, the vault's keys and the secret.
+    """Ask for a service and its credentials, test them, and write a settings file, the vault's keys and the secret.
 
     The client secret is asked for, or taken from ORDERMART_PARTNER__CLIENT_SECRET; it is written to a file of mode 600
     beside the settings. Nothing is fetched but a token and the list of stores.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from pipelines.clock import utc_now
 from pipelines.durable import append, make_folder, put_in_place, unfinished
 from pipelines.ledger.old_names import current_body, current_rows
 
@@ -118,7 +119,7 @@ class Ledger:
                 file_sha256 = self._write_rows(file, rows)
             fields: dict[str, Any] = {
                 "no": no,
-                "at": dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
+                "at": utc_now().isoformat(timespec="microseconds"),
                 "who": _who(),
                 "act": act,
                 "body": body,

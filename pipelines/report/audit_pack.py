@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from pipelines.clock import utc_now
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
@@ -214,7 +215,7 @@ def _read_me(
         period=period.name or period.first_day,
         first=period.first_day,
         last=period.last_day,
-        made=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        made=utc_now().isoformat(timespec="seconds"),
         release=release.manifest.id,
         published=release.manifest.published_at,
         receipts=drawn,

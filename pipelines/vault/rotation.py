@@ -6,13 +6,13 @@ Bodies stay as they are, since they are encrypted with the customers' own keys. 
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from pipelines.clock import utc_now
 from pipelines.vault.content import contact
 from pipelines.vault.customers import Lookup
 from pipelines.vault.database import opened, transaction
@@ -52,7 +52,7 @@ def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int],
             raise VaultError("the vault has neither the keys of the settings nor those of the new key file")
         for spool in path.parent.glob("spool-*"):
             spool.unlink()
-        now = dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")
+        now = utc_now().isoformat(timespec="microseconds")
         with transaction(db):
             rotated = _Rotation(db, old, new, progress or (lambda *_: None)).run()
             db.execute("insert or replace into meta values ('rotated_at', ?)", (now.encode(),))
