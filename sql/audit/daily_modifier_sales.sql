@@ -1,4 +1,4 @@
--- One row per business day, sale class, product, modifier and action; the product alone, too.
+-- One row per business day, sale class, product, modifier and action; lines alone, too.
 with
 
 -- lines, which have no modifier, and modifiers, by id or else by name

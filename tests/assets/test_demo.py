@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from pipelines.sandbox.serve import free_port
+from tests.readers import differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,8 @@ def test_the_demo_and_the_commands_after_it(
         assert totals == {"tied": 2, "variance": 1}
         assert db.execute("select count(*) from mart.closed_days").fetchone()[0] > 0
         orders = db.execute("select count(*) from mart.orders").fetchone()[0]
+    for reader in ("duckdb", "pandas", "pyarrow", "polars"):
+        assert list(differences((data / "published" / "current").resolve(), reader)) == []
     built = ordermart("build", config=config)
     assert (built.returncode, "unmapped" in built.stdout) == (0, False), built.stderr
     assert "tables changed" in built.stdout
