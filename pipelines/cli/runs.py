@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Fetch what is due, build the warehouse, publish a release.")
 def run(
     *,
     config: Config = None,
@@ -48,11 +48,10 @@ def run(
     that are not up to date; 4 another run holds the lock;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
-    import datetime as dt
-
+    from pipelines.clock import utc_now
     from pipelines.ingest.stop import stoppable
 
-    started = dt.datetime.now(dt.UTC)
+    started = utc_now()
     with stoppable() as stop:
         try:
             settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
@@ -78,7 +77,7 @@ def run(
     now = refused(settings)
     facts = ended_run(
         started,
-        dt.datetime.now(dt.UTC),
+        utc_now(),
         is_good=night.published and not night.incomplete,
         is_nightly=not due,
         is_new=night.is_new,
@@ -157,7 +156,7 @@ def _service(settings: Settings) -> AbstractContextManager[object]:
     return service_of(settings)
 
 
-@app.command()
+@app.command(short_help="Build the tables and publish, without requests.")
 def build(
     *,
     config: Config = None,
@@ -189,7 +188,7 @@ def build(
         typer.echo(costs(measured))
 
 
-@app.command()
+@app.command(short_help="Run nights on the embedded sandbox and show the results.")
 def demo(
     *,
     orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 5000,
@@ -200,7 +199,7 @@ def demo(
     ] = False,
     config: Config = None,
 ) -> None:
-    """Run two nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
+    """Run four nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
 
     Exit codes: 0 published; 1 failed; 2 invalid settings, or no next night; 4 another run holds the lock.
     """
@@ -209,7 +208,7 @@ def demo(
     raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults, next_night=next_night))
 
 
-@app.command()
+@app.command(short_help="Put ids that could not be fetched on the work list again.")
 def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
@@ -228,15 +227,17 @@ def retry(
         typer.echo(retried(work.retry(known)))
 
 
-@app.command()
+@app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")
 def dev(
     *,
     host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.", show_default=False)
+    ] = 0,
     webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver too.")] = False,
     config: Config = None,
 ) -> None:
-    """Serve Dagster's own pages on this instance and run the nightly schedule, until Ctrl-C or SIGTERM.
+    """Serve Dagster's web pages and run the nightly schedule, until Ctrl-C or SIGTERM.
 
     Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this
     folder.

@@ -7,12 +7,12 @@ ended as (
         menu_id,
         product_id,
         channel,
-        observed_to as changed_at,
+        change_seen_at as changed_at,
         any_value(price) as price,
         any_value(delivery_price) as delivery_price,
     from core.menu_price_versions
-    where observed_to is not null and product_id is not null
-    group by menu_id, product_id, channel, observed_to
+    where change_seen_at is not null and product_id is not null
+    group by menu_id, product_id, channel, change_seen_at
     having count(distinct (price, delivery_price)) = 1
 ),
 

@@ -18,7 +18,7 @@ NOON = "2026-01-10 12:00:00+00"
 def price(amount: str | None, since: str | None, until: str | None, **more: Any) -> dict[str, Any]:
     """Return a row of core.menu_price_versions: product 5 of menu 1, in channel both."""
     place = {"menu_id": 1, "group_no": 1, "price_no": 1, "product_id": 5, "channel": "both"}
-    times = {"observed_from": since, "observed_to": until}
+    times = {"observed_from": since, "change_seen_at": until}
     return place | {"price": amount, "delivery_price": "6"} | times | more
 
 
