@@ -6,12 +6,12 @@ nothing of Dagster.
 
 from __future__ import annotations
 
-import datetime as dt
 import sqlite3
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import connect, inbox_path
@@ -20,6 +20,7 @@ from pipelines.landing import LandingError
 from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
+from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.privacy import PrivacyError, apply_erasures, remove_old_releases
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
@@ -49,6 +50,7 @@ def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = 
         notes.append(behind)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
+        sign_missing_heads(settings)
         apply_erasures(settings)
         notes += _derived(settings, progress)
         remove_old_releases(settings)
@@ -118,7 +120,7 @@ def _set_work_list_aside(path: Path, notes: list[str]) -> bool:
         return False  # locked, or the disk is full: not damaged
     except sqlite3.DatabaseError as error:
         found = str(error)
-    target = path.with_name(f"{path.name}.damaged-{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}")
+    target = path.with_name(f"{path.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
     path.rename(target)
     for left in (path.with_name(path.name + end) for end in ("-wal", "-shm")):
         left.unlink(missing_ok=True)

@@ -4,12 +4,12 @@ A run that is already under way fetches what was due when it began; the sensor d
 """
 
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 
 from pipelines.assets.dead_runs import any_alive, fail_dead_runs
+from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import last_delivery
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -53,7 +53,7 @@ def notification_sensor(settings: Settings, job: Any) -> dg.SensorDefinition:
         due = [entry.due_at for entry in entries if entry is not None and entry.due_at is not None]
         if not due:
             waiting = deferred_until(settings.data_dir / "published")
-            if waiting is None or waiting > datetime.now(UTC):
+            if waiting is None or waiting > utc_now():
                 return dg.SkipReason("nothing is due")
             return dg.SensorResult(run_requests=[dg.RunRequest(f"publication due {waiting}", run_config=SMALL)])
         # One run per set of due entries: after a failed run they wait for the nightly one.

@@ -28,6 +28,7 @@ from pipelines.backup.copying import (
 from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
 from pipelines.backup.record import LastBackup, record_backup
 from pipelines.backup.rows import release_rows
+from pipelines.clock import utc_now
 from pipelines.durable import make_folder, sync, write_whole
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import checksums
@@ -108,7 +109,7 @@ class _Backup:
         manifest = read_manifest(self.last) if self.last else None
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         self.noted = checksums(self.data_dir)
-        started = max(dt.datetime.now(dt.UTC), _after(self.last))
+        started = max(utc_now(), _after(self.last))
         name = f"{started:%Y%m%dT%H%M%S%f}"
         self.draft = self.folder / (UNFINISHED + name)
         self.draft.mkdir(mode=0o700)

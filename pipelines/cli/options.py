@@ -25,10 +25,15 @@ Config = Annotated[
 
 
 def load_settings(config: Path | None) -> Settings:
-    """Load the settings of a command; see `pipelines.settings.load_settings`."""
+    """Load the settings of a command; see `pipelines.settings.load_settings`. Those of a demo are at its time."""
     from pipelines.settings import load_settings as load
 
-    return load(config)
+    settings = load(config)
+    if settings.file.name == "demo.toml":
+        from pipelines.clock import follow
+
+        follow(settings.data_dir / "sandbox" / "world.json")
+    return settings
 
 
 def usage_error(message: str) -> Exception:

@@ -48,11 +48,10 @@ def run(
     that are not up to date; 4 another run holds the lock;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
-    import datetime as dt
-
+    from pipelines.clock import utc_now
     from pipelines.ingest.stop import stoppable
 
-    started = dt.datetime.now(dt.UTC)
+    started = utc_now()
     with stoppable() as stop:
         try:
             settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
@@ -78,7 +77,7 @@ def run(
     now = refused(settings)
     facts = ended_run(
         started,
-        dt.datetime.now(dt.UTC),
+        utc_now(),
         is_good=night.published and not night.incomplete,
         is_nightly=not due,
         is_new=night.is_new,
@@ -200,7 +199,7 @@ def demo(
     ] = False,
     config: Config = None,
 ) -> None:
-    """Run two nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
+    """Run four nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
 
     Exit codes: 0 published; 1 failed; 2 invalid settings, or no next night; 4 another run holds the lock.
     """

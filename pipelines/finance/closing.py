@@ -5,10 +5,10 @@ Knows nothing of restatements: see restating.py and reopening.py.
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipelines.clock import utc_now
 from pipelines.finance.blockers import find_blockers
 from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
 from pipelines.finance.periods import is_closed
@@ -26,6 +26,7 @@ from pipelines.ledger.row_hashes import day_hashes
 from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable
 
     import pyarrow as pa
@@ -68,7 +69,7 @@ def check(settings: Settings, period: Period, store_id: int | None, now: dt.date
     """Return the blockers for closing these days, one sentence each."""
     with released(settings) as release:
         check_release_settings(settings, release.manifest)
-        return find_blockers(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
+        return find_blockers(settings, release, period, store_id, now or utc_now())
 
 
 def is_period_closed(settings: Settings, period: Period, store_id: int | None) -> bool:
@@ -157,7 +158,7 @@ def _draft(
         raise FinanceError(f"{_name(period, store_id)} is already closed; reopen a day with `ordermart close reopen`")
     check_release_settings(settings, release.manifest)
     _check_store_exists(release, store_id)
-    blockers = find_blockers(settings, release, period, store_id, now or dt.datetime.now(dt.UTC))
+    blockers = find_blockers(settings, release, period, store_id, now or utc_now())
     rows = orders_to_close(release, closes, unclosed)
     body = {
         "days": days,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from pipelines.clock import utc_now
 from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
@@ -87,7 +88,7 @@ def record(settings: Settings) -> int:
         body = circumstances(settings, con, None, code_version())
         create_entries(con, settings.data_dir, body)
         last = con.execute("select max(restatement_no) from memory.raw.restated").fetchone()
-        values = {"last_restatement_no": (last and last[0]) or 0, "detected_at": dt.datetime.now(dt.UTC)}
+        values = {"last_restatement_no": (last and last[0]) or 0, "detected_at": utc_now()}
         _check_orders_exist(con)
         for step in ("last_booked", "restated_orders"):
             con.execute(f"create temp table {step} as {query(step)}")

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from pipelines.clock import utc_now
 from pipelines.inbox.committer import Delivery
 from pipelines.inbox.reprocess import serialized
 from pipelines.inbox.senders import Senders, sender_of
@@ -102,7 +103,8 @@ class Receiver:
             if kept is None:
                 self._held -= size
                 body = b""
-            return await self._commit(Delivery(None, int(received_at * _MICROSECONDS), notification, size, kept))
+            stored_at = int(utc_now().timestamp() * _MICROSECONDS)
+            return await self._commit(Delivery(None, stored_at, notification, size, kept))
         finally:
             self._held -= len(body)
 

@@ -6,9 +6,9 @@ Knows nothing of deliveries.
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from pipelines.clock import utc_now
 from pipelines.vault.refused import ROW_BYTES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Bodies:
         """Encrypt bodies, durably; together they are not more than the limit."""
         size = sum(len(body) + ROW_BYTES for body in bodies)
         removed = self._make_room(size)
-        refs = self._vault.refused.encrypt(_KIND, _KIND, ((None, body) for body in bodies), datetime.now(UTC))
+        refs = self._vault.refused.encrypt(_KIND, _KIND, ((None, body) for body in bodies), utc_now())
         self._vault.sync()
         self._bytes += size
         self._uncounted += size

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from pipelines.clock import utc_now
 from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
 from pipelines.inbox.logkeeper import LogKeeper
 from pipelines.inbox.store import connect, micros, transaction
@@ -21,6 +21,7 @@ from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pipelines.inbox.bodies import Kept
@@ -71,7 +72,7 @@ class Committer:
     ) -> None:
         self._path, self._encrypt = path, encrypt
         self._settled: Settled = lambda _: None
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock or (utc_now)
         self._failed = failed or (lambda _: None)
         self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
         self._connection: Inbox | None = None

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.clock import utc_now
 from pipelines.inbox.store import connect, micros, moment, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pipelines.inbox.gaps import GapReport
@@ -73,7 +74,7 @@ def keep_plan(path: Path, planned: Plan, gap: Sequence[int], planned_at: datetim
 
 def keep_results(path: Path, no: int, missed: Missed, not_found: int, gaps: GapReport) -> None:
     """Store the results of a plan; `not_found` counts the sampled orders that the service no longer has."""
-    values = (micros(datetime.now(UTC)), missed.checked, missed.changed, not_found, missed.confidence, missed.low)
+    values = (micros(utc_now()), missed.checked, missed.changed, not_found, missed.confidence, missed.low)
     with closing(connect(path)) as connection, transaction(connection):
         connection.execute(
             "update plans set evaluated_at = ?, checked = ?, changed = ?, missing = ?, confidence = ?, low = ?, "

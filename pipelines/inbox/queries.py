@@ -6,15 +6,16 @@ Changes nothing. Knows nothing of HTTP or documents.
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pipelines.clock import utc_now
 from pipelines.inbox.entries import INT64, Entry
 from pipelines.inbox.store import connect, micros, moment
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from pipelines.inbox.entries import State
@@ -27,7 +28,7 @@ class WorkListQueries:
     """The reading half of the work list, in the SQLite file at `path`."""
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock or (utc_now)
         self._lock = threading.RLock()
         self._connection = connect(path)
 

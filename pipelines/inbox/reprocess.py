@@ -6,9 +6,9 @@ Knows of the vault only a function that decrypts a reference.
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import undecodable
 from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
 from pipelines.inbox.notifications import Decoder
@@ -42,7 +42,7 @@ def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str]
 
     `decrypt` returns the content of a reference, None if it is no longer kept.
     """
-    decoder, now = Decoder(settings), micros(datetime.now(UTC))
+    decoder, now = Decoder(settings), micros(utc_now())
     decoded = undecoded = 0
     for delivery in undecodable(path):
         content = decrypt(delivery.vault_ref) if delivery.vault_ref else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.inbox.store import connect, micros
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
 _DUE = """
@@ -22,6 +23,6 @@ def due_by_reason(path: Path, now: datetime | None = None) -> dict[str, dict[str
     """Return how many ids of each kind are due for each reason; an id with two reasons counts for both."""
     found: dict[str, dict[str, int]] = {}
     with closing(connect(path)) as connection:
-        for kind, reason, number in connection.execute(_DUE, (micros(now or datetime.now(UTC)),)):
+        for kind, reason, number in connection.execute(_DUE, (micros(now or utc_now()),)):
             found.setdefault(kind, {})[reason] = number
     return found

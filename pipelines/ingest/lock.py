@@ -12,10 +12,11 @@ import os
 import socket
 import subprocess
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.durable import keep_private
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
             "pid": os.getpid(),
             "started": _start_of(os.getpid()),
             "host": socket.gethostname(),
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "since": utc_now().isoformat(timespec="seconds"),
             "resumed_since": resumed.isoformat() if resumed else None,
         }
         from pipelines.landing.disk import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
@@ -119,7 +120,7 @@ def _killed_since(note: bytes) -> datetime | None:
     try:
         killed = json.loads(note)
         since = datetime.fromisoformat(killed["resumed_since"] or killed["since"])
-        is_resumable = killed["holder"].startswith((RUN, JOB)) and datetime.now(UTC) - since <= _RESUMABLE_FOR
+        is_resumable = killed["holder"].startswith((RUN, JOB)) and utc_now() - since <= _RESUMABLE_FOR
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return since if is_resumable else None

@@ -5,10 +5,11 @@ Knows nothing of Dagster. A failed task is reported and stops neither the run no
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import prune_deliveries
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -42,7 +43,7 @@ class TaskResult(NamedTuple):
 
 def run_maintenance(settings: Settings, now: datetime | None = None) -> list[TaskResult]:
     """Run every maintenance task and return their results; raise nothing."""
-    now = now or datetime.now(UTC)
+    now = now or utc_now()
     return [_result(task, run, settings, now) for task, run in _TASKS.items()]
 
 

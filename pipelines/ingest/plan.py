@@ -5,11 +5,11 @@ The values come from the warehouse and from landed files, the rules from the inb
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 import pyarrow.parquet as pq
 
+from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import notified_ids
 from pipelines.inbox.gaps import gap_ids, gap_report
 from pipelines.inbox.learning import History, learn, missed_changes
@@ -23,6 +23,7 @@ from pipelines.warehouse.build.known import histories, known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from pipelines.inbox.planner import Presence
     from pipelines.inbox.worklist import WorkList
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def plan_orders(settings: Settings, work: WorkList, now: datetime | None = None) -> list[str]:
     """Add the known orders that are due again, within [planner] request_budget; return sentences on the plan."""
-    now = now or datetime.now(UTC)
+    now = now or utc_now()
     learned = learn(History(*history) for history in histories(settings.data_dir))
     planned = plan(_known(settings), now, settings.planner, learned=learned)
     add_plan(work, planned)

@@ -9,6 +9,7 @@ import datetime as dt
 import secrets
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.landing.raw_files import raw_files
 from pipelines.settings.kinds import KINDS
 
@@ -24,7 +25,7 @@ _STEP = dt.timedelta(microseconds=1)
 
 def now_in_utc() -> dt.datetime:
     """Return the time of the machine."""
-    return dt.datetime.now(dt.UTC)
+    return utc_now()
 
 
 class Clock:
@@ -55,7 +56,7 @@ def time_of_load(load_id: str) -> dt.datetime | None:
 
 def clock_set_back(data_dir: Path, now: dt.datetime | None = None) -> str:
     """Return a sentence where the clock is behind the last load; else ""."""
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     loads = (raw_files(data_dir, kind).load_ids[-1:] for kind in KINDS)
     last = max((at for ids in loads for load_id in ids if (at := time_of_load(load_id))), default=now)
     if last <= now:

@@ -6,12 +6,12 @@ leaves between any two of them is recovered when the next load of the kind opens
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from decimal import localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from pipelines.clock import utc_now
 from pipelines.landing.checksums import note_checksums, noted_files
 from pipelines.landing.clock import Clock, load_id_at, now_in_utc
 from pipelines.landing.exact import InvalidDocumentError
@@ -28,6 +28,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.vault import PersonalData
 
 if TYPE_CHECKING:
+    import datetime as dt
     from pathlib import Path
 
     from pipelines.landing.clock import Now
@@ -214,7 +215,7 @@ class Load:
             PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
-        now = dt.datetime.now(dt.UTC)
+        now = utc_now()
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(

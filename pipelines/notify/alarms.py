@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.notify.channels import NotifyError
 from pipelines.notify.files import write_json
 
@@ -61,7 +62,7 @@ def update_alarms(
     `looked_at` are the causes (or their part before a colon) that were examined: what stands of them and was not
     raised is over. Causes that nobody looked at stay as they are. Raise nothing because of a channel.
     """
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     file = _file(data_dir)
     known = _read(file)
     current = {alarm.cause: alarm for alarm in raised}

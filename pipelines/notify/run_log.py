@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.clock import utc_now
 from pipelines.notify.files import write_json
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def last_run(data_dir: Path) -> LastRun | None:
 
 def record_run(data_dir: Path, sentence: str, *, is_good: bool, now: dt.datetime | None = None) -> LastRun:
     """Record that a run ended."""
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     before = last_run(data_dir)
     good_at = now if is_good else before.good_at if before else None
     entry = {

@@ -6,15 +6,13 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from pipelines.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +24,5 @@ class Clock:
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = utc_now
     random: Callable[[], float] = random.SystemRandom().random

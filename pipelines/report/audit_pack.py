@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from pipelines.clock import utc_now
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
@@ -72,6 +73,10 @@ period.json      the first and the last day of the period
 head.txt         the head of the ledger: compare it with a copy kept elsewhere
 SHA256SUMS       the hash of every file in the pack
 verify.py        verifies the pack with Python's standard library: python3 -I verify.py
+
+Open tables/ in a spreadsheet: text there that it would run as a formula begins with an apostrophe. closes.csv and
+ledger/ are compared with hashes character by character, so their texts are as the service sent them: import
+closes.csv as text, or use mart.closed_days.csv in tables/.
 
 {absent}
 """
@@ -210,7 +215,7 @@ def _read_me(
         period=period.name or period.first_day,
         first=period.first_day,
         last=period.last_day,
-        made=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        made=utc_now().isoformat(timespec="seconds"),
         release=release.manifest.id,
         published=release.manifest.published_at,
         receipts=drawn,

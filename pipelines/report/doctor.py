@@ -13,6 +13,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_run, standing
 from pipelines.report.doctor_service import service_findings
@@ -47,7 +48,7 @@ class Finding(NamedTuple):
 
 def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Finding]:
     """Yield a finding for each part, the service last."""
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     yield Finding("settings", "ok", f"{settings.file} is valid.")
     yield from _secrets(settings)
     yield _disk(settings)

@@ -7,10 +7,10 @@ are counts, ids, codes and the sentences of the summary; never a text of the par
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
 
+from pipelines.clock import utc_now
 from pipelines.report.summary import current_release
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def line(event: str, **values: Any) -> str:
     """Return one line."""
-    at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+    at = utc_now().isoformat(timespec="milliseconds")
     return json.dumps({"at": at, "event": event, **values}, ensure_ascii=False)
 
 

@@ -23,6 +23,10 @@ _MATCHES = {
     "neither": "equals neither price",
     "indeterminate": "cannot be compared",
 }
+_FIRST_SEEN = (
+    "(select greatest($created_at, min(first.observed_from)) from core.menu_price_versions as first "
+    "where first.menu_id = seen.menu_id)"
+)
 
 
 def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
@@ -37,8 +41,10 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iter
     yield ""
     yield "Menu prices as observed when it was placed"
     if all(row["menu_match"] == "menu_unknown" for row in found):
-        yield "  not comparable: on no menu of the store that had been observed by then"
+        yield "  not comparable: on no menu of the store that has been observed in time"
         return
+    if any(row["menu_match"] == "first_seen_later" for row in found):
+        yield from wrapped("no menu of the store had been observed by then: compared with each as first seen later")
     for row in found:
         item = f"{row['line_no']}" + ("" if row["modifier_no"] is None else f", modifier {row['modifier_no']}")
         yield from wrapped(
@@ -49,7 +55,7 @@ def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iter
 def _seen(
     db: duckdb.DuckDBPyConnection, order: Mapping[str, Any], row: Mapping[str, Any]
 ) -> list[tuple[int, dt.datetime | None]]:
-    """Return the store's menus that offered an item when it was ordered, and since when they were seen to do so."""
+    """Return the store's menus that offered an item when it was compared, and since when they were seen to do so."""
     table, item = (
         ("core.menu_price_versions", "product_id = $product_id and $modifier_id is null")
         if row["modifier_no"] is None
@@ -58,11 +64,12 @@ def _seen(
             "modifier_id = $modifier_id and (parent_type = 'modifier' or parent_id = $product_id)",
         )
     )
+    then = _FIRST_SEEN if row["menu_match"] == "first_seen_later" else "$created_at"
     return db.execute(
-        f"select menu_id, max(observed_from) from {table} "
+        f"select menu_id, max(observed_from) from {table} as seen "
         "where menu_id in (select menu_id from core.store_menus where store_id = $store_id) "
-        "and coalesce(observed_from <= $created_at, true) "
-        f"and (is_current or change_seen_at > $created_at) and {item} group by menu_id order by menu_id",
+        f"and coalesce(observed_from <= {then}, true) "
+        f"and (is_current or change_seen_at > {then}) and {item} group by menu_id order by menu_id",
         {name: order[name] for name in ("store_id", "created_at")}
         | {name: row[name] for name in ("product_id", "modifier_id")},
     ).fetchall()
@@ -74,7 +81,8 @@ def _comparison(row: Mapping[str, Any], currency: str | None, seen: list[tuple[i
     if row["menu_match"] == "none":
         return "is on no menu of the store"
     entries = counted(row["menu_entry_count"], "menu entry", "menu entries")
-    menus = [f"menu {menu_id}, seen {moment(seen_at)}" for menu_id, seen_at in seen]
+    first = "first " * (row["menu_match"] == "first_seen_later")
+    menus = [f"menu {menu_id}, {first}seen {moment(seen_at)}" for menu_id, seen_at in seen]
     known = [
         f"{name} {money(row[column], currency)}"
         + (f", variance {money(row[variance], currency)}" if row[variance] else "")

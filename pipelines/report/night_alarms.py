@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
@@ -56,7 +57,7 @@ def after_run(
     `is_new` says that the run published another release, `incomplete` why a kind is not up to date. A run that is not
     nightly does not request everything: it ends no alarm about an incomplete kind, and is not good while one stands.
     """
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
     for kind, sentences in (incomplete or {}).items():
         alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {'; '.join(sentences)}."))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.waiting import due_by_reason
 from pipelines.inbox.worklist import WorkList
@@ -34,7 +35,7 @@ _QUARANTINE = "select kind, reason, count(*) from audit.quarantine where is_unre
 
 def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]:
     """Return the state of the data folder as plain values; times are ISO 8601 in UTC, null if unknown."""
-    now = now or dt.datetime.now(dt.UTC)
+    now = now or utc_now()
     data_dir, hours, schedule = settings.data_dir, settings.notify.max_age_hours, settings.schedule
     last = last_run(data_dir)
     return {

@@ -32,6 +32,7 @@ def main() -> int:
     flags.add_argument("--dialect", choices=DIALECTS, default="standard", help="how it says what is not shown")
     flags.add_argument("--trouble", action="append", default=[], metavar="NAME=VALUE", help="such as rate_500=0.1")
     flags.add_argument("--webhooks", action="append", default=[], metavar="NAME=VALUE", help="such as to=URL")
+    flags.add_argument("--story", action="store_true", help="the demo's world: more happens than chance brings")
     flags.add_argument("--watch-stdin", action="store_true", help="stop when standard input ends")
     try:
         serve(**vars(flags.parse_args()))

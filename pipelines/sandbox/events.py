@@ -46,4 +46,5 @@ def _orders(world: World, order_ids: Iterable[int]) -> Iterator[Event]:
         moments = {moment for moment, _ in order.course.steps}
         moments |= {moment for delivery in order.course.deliveries for moment, _ in delivery.steps}
         moments |= {amendment.moment for amendment in order.amendments}
+        moments |= {order.placed.corrected or created}
         yield from (Event(moment, "orders.update", order_id) for moment in moments if moment > created)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.sandbox.lifecycle import HOUR, MINUTE, Amendment, Course, course, current
 from pipelines.sandbox.menus import at
 from pipelines.sandbox.people import WISHES, Customer, contact
-from pipelines.sandbox.prices import CENT, ZERO, PriceRule, shortest
+from pipelines.sandbox.prices import CENT, ZERO, PriceRule, draw_discount, draw_tip, shortest
 from pipelines.sandbox.rng import Rng
+from pipelines.sandbox.story import TIP, other_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,12 +31,18 @@ LINES = ((22, 1), (24, 2), (19, 3), (13, 4), (9, 5), (6, 6), (4, 7), (3, 9))
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An order that will be: who sells it and when it is placed; `planted` names its fault."""
+    """An order that will be: who sells it and when it is placed; `planted` names its fault.
+
+    `repeats` is the order that it sends again; at some second its phone number is `corrected`, or its money `amended`.
+    """
 
     order_id: int
     store: Store
     created: int
     planted: str | None
+    repeats: int | None = None
+    corrected: int | None = None
+    amended: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,8 @@ class Order:
     @property
     def settled(self) -> int:
         """The moment from which nothing changes any more."""
-        return max(self.course.ended, *(amendment.moment for amendment in self.amendments), 0)
+        amended = (amendment.moment for amendment in self.amendments)
+        return max(self.course.ended, *amended, self.placed.corrected or 0)
 
     def document(self, moment: int) -> dict[str, Any]:
         """Return the order as the interface shows it, as it stood at the moment."""
@@ -96,10 +104,11 @@ class Order:
         subtotal = self.rule.subtotal([line.amount for _, line in kept], self.discount)
         total = self.rule.total(subtotal, self.delivery_price, tip, self.discount, self.loyalty)
         customer, away = self.customer, self.method != "pick_up"
+        corrected = self.placed.corrected is not None and self.placed.corrected <= moment
         promised = _stamp(self.course.promised)
         return {
             "id": self.placed.order_id,
-            "user_phone": self.phone,
+            "user_phone": other_number(self.phone) if corrected else self.phone,
             "user_email": self.email,
             "user_address": customer.address if away else "",
             "user_name": customer.name,
@@ -168,7 +177,7 @@ class Composer:
 
     def compose(self, placed: Placed) -> Order:
         """Return the order."""
-        rng = Rng(self._seed, "order", placed.order_id)
+        rng = Rng(self._seed, "order", placed.repeats or placed.order_id)
         method, platform = rng.weighted(METHODS), rng.weighted(PLATFORMS)
         rule = self._rule_of(platform)
         customer = self._customer_of(rng, placed.store)
@@ -182,10 +191,10 @@ class Composer:
             # A fault may sit in a modifier, so a faulted order has one to hold it.
             lines = (_line_with_modifier(rng, menu, offers, placed.created, method != "pick_up", rule), *lines[1:])
         worth = sum((line.amount for line in lines), ZERO)
-        discount = _discount(rng, worth)
+        discount = draw_discount(rng, worth)
         loyalty = min(rng.pick((2, 5)) * Decimal(1), worth // 3) if rng.often(0.08) else ZERO
         events = course(rng, placed.created, method)
-        tip = _tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
+        tip = draw_tip(rng, worth) if rng.often(0.42 if method != "pick_up" else 0.12) else ZERO
         return Order(
             placed=placed,
             customer=customer,
@@ -201,7 +210,7 @@ class Composer:
             discount=discount,
             loyalty=loyalty,
             course=events,
-            amendments=_amendments(rng, events.ended, lines, discount + loyalty, placed.planted is not None),
+            amendments=_amendments(rng, events.ended, lines, discount + loyalty, placed),
         )
 
     def _offered(self, menu: Menu, method: str) -> list[Price]:
@@ -271,29 +280,20 @@ def _choose(rng: Rng, menu: Menu, group: Reference, created: int, chosen: list[L
             _choose(rng, menu, inner, created, chosen)
 
 
-def _discount(rng: Rng, worth: Decimal) -> Decimal:
-    drawn = rng.random()
-    if drawn < 0.09:
-        percent = rng.pick((10, 15, 20)) * CENT
-        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
-    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
-
-
-def _tip(rng: Rng, worth: Decimal) -> Decimal:
-    if rng.often(0.5):
-        return Decimal(rng.pick((1, 2, 2, 3, 5)))
-    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))
-
-
 def _amendments(
-    rng: Rng, ended: int, lines: tuple[Line, ...], taken_off: Decimal, faulted: bool
+    rng: Rng, ended: int, lines: tuple[Line, ...], taken_off: Decimal, placed: Placed
 ) -> tuple[Amendment, ...]:
     amendments = []
     if rng.often(0.025):
         amendments.append(Amendment(ended + rng.between(5 * MINUTE, 20 * HOUR), tip=Decimal(rng.between(0, 6))))
-    if len(lines) > 1 and rng.often(0.02) and not faulted:
+    if len(lines) > 1 and rng.often(0.02) and placed.planted is None:
         number = rng.below(len(lines))
         rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
         if rest >= taken_off:
             amendments.append(Amendment(ended + rng.between(10 * MINUTE, 45 * HOUR), removed_line=number))
-    return tuple(amendments)
+    if placed.amended is not None:
+        number = max(range(len(lines)), key=lambda each: len(lines[each].modifiers))
+        rest = sum((line.amount for line in lines), ZERO) - lines[number].amount
+        off = number if len(lines) > 1 and rest >= taken_off else None
+        amendments.append(Amendment(placed.amended, tip=TIP, removed_line=off))
+    return tuple(sorted(amendments, key=lambda each: each.moment))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pipelines.sandbox.rng import Rng
+
 ZERO = Decimal(0)
 CENT = Decimal("0.01")
 _ROUNDINGS = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
@@ -28,6 +30,7 @@ class PriceRule:
     `discount_taken_off`: the subtotal has the discount subtracted already.
     `rounding`, `decimals`, `rounded`: amounts are rounded per line, or the order's sum once.
     `delivery`, `tip`, `discount`, `loyalty`: the sign with which a part goes into the total; 0 leaves it out.
+    `fee`: a part of the total that no field states.
     """
 
     quantity: bool = True
@@ -41,6 +44,7 @@ class PriceRule:
     tip: int = 1
     discount: int = -1
     loyalty: int = -1
+    fee: Decimal = ZERO
 
     def modifier_sum(self, modifiers: Iterable[tuple[Decimal, int]]) -> Decimal:
         """Add up (price, quantity) of the modifiers of one unit."""
@@ -74,7 +78,8 @@ class PriceRule:
 
     def total(self, subtotal: Decimal, delivery: Decimal, tip: Decimal, discount: Decimal, loyalty: Decimal) -> Decimal:
         """Return the total of these parts."""
-        return subtotal + self.delivery * delivery + self.tip * tip + self.discount * discount + self.loyalty * loyalty
+        parts = self.delivery * delivery + self.tip * tip + self.discount * discount + self.loyalty * loyalty
+        return subtotal + parts + self.fee
 
     def _round(self, amount: Decimal) -> Decimal:
         if self.rounding == "none":
@@ -98,3 +103,19 @@ def shortest(amount: Decimal) -> Decimal:
     """Return the amount as services write it: 12.5 for 12.50, 10 for 10.00."""
     text = format(amount, "f")
     return Decimal(text.rstrip("0").rstrip(".")) if "." in text else amount
+
+
+def draw_discount(rng: Rng, worth: Decimal) -> Decimal:
+    """Draw what is taken off lines of this worth."""
+    drawn = rng.random()
+    if drawn < 0.09:
+        percent = rng.pick((10, 15, 20)) * CENT
+        return shortest((worth * percent).quantize(CENT, ROUND_HALF_UP))
+    return min(Decimal(5), worth // 3) if drawn < 0.14 else ZERO
+
+
+def draw_tip(rng: Rng, worth: Decimal) -> Decimal:
+    """Draw what is tipped for lines of this worth."""
+    if rng.often(0.5):
+        return Decimal(rng.pick((1, 2, 2, 3, 5)))
+    return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))

@@ -70,6 +70,8 @@ class Sandbox:
                 command += [f"{flag}={key}={_text(each)}" for key, each in value.items()]
             elif isinstance(value, list | tuple):
                 command += [f"{flag.removesuffix('s')}={each}" for each in value]
+            elif value is True:
+                command.append(flag)
             elif value is not None:
                 command.append(f"{flag}={value}")
         # A checkout need not be installed; site-packages must not come before the standard library.

@@ -61,6 +61,7 @@ def serve(
     dialect: str = "standard",
     trouble: Sequence[str] = (),
     webhooks: Sequence[str] = (),
+    story: bool = False,
     watch_stdin: bool = False,
 ) -> NoReturn:
     """Generate the world and serve it; print one line when ready; end the process on SIGTERM or SIGINT.
@@ -84,6 +85,7 @@ def serve(
         faults=faults,
         menu_faults=menu_faults,
         fault_kinds=tuple(fault_kinds),
+        story=story,
     )
     service_faults, sending = trouble_of(pairs(trouble)), webhooks_of(pairs(webhooks))
     world = World(config)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
+from pipelines.sandbox import story
 from pipelines.sandbox.faults import Fault, plan_faults, plant
 from pipelines.sandbox.lifecycle import LONGEST
 from pipelines.sandbox.orders import Composer, Order, Placed
@@ -33,6 +34,7 @@ AFTERMATH_DAYS = 4
 # Decimals become JSON numbers of their own text: no float on the way.
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 _REMEMBERED = 20_000
+_STORY = 50  # orders at least
 _WEEKDAYS = (8, 9, 10, 11, 16, 17, 14)  # Monday is quiet, Friday and Saturday are not
 
 
@@ -43,6 +45,7 @@ class Config:
     `until` is the last local day with orders, `faults` the share of orders, and of menus unless `menu_faults` says
     otherwise, with one planted fault of `fault_kinds` (all, if empty). `price_decimals` above 2 makes menu prices
     finer than a cent. `currencies` go round the stores.
+    `story`: what module story tells happens too, and orders add up by its rules.
     """
 
     seed: int = 1
@@ -56,6 +59,7 @@ class Config:
     rules: PriceRules = field(default_factory=PriceRules)
     price_decimals: int = 2
     currencies: tuple[str, ...] = ("EUR",)
+    story: bool = False
 
 
 class World:
@@ -79,12 +83,17 @@ class World:
             currencies=config.currencies,
             price_decimals=config.price_decimals,
         )
+        if config.story:
+            self.stores = story.renamed(self.stores, config.until)
         self._stores = {store.store_id: store for store in self.stores}
         self.menus = {menu.menu_id: menu for store in self.stores for menu in store.menus}
         self._customers: dict[int, Customer] = {}
-        self._composer = Composer(config.seed, config.rules.of, self._customer)
+        rules = story.RULES if config.story else config.rules
+        self._composer = Composer(config.seed, rules.of, self._customer)
         share = config.faults if config.menu_faults is None else config.menu_faults
         self._menu_faults = plan_faults(config.seed, "menus", list(self.menus), share, config.fault_kinds)
+        if config.story:
+            self._menu_faults[max(self.menus)] = story.FIELD
         self._placed = self._place()
 
     @cached_property
@@ -201,16 +210,40 @@ class World:
             local = local.replace(tzinfo=zones[number], fold=rng.below(2))
             drawn.append((int(local.timestamp()), number))
         drawn.sort()
+        told = self._tell(drawn) if self.config.story and len(drawn) > _STORY else {}
         order_id = 200_000 + rng.below(50_000)
         ids = []
         for _ in drawn:
             order_id += 1 if rng.often(0.9) else rng.between(2, 7)
             ids.append(order_id)
         planted = plan_faults(self.config.seed, "orders", ids, self.config.faults, self.config.fault_kinds)
-        return {
+        for place in told:
+            planted.pop(ids[place], None)
+        placed = {
             order_id: Placed(order_id, self.stores[number], created, planted.get(order_id))
             for order_id, (created, number) in zip(ids, drawn, strict=True)
         }
+        for place, happens in told.items():
+            repeats = ids[happens["repeats"]] if "repeats" in happens else None
+            placed[ids[place]] = replace(
+                placed[ids[place]],
+                repeats=repeats,
+                corrected=happens.get("corrected"),
+                amended=happens.get("amended"),
+            )
+        return placed
+
+    def _tell(self, drawn: list[tuple[int, int]]) -> dict[int, dict[str, int]]:
+        """Change when and where orders are placed, as the story tells; return by place what else happens to them."""
+        until = self.config.until
+        drawn[:], first, again = story.sent_twice(story.closed_for_days(drawn, self.stores, until), until)
+        told: dict[int, dict[str, int]] = {first: {}, again: {"repeats": first}}
+        for what, (place, moment) in (
+            ("corrected", story.corrected_phone(drawn, until)),
+            ("amended", story.amended(drawn, until)),
+        ):
+            told.setdefault(place, {})[what] = moment
+        return told
 
 
 def _second_of_day(rng: Rng, late: bool) -> int:

@@ -1,4 +1,4 @@
--- One row per store and interval in which menus of it were known: some of them, or all.
+-- One row per store and interval in which menus of it were known: none, some, or all.
 with
 
 menus as (
@@ -39,12 +39,29 @@ numbered as (
     from stores
 )
 
+-- before the first was seen, each stands as it was first seen
+select
+    -- keys
+    store_id,
+    cast(null as timestamptz) as known_from,
+    some_from as known_until,
+    -- which
+    true as are_first_seen_later,
+    false as are_all_known,
+    are_several,
+    menu_scope_id,
+from numbered
+where some_from > cast('-infinity' as timestamptz)
+
+union all
+
 select
     -- keys
     store_id,
     nullif(some_from, cast('-infinity' as timestamptz)) as known_from,
     if(lacks_a_menu, null, all_from) as known_until,
     -- which
+    false as are_first_seen_later,
     false as are_all_known,
     are_several,
     menu_scope_id,
@@ -59,6 +76,7 @@ select
     nullif(all_from, cast('-infinity' as timestamptz)) as known_from,
     null as known_until,
     -- which
+    false as are_first_seen_later,
     true as are_all_known,
     are_several,
     menu_scope_id,

@@ -7,12 +7,12 @@ ended as (
         menu_id,
         product_id,
         channel,
-        observed_to as changed_at,
+        change_seen_at as changed_at,
         any_value(price) as price,
         any_value(delivery_price) as delivery_price,
     from core.menu_price_versions
-    where observed_to is not null and product_id is not null
-    group by menu_id, product_id, channel, observed_to
+    where change_seen_at is not null and product_id is not null
+    group by menu_id, product_id, channel, change_seen_at
     having count(distinct (price, delivery_price)) = 1
 ),
 
@@ -124,6 +124,8 @@ select
     -- units sold, the day of the change left out
     day_count_before,
     cast(unit_count_before as decimal(38, 0)) as unit_count_before,
+    divided(unit_count_before, day_count_before) as units_per_day_before,
     day_count_after,
     cast(unit_count_after as decimal(38, 0)) as unit_count_after,
+    divided(unit_count_after, day_count_after) as units_per_day_after,
 from counted

@@ -1,5 +1,6 @@
 -- One row per order line and per modifier of a line: its price against the menus then.
 --
+-- Where no menu of the store had been seen by then, as each of them was first seen later.
 -- A store with one menu looks offers up in that menu; one with several in its set of menus.
 with
 
@@ -8,6 +9,7 @@ menus as not materialized (
         store_id,
         coalesce(known_from, cast('-infinity' as timestamptz)) as from_at,
         coalesce(known_until, cast('infinity' as timestamptz)) as until_at,
+        are_first_seen_later,
         are_all_known,
         are_several,
         menu_scope_id,
@@ -24,6 +26,7 @@ orders as not materialized (
         orders.dispatch_method,
         orders.currency,
         menus.store_id is not null as is_menu_known,
+        menus.are_first_seen_later,
         menus.are_all_known,
         menus.are_several,
         menus.menu_scope_id,
@@ -95,6 +98,8 @@ select
     coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
         when not sold.is_menu_known then 'menu_unknown'
+        when sold.are_first_seen_later and offers.menu_entry_count > 0
+            then 'first_seen_later'
         when offers.menu_entry_count = 1 then 'unique'
         when offers.menu_entry_count > 1 then 'ambiguous'
         -- it may be on a menu not observed by then, unless it names nothing

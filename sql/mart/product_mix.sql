@@ -9,6 +9,7 @@ sold as (
         product_id,
         currency, -- one per store: adds no rows
         any_value(name) as name,
+        any_value(store_name) as store_name, -- one per store, too
         count(*) as line_count,
         sum(quantity) as unit_count,
         sum(line_amount) as line_amount,
@@ -69,6 +70,18 @@ names as (
         lines.sale_class,
         lines.product_id,
         lines.currency
+),
+
+-- a store's day and class is what shares and ranks are of
+days as (
+    select
+        store_id,
+        business_date,
+        sale_class,
+        sum(unit_count) as unit_count,
+        sum(line_amount) as line_amount,
+    from sold
+    group by store_id, business_date, sale_class
 )
 
 select
@@ -77,7 +90,8 @@ select
     sold.business_date,
     sold.sale_class,
     sold.product_id,
-    -- product
+    -- names
+    sold.store_name,
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- quantities
@@ -88,7 +102,30 @@ select
     sold.currency,
     sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
+    -- mix
+    sold.unit_count / if(days.unit_count > 0, days.unit_count, null) as unit_share,
+    if(
+        sold.unit_count is null,
+        null,
+        rank() over (
+            partition by sold.store_id, sold.business_date, sold.sale_class
+            order by sold.unit_count desc nulls last
+        )
+    ) as unit_rank,
+    sold.line_amount / if(days.line_amount > 0, days.line_amount, null) as amount_share,
+    if(
+        sold.line_amount is null,
+        null,
+        rank() over (
+            partition by sold.store_id, sold.business_date, sold.sale_class
+            order by sold.line_amount desc nulls last
+        )
+    ) as amount_rank,
 from sold
+inner join days
+    on sold.store_id is not distinct from days.store_id
+    and sold.business_date is not distinct from days.business_date
+    and sold.sale_class = days.sale_class
 left join repeats
     on sold.store_id is not distinct from repeats.store_id
     and sold.business_date is not distinct from repeats.business_date

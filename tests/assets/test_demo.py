@@ -1,4 +1,4 @@
-"""The demo leaves a data folder and settings on which every other command works."""
+"""The demo shows every part, and leaves a data folder and settings on which every other command works."""
 
 from __future__ import annotations
 
@@ -15,22 +15,36 @@ import pytest
 from pipelines.sandbox.serve import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    Ordermart = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+# What no run leaves behind, and why.
+EMPTY = {
+    "audit.pending_restatements": "a run records what is pending in the ledger before it ends",
+}
 
 
-@pytest.fixture
-def ordermart(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Give `ordermart(*arguments)` with a free port and no settings but those it is given."""
-    file = tmp_path / "mine.toml"
-    file.write_text(
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with settings of the user's own, those of the data folder and the port alone."""
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "mine.toml").write_text(
         f'[data]\ndir = "data"\n[partner]\nbase_url = "http://127.0.0.1:{free_port()}"\n[notify]\nmin_free_gb = 0\n'
     )
+    return folder
 
-    def run(*arguments: str, config: str = "") -> subprocess.CompletedProcess[str]:
+
+@pytest.fixture(scope="module")
+def ordermart(folder: Path) -> Ordermart:
+    """Give `ordermart(*arguments)`, with the user's own settings unless `config` names others."""
+
+    def run(*arguments: str, config: str = "mine.toml") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", "--config", config or str(file), *arguments],
+            [sys.executable, "-m", "pipelines.cli", "--config", str(folder / config), *arguments],
             cwd=ROOT,
             env={name: value for name, value in os.environ.items() if not name.startswith("ORDERMART_PARTNER")},
             capture_output=True,
@@ -42,31 +56,81 @@ def ordermart(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_demo_and_the_commands_after_it(
-    ordermart: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    """Two nights, a close and control totals; then build, run, reconcile and the next night with what it left."""
+@pytest.fixture(scope="module")
+def played(ordermart: Ordermart, folder: Path) -> Path:
+    """Play the four nights once; give the data folder."""
     refused = ordermart("demo", "--next-night")
     assert (refused.returncode, "there is no demo" in refused.stderr) == (2, True)
-    first = ordermart("demo", "--orders", "300", "--stores", "4")
+    first = ordermart("demo", "--orders", "700", "--stores", "3")
     assert first.returncode == 0, first.stdout + first.stderr
-    data, config = tmp_path / "data", str(tmp_path / "data" / "demo.toml")
-    assert (data / "published" / "morning.html").exists()
-    assert len(json.loads((data / "notify" / "runs.json").read_text())) == 2
-    with duckdb.connect(str(data / "published" / "current" / "ordermart.duckdb"), read_only=True) as db:
-        totals = dict(db.execute("select tie_out_status, count(*) from audit.control_totals group by all").fetchall())
-        assert totals == {"tied": 2, "variance": 1}
-        assert db.execute("select count(*) from mart.closed_days").fetchone()[0] > 0
-        orders = db.execute("select count(*) from mart.orders").fetchone()[0]
+    assert [line.partition(",")[0] for line in first.stdout.splitlines()[:3]] == ["Night 1", "Night 2", "Night 3"]
+    return folder / "data"
+
+
+@pytest.fixture
+def release(played: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give the current release, opened."""
+    with duckdb.connect(str(played / "published" / "current" / "ordermart.duckdb"), read_only=True) as db:
+        yield db
+
+
+def test_no_table_is_empty(release: duckdb.DuckDBPyConnection) -> None:
+    """Every table of the release has rows, but those that no run leaves any in."""
+    names = release.execute(
+        "select table_schema || '.' || table_name from information_schema.tables where table_type = 'BASE TABLE'"
+    ).fetchall()
+    counts = {name: release.execute(f"select count(*) from {name}").fetchone()[0] for (name,) in names}
+    assert len(counts) > 90
+    assert {name for name, count in counts.items() if not count} == set(EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("what", "query"),
+    [
+        ("two control totals tie, one does not", ("select count(*) filter (tie_out_status = 'tied') = 2 "
+         "and count(*) filter (tie_out_status = 'variance') = 1 from audit.control_totals")),
+        ("a closed day is restated", "select count(*) > 0 from mart.restatements"),
+        ("menus are seen before orders", "select count(*) > 0 from mart.price_variances where menu_match = 'unique'"),
+        ("and after them", "select count(*) > 0 from mart.price_variances where menu_match = 'first_seen_later'"),
+        ("prices change", "select count(*) > 5 from mart.menu_price_changes"),
+        ("orders change", "select count(*) > 0 from core.order_changes"),
+        ("a store is renamed", ("select count(distinct name) = 2 from core.store_versions "
+         "where store_id = (select min(store_id) from core.stores)")),
+        ("webhooks say which ids to fetch", ("select sum(fetched_id_count) > 5 from audit.daily_webhooks "
+         "where topic like 'orders.%'")),
+        ("an order is sent twice", "select count(*) >= 1 from audit.possible_duplicate_orders"),
+        ("a phone number is corrected", "select count(*) = 1 from audit.personal_data_changes"),
+        ("a store pauses", "select max(day_count) >= 2 from audit.inactive_periods"),
+        ("the world's own time", "select max(last_observed_at) between '2026-10-30' and '2026-10-31' from audit.loads"),
+    ],
+)  # fmt: skip
+def test_what_happens(release: duckdb.DuckDBPyConnection, what: str, query: str) -> None:
+    """The four nights show a month as it goes."""
+    assert release.execute(query).fetchone() == (True,), what
+
+
+def test_nights_are_remembered(played: Path) -> None:
+    """Four runs and one page, which all are at the world's time."""
+    runs = json.loads((played / "notify" / "runs.json").read_text())
+    assert [run["started_at"][:10] for run in runs] == ["2026-10-02", "2026-10-23", "2026-10-29", "2026-10-30"]
+    assert "Friday 30 October 2026" in (played / "published" / "morning.html").read_text()
+
+
+def test_other_commands_and_the_next_night(ordermart: Ordermart, played: Path) -> None:
+    """With what the demo left, build changes nothing, run and reconcile work; the next night has more orders."""
+    config = str(played / "demo.toml")
     built = ordermart("build", config=config)
     assert (built.returncode, "unmapped" in built.stdout) == (0, False), built.stderr
-    assert "tables changed" in built.stdout
     assert ordermart("reconcile", config=config).returncode == 3
+    status = ordermart("status", config=config)
+    assert "2026-10-30" in status.stdout, status.stdout + status.stderr
     run = ordermart("run", "--due", config=config)
     assert run.returncode == 0, run.stdout + run.stderr
+    file = played / "published" / "current" / "ordermart.duckdb"
+    count = "select count(*), max(cast(created_at as date))::varchar from mart.orders"
+    with duckdb.connect(str(file), read_only=True) as db:
+        before = db.execute(count).fetchone()
     later = ordermart("demo", "--next-night")
     assert later.returncode == 0, later.stdout + later.stderr
-    with duckdb.connect(str(data / "published" / "current" / "ordermart.duckdb"), read_only=True) as db:
-        assert db.execute("select count(*) from mart.orders").fetchone()[0] > orders
+    with duckdb.connect(str(file), read_only=True) as db:
+        assert db.execute(count).fetchone() > before

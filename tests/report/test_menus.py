@@ -15,9 +15,11 @@ VARIANCES = [
     (2, None, 6, None, "ambiguous"),
     (2, 1, 6, 7, "unique"),
     (3, None, 8, None, "none"),
+    (4, None, 9, None, "first_seen_later"),
 ]
 # Menu, product, from and until: of 5 the first is over, of 6 one is later, of another store or of no known time.
 PRICES = [(1, 5, 1, 3), (1, 5, 3, None), (1, 6, None, None), (2, 6, 4, None), (2, 6, 8, None), (3, 6, 1, None)]
+PRICES += [(4, 9, 8, 10), (4, 9, 10, None)]  # first seen after the order, then changed
 
 
 def day(number: int | None) -> dt.datetime | None:
@@ -39,7 +41,9 @@ def test_a_compared_price_names_its_menus() -> None:
             db.execute(
                 "insert into mart.price_variances values (1, ?, ?, ?, ?, ?, 1, 'price', 1.21, 1.21, 0, null, null)", row
             )
-        db.execute("create table core.store_menus as from (values (9, 1), (9, 2), (10, 3)) as t(store_id, menu_id)")
+        db.execute(
+            "create table core.store_menus as from (values (9, 1), (9, 2), (9, 4), (10, 3)) t(store_id, menu_id)"
+        )
         columns = "menu_id int, observed_from timestamptz, change_seen_at timestamptz, is_current boolean"
         db.execute(f"create table core.menu_price_versions (product_id int, {columns})")
         db.execute(
@@ -58,3 +62,5 @@ def test_a_compared_price_names_its_menus() -> None:
     assert f"line 2: {equal} (menu 1, seen at an unknown time; menu 2, seen 2026-10-04 12:00:00Z; 1 menu" in text
     assert f"line 2, modifier 1: {equal} (menu 1, seen 2026-10-02 12:00:00Z; 1 menu entry" in text
     assert "line 3: 1.210 is on no menu of the store" in text
+    assert f"line 4: {equal} (menu 4, first seen 2026-10-08 12:00:00Z; 1 menu entry" in text
+    assert text.count("compared with each as first seen later") == 1

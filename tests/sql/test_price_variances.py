@@ -29,6 +29,7 @@ def offered(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the offers of menus and of the store's set of menus."""
     offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
+    offer["is_first_seen_later"] = False
     given = {"audit.menu_offers": [offer | each for each in offers]}
     held = {"audit.stores_with_menus": stores, "core.store_menus": [{"store_id": 9, "menu_id": each} for each in menus]}
     return given | {"audit.menu_set_offers": run_table("audit.menu_set_offers", given | held)}
@@ -44,7 +45,7 @@ def variances(
     **line: Any,
 ) -> dict[str, Any]:
     """Return the row of a line of product 5, ordered on a day from a store whose menus are known since the 3rd."""
-    stores = [{"store_id": 9} | scope(menus) | each for each in known]
+    stores = [{"store_id": 9, "are_first_seen_later": False} | scope(menus) | each for each in known]
     (row,) = run_table(
         "mart.price_variances",
         {
@@ -130,10 +131,57 @@ def test_menus_of_a_store_change_at_different_times(run_table: Run) -> None:
 
 
 @pytest.mark.parametrize("menus", [(1,), (1, 2)])
-def test_a_menu_not_seen_yet_is_unknown(run_table: Run, menus: tuple[int, ...]) -> None:
-    """Before any menu of the store was observed nothing is compared, and that is said."""
+def test_a_menu_not_seen_at_all_is_unknown(run_table: Run, menus: tuple[int, ...]) -> None:
+    """Where no menu of the store was observed nothing is compared, and that is said."""
     row = variances(run_table, "3", OFFER | {"offered_from": None}, day=2, menus=menus)
     assert (row["menu_match"], row["price_match"], row["menu_price"]) == ("menu_unknown", "indeterminate", None)
+
+
+@pytest.mark.parametrize("menus", [(1,), (1, 2)])
+def test_the_menus_first_seen_later(run_table: Run, menus: tuple[int, ...]) -> None:
+    """An order from before any menu is compared with each as first seen, and marked; later ones with those then."""
+    offers = [
+        later(1, {"price": "3", "delivery_price": "3.5", "observed_from": at(3), "change_seen_at": at(7)}),
+        later(1, {"price": "9", "delivery_price": None, "observed_from": at(7), "is_current": True}),
+        later(1, {"product_id": 6, "price": "8", "observed_from": at(7), "is_current": True}),
+        later(2, {"price": "4", "delivery_price": None, "observed_from": at(5), "is_current": True}),
+    ]
+    held = [{"store_id": 9, "menu_id": menu} for menu in menus]
+    seen: Given = {"core.menu_price_versions": offers}
+    named: Given = {"core.store_menus": held}
+    stores = {"audit.stores_with_menus": run_table("audit.stores_with_menus", seen | named)}
+    given: Given = stores | {"audit.menu_offers": run_table("audit.menu_offers", seen)}
+    given["audit.menu_set_offers"] = run_table("audit.menu_set_offers", given | named)
+    days, several = (1, 3, 4, 5, 7), len(menus) > 1
+    orders = [{"order_id": day, "store_id": 9, "created_at": at(day), "sale_class": "counted"} for day in days]
+    lines = [
+        {"order_id": day, "line_no": line_no, "product_id": product, "price": price}
+        for day in days
+        for line_no, product, price in ((1, 5, "3"), (2, 6, "8"), (3, None, "1"))
+    ]
+    rows = run_table("mart.price_variances", given | {"mart.orders": orders, "core.order_lines": lines})
+    found = {(row["order_id"], row["line_no"]): (row["menu_match"], row["price_match"]) for row in rows}
+    assert len(rows) == len(found) == 15
+    both = "ambiguous" if several else "unique"
+    assert [found[day, 1] for day in days] == [
+        ("first_seen_later", "price"),
+        ("unique", "price"),
+        ("unique", "price"),
+        (both, "price"),
+        (both, "neither"),
+    ]
+    # only seen to be offered from the 7th on: what a menu had before it was seen is unknown
+    unknown = "menu_unknown" if several else "none"
+    assert [found[day, 2][0] for day in days] == ["menu_unknown", unknown, unknown, "none", "unique"]
+    assert {found[day, 3] for day in days} == {("none", "indeterminate")}
+    first = next(row for row in rows if (row["order_id"], row["line_no"]) == (1, 1))
+    assert (first["menu_entry_count"], first["menu_id"]) == ((2, None) if several else (1, 1))
+
+
+def later(menu: int, price: dict[str, Any]) -> dict[str, Any]:
+    """Return a price of product 5 on a menu."""
+    place = {"menu_id": menu, "group_no": 1, "price_no": 1, "product_id": 5}
+    return place | {"is_current": False} | price
 
 
 @pytest.mark.parametrize("until", [None, 7])
@@ -168,7 +216,7 @@ def test_several_places_and_none(run_table: Run) -> None:
 def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]) -> None:
     """A modifier is compared below the product of its line; one without an id matches nothing."""
     modifier = {"order_id": 1, "line_no": 1, "product_id": 5}
-    stores = [{"store_id": 9, "are_all_known": True} | scope(menus)]
+    stores = [{"store_id": 9, "are_first_seen_later": False, "are_all_known": True} | scope(menus)]
     below = {"modifier_id": 7, "prices": ["1"]}
     rows = run_table(
         "mart.price_variances",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Table
 
 MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
+PLACES = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def sold(world: Any, makers: Any) -> Any:
     ]
     world.land("orders", [{"id": each["id"], "at": 150, "document": each} for each in orders])
     assert world.build().full
-    assert world.rows(MATCHES) == [(1, "indeterminate"), *((day, "price") for day in range(2, 7))]
+    assert world.rows(MATCHES) == [(day, "price") for day in range(1, 7)]
+    assert [match for (match,) in world.rows(PLACES)] == ["first_seen_later", *["unique"] * 5]
     return world
 
 
@@ -68,12 +70,39 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
     seen = (
         "select day(menu_seen_at) from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
     )
-    assert sold.rows(seen) == [(None,), (2,), (1,), (4,), (1,), (4,)]
+    assert sold.rows(seen) == [(1,), (2,), (1,), (4,), (1,), (4,)]
     matches = [match for _, match in sold.rows(MATCHES)]
-    assert matches == ["indeterminate", "neither", "price", "price", "price", "price"]
+    assert matches == ["price", "neither", "price", "price", "price", "price"]
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before
+
+
+def test_orders_from_before_their_menus(world: Any, makers: Any, remade: list[int]) -> None:
+    """Orders are compared again when a menu of theirs is first seen, or its first prices are; not when it changes."""
+    make_order, make_menu, make_store = makers
+    orders = [make_order(n, store_id=1, created_at="2026-11-01T10:00:00Z") for n in (1, 2)]
+    orders.append(orders[0] | {"id": 3, "store_id": 2, "items": [{"product_id": 102, "price": "5.25"}]})
+    world.land("stores", [{"id": each, "document": make_store(each, menu_ids=[each])} for each in (1, 2)])
+    world.land("orders", [{"id": each["id"], "at": 50, "document": each} for each in orders])
+    assert world.build().full
+    assert world.rows(PLACES) == [("menu_unknown",)] * 3
+    for menu_id, hour, price, compared, matches in (
+        (1, 60, "5.25", [2], ["price", "price", "indeterminate"]),  # the first of store 1: its orders alone
+        (1, 70, "9", [], ["price", "price", "indeterminate"]),  # what it asks later changes none
+        (2, 80, "9", [3], ["price", "price", "neither"]),  # the first of store 2; all orders have its modifier
+        (1, 55, "8", [2], ["neither", "neither", "neither"]),  # it was seen earlier, and dearer
+    ):
+        remade.clear()
+        products = (100, 101) if menu_id == 1 else (102,)
+        menu = make_menu(menu_id, products, **{f"p{product}": price for product in products})
+        world.land("menus", [{"id": menu_id, "at": hour, "document": menu}])
+        assert not world.build().full
+        assert (remade, [match for _, match in world.rows(MATCHES)]) == (compared, matches)
+    assert world.rows(PLACES) == [("first_seen_later",)] * 3
+    before = world.contents()
+    assert world.build(full=True).full
+    assert world.contents() == before
 
 
 @pytest.mark.slow
@@ -95,7 +124,6 @@ def test_what_is_known_of_a_store(sold: Any, makers: Any, remade: list[int]) -> 
 @pytest.mark.slow
 def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
     """What may stand on a menu that nobody saw is unknown until it is seen; only orders since then are touched."""
-    places = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
     make_order, make_menu, make_store = makers
     sold.land("stores", [{"id": 1, "at": 151, "document": make_store(1, menu_ids=[1, 2])}])
     strangers = [
@@ -104,12 +132,12 @@ def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
     ]
     sold.land("orders", [{"id": each["id"], "at": 200, "document": each} for each in strangers])
     assert not sold.build().full
-    assert sold.rows(places)[6:] == [("menu_unknown",)] * 2
+    assert sold.rows(PLACES)[6:] == [("menu_unknown",)] * 2
     remade.clear()
     sold.land("menus", [{"id": 2, "at": 160, "document": make_menu(2, p100="1", p101="1")}])
     assert not sold.build().full
     assert remade == [1]
-    assert sold.rows(places)[6:] == [("menu_unknown",), ("none",)]
+    assert sold.rows(PLACES)[6:] == [("menu_unknown",), ("none",)]
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # One seed a test, so that workers share them.
-FEW, MANY = range(8), range(8, 48)
+FEW, MANY = range(8), range(8, 40)
 
 
 @pytest.mark.parametrize("seed", FEW)

@@ -25,9 +25,11 @@ QUARTER = Fraction(1, 4)
 WHOLE = Fraction(1)
 
 
-@pytest.fixture
-def published(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> Any:
+@pytest.fixture(scope="module")
+def template(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Give a world of eight orders on three days, two of which changed by an increment, published."""
+    make_order, make_menu, make_store = makers
+    world = world_of(tmp_path_factory.mktemp("verify") / "world")
     world.land("stores", [{"id": each, "document": make_store(each)} for each in (1, 2)])
     world.land("menus", [{"id": 1, "document": make_menu(1)}])
     world.land("orders", [{"id": each, "document": make_order(each, status="done")} for each in range(1, 9)])
@@ -36,6 +38,12 @@ def published(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> A
     world.build()
     publish(world.settings)
     return world
+
+
+@pytest.fixture
+def published(template: Any, tmp_path: Path) -> Any:
+    """Give a copy of that world, which may be altered."""
+    return template.copied(tmp_path / "world")
 
 
 def _alter(file: Path, sql: str) -> None:

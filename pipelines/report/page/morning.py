@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.durable import write_whole
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
@@ -62,7 +63,7 @@ def morning_page(published: Path) -> Path:
 def write_morning_page(settings: Settings, run: Run, now: dt.datetime | None = None) -> str:
     """Remember the run and write the page; return why it could not be written, "" if it was. Raise nothing."""
     try:
-        _write(settings, run, now or dt.datetime.now(dt.UTC))
+        _write(settings, run, now or utc_now())
     except Exception as error:  # noqa: BLE001 -- the run is over; its page must not change how it ended
         return f"The morning page could not be written: {type(error).__name__}"
     return ""

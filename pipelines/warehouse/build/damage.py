@@ -5,11 +5,11 @@ Knows nothing of how it is rebuilt.
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def set_aside(file: Path) -> Path:
     """Rename a damaged file, and its log; one that was set aside earlier goes."""
     for older in file.parent.glob(file.name + ".damaged-*"):
         older.unlink()
-    target = file.with_name(f"{file.name}.damaged-{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}")
+    target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
     file.rename(target)
     log = file.with_name(file.name + ".wal")
     if log.exists():

@@ -15,7 +15,7 @@ from pipelines.warehouse.contracts.contract import (
 )
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
-MENU_MATCHES = ("unique", "ambiguous", "none", "menu_unknown")
+MENU_MATCHES = ("unique", "ambiguous", "first_seen_later", "none", "menu_unknown")
 PRICE_MATCHES = ("price", "delivery_price", "both", "neither", "indeterminate")
 
 _CURRENCY = "The currency, as in mart.orders; null if not stated. Do not add across currencies."
@@ -23,8 +23,9 @@ _DAY = "The business day of the order; see mart.orders."
 _SALE_CLASS = "The order's sale class; see mart.orders."
 _DISPATCH = "How the order is dispatched, as sent (observed: store_delivery)."
 _MENU_MATCH = (
-    "unique, ambiguous, none: one, several or no entries of the store's menus offered it. menu_unknown: no menu of the "
-    "store had been observed by then, or it was on none of those observed while others were not observed yet."
+    "unique, ambiguous, none: one, several or no entries of the store's menus offered it. first_seen_later: no menu of "
+    "the store had been observed by then, and it is compared with each as first observed later. menu_unknown: it is on "
+    "none of those, no menu has been observed at all, or others of the store were not observed yet."
 )
 _PRICE_MATCH = (
     "The menu price that it equals: price, delivery_price, both (they are equal, or of several entries) or neither; "
@@ -40,7 +41,7 @@ class StoresWithMenus(
     span=("known_from", "known_until"),
     is_released=False,
 ):
-    """One row per store and interval in which menus of it were known: first some of them, then all.
+    """One row per store and interval in which menus of it were known: first none, then some of them, then all.
 
     A step: read mart.price_variances instead.
     Source: core.store_menus and core.menu_price_versions.
@@ -49,11 +50,12 @@ class StoresWithMenus(
 
     store_id: Id = column("The store, as the service numbers it.")
     known_from: Instant = column(
-        "When the first of its menus was first observed, or the last of them; null for an archive of unknown time, "
-        "before all.",
+        "When the first of its menus was first observed, or the last of them; null before the first, and for an "
+        "archive of unknown time.",
         nullable=True,
     )
-    known_until: Instant = column("When the last of them was first observed; null in the last row.", nullable=True)
+    known_until: Instant = column("When the next of them was first observed; null in the last row.", nullable=True)
+    are_first_seen_later: Flag = column("Whether none had been observed yet, so that each is taken as first observed.")
     are_all_known: Flag = column("Whether every menu that its record names had been observed by then.")
     are_several: Flag = column("Whether its record names several menus.")
     menu_scope_id: Id = column("Where its offers are: the menu, or the set of menus in audit.menu_set_offers.")
@@ -72,18 +74,21 @@ class MenuOffers(
     A step: read mart.price_variances instead.
     Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
     of the product itself; only those have delivery prices.
-    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
-    lie below a product is taken from the menu as it is now.
+    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed, and before it
+    was first observed, what it asked then. Which modifiers lie below a product is taken from the menu as it is now.
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
     product_id: Id = column("The product.")
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
-    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
+    offered_from: Instant = column(
+        "When it was first observed so; null for an archive of unknown time, and before the first.", nullable=True
+    )
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
     seen_at: Instant = column(
         "When the last of the prices in force was first observed; null for an archive of unknown time.", nullable=True
     )
+    is_first_seen_later: Flag = column("Whether no such menu had been observed yet, so that it is taken as first seen.")
     menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
@@ -106,10 +111,13 @@ class MenuSetOffers(
     menu_set_no: Id = column("The set: the least store_id of the stores whose records name these menus.")
     product_id: Id = column("The product.")
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
-    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
+    offered_from: Instant = column(
+        "When it was first observed so; null for an archive of unknown time, and before the first.", nullable=True
+    )
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
     menu_id: Id = column("The menu that offered it; null if several did.", nullable=True)
     seen_at: Instant = column("As in audit.menu_offers; null if several menus offered it.", nullable=True)
+    is_first_seen_later: Flag = column("Whether no such menu had been observed yet, so that it is taken as first seen.")
     menu_entry_count: Count = column("How many entries of these menus offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
@@ -121,8 +129,10 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers and
     audit.menu_set_offers.
     Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
-    shortly after a price change may be compared with the old price. The interface does not say which dispatch methods
-    use delivery_price: see which one matches. Variances are null unless all matching entries agree.
+    shortly after a price change may be compared with the old price, and one from before any menu of the store was
+    observed is compared with each of them as first observed (menu_match is first_seen_later): it may have asked another
+    price then. The interface does not say which dispatch methods use delivery_price: see which one matches. Variances
+    are null unless all matching entries agree.
     """
 
     order_id: Id = column("The order's id.")
@@ -138,7 +148,8 @@ class PriceVariances(Contract, table="mart.price_variances", scope="order", key=
     menu_match: Text = column(_MENU_MATCH, isin=MENU_MATCHES)
     menu_id: Id = column("The menu it is compared with; null for none, or if several menus offered it.", nullable=True)
     menu_seen_at: Instant = column(
-        "When that menu was first seen to ask that; null for an archive of unknown time, and without a menu.",
+        "When that menu was first seen to ask that, later than the order where menu_match is first_seen_later; null "
+        "for an archive of unknown time, and without a menu.",
         nullable=True,
     )
     currency: Text = column(_CURRENCY, nullable=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
 from pipelines.settings import settings_hash
@@ -232,7 +233,7 @@ def remove_release(release: Path) -> None:
 
 def _now_after(releases: Path) -> dt.datetime:
     """Return the time of now, or just after the last release where the clock was set back: ids follow each other."""
-    now = dt.datetime.now(dt.UTC)
+    now = utc_now()
     for name in sorted((each.name for each in releases.iterdir() if not each.name.startswith(".")), reverse=True):
         with contextlib.suppress(ValueError):
             last = dt.datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)

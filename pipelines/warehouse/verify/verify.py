@@ -6,7 +6,6 @@ proved is kept in a log. Tables over all orders are proven by verifying everythi
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.landing import raw_files
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
@@ -37,6 +37,7 @@ from pipelines.warehouse.verify.reference import LIVE, SAMPLE, build_sample, cre
 from pipelines.warehouse.verify.rotation import Part, business_days, next_parts
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Iterator
     from fractions import Fraction
     from pathlib import Path
@@ -242,7 +243,7 @@ def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Di
         live.settings.data_dir,
         Verified(
             no=log[-1].no + 1 if log else 1,
-            verified_at=dt.datetime.now(dt.UTC),
+            verified_at=utc_now(),
             part=part.part,
             order_count=0 if part.part == "entities" else orders,
             table_count=tables,

@@ -1,0 +1,39 @@
+"""What time it is: the one place that is asked by all that stores a time, or compares one with what is stored.
+
+The clock is the machine's. Only the demo shifts it, so that its nights are at the time of the world that it plays.
+Knows nothing of durations, which are measured by `time.monotonic`, nor of the times of Dagster and of files.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_AHEAD = "ahead_seconds"
+_shift = dt.timedelta(0)
+
+
+def utc_now() -> dt.datetime:
+    """Return the time, aware and in UTC."""
+    return dt.datetime.now(dt.UTC) + _shift
+
+
+def shift_clock(now: dt.datetime) -> float:
+    """Let it be `now` in this process; return how many seconds that is ahead of the machine's clock."""
+    global _shift  # noqa: PLW0603 - one clock for a process is what this module is for
+    _shift = now - dt.datetime.now(dt.UTC)
+    return _shift.total_seconds()
+
+
+def follow(file: Path) -> None:
+    """Shift this process's clock as far as the demo left it in this file; leave it where there is none."""
+    global _shift  # noqa: PLW0603
+    try:
+        ahead = json.loads(file.read_text(encoding="utf-8")).get(_AHEAD, 0.0)
+    except FileNotFoundError:
+        return
+    _shift = dt.timedelta(seconds=ahead)

@@ -1,0 +1,173 @@
+"""Play the nights of a demo on the sandbox: the first look at a fresh clone.
+
+Four nights of one world, by a clock shifted to its time: orders and prices change after they were fetched, a store
+gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not. Uses the
+packages of a real run; only the service is a stand-in. What it leaves are ordinary data and settings, `demo.toml` in
+the data folder.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import typer
+
+from pipelines.assets.night import Exit, run_night
+from pipelines.clock import shift_clock, utc_now
+from pipelines.definitions import NIGHTLY, job
+from pipelines.demo.books import close_the_books
+from pipelines.demo.hearing import move_and_hear
+from pipelines.demo.place import (
+    DAYS,
+    SETTINGS,
+    State,
+    demo_settings,
+    folder,
+    read_state,
+    write_reference,
+    write_state,
+)
+from pipelines.durable import make_folder
+from pipelines.landing import guard_source
+from pipelines.notify.history import ended_run, remember_run
+from pipelines.report.night_alarms import after_run
+from pipelines.report.page.morning import morning_page, write_morning_page
+from pipelines.report.progress import terminal_progress
+from pipelines.report.summary import summary
+from pipelines.sandbox import story
+from pipelines.sandbox.events import events
+from pipelines.sandbox.process import Sandbox
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pipelines.report.summary import Night
+    from pipelines.sandbox.world import World
+    from pipelines.settings import Settings
+
+_CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
+_CLOSES, _HEARS, _VERIFIES = 2, 4, 3  # the nights after which the books are closed, and from which on the others are
+
+
+def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, next_night: bool = False) -> int:
+    """Play the nights that are due, print the results, and return an exit code.
+
+    A new demo plays four nights; one that exists plays the last again, or the next one if asked. Planted faults are
+    expected to be quarantined: they do not make the exit code 3 here. Raise SettingsError if there is no next night.
+    """
+    started = time.monotonic()
+    settings = demo_settings(config)
+    state = read_state(settings)
+    if next_night and state is None:
+        raise SettingsError(f"--next-night: there is no demo in {settings.data_dir}: run `ordermart demo` first")
+    if state is None:
+        state = State(orders, stores, faults)
+        typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)
+    world = state.world()
+    nights = _due(world, state, next_night=next_night)
+    if not state.now:
+        write_reference(settings, world)
+    with service(settings, state) as sandbox:
+        for now in nights:
+            night, state = _play(settings, sandbox, world, state, now, is_last=now == nights[-1])
+            if not night.published:
+                break
+            if now != nights[-1]:
+                accepted = night.landed.get("orders", {}).get("accepted", 0)
+                typer.echo(
+                    f"Night {state.night}, {now:%Y-%m-%d %H:%M}: {accepted:,} orders accepted, a release published"
+                )
+            if len(nights) > 1 and state.night == _CLOSES:
+                close_the_books(settings, now)
+    typer.echo(summary(settings, night))
+    typer.echo(
+        f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
+    )
+    typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
+    typer.echo(f"Other commands: `ordermart --config {settings.file} reconcile`, and so on.")
+    return Exit.PUBLISHED if night.published else Exit.FAILED
+
+
+def service_of(settings: Settings) -> AbstractContextManager[object]:
+    """Return the sandbox of a demo, for a run with the settings that the demo wrote; else nothing."""
+    state = read_state(settings) if settings.file == (settings.data_dir / SETTINGS).resolve() else None
+    return service(settings, state) if state and state.now else nullcontext()
+
+
+@contextmanager
+def service(settings: Settings, state: State) -> Iterator[Sandbox]:
+    """Start the sandbox on the port of the settings, at the time of the last night."""
+    make_folder(folder(settings))
+    port = int(settings.partner.base_url.rsplit(":", 1)[1])
+    flags = {"orders": state.orders, "stores": state.stores, "faults": state.faults, "days": DAYS, "story": True}
+    with Sandbox(port=port, truth=folder(settings) / "truth.json", **flags) as sandbox:
+        if state.now:
+            sandbox.set_clock(dt.datetime.fromisoformat(state.now))
+        yield sandbox
+
+
+def _due(world: World, state: State, *, next_night: bool) -> list[dt.datetime]:
+    """Return the times of the nights to play; one without news is played where none is asked for."""
+    if not state.now:
+        return [story.night(world.config.until, number) for number in range(1, len(story.NIGHTS) + 1)]
+    now = dt.datetime.fromisoformat(state.now)
+    if next_night:
+        now += dt.timedelta(days=1)
+        if now > world.end:
+            raise SettingsError("--next-night: the demo's world has ended; remove its data folder to begin again")
+    return [now]
+
+
+def _play(
+    settings: Settings, sandbox: Sandbox, world: World, state: State, now: dt.datetime, *, is_last: bool
+) -> tuple[Night, State]:
+    """Move both clocks, run a night for what changed since the last one, and keep the state; the last has a page.
+
+    The first three nights ask for what changed by a list of ids, later ones hear of it by webhooks.
+    """
+    number = state.night + (now.isoformat() != state.now)
+    ahead = shift_clock(now)
+    file = None
+    if number < _HEARS:
+        sandbox.set_clock(now)
+        file = folder(settings) / "order_ids.txt"
+        file.write_text("".join(f"{order_id}\n" for order_id in _changed(world, state, now)), encoding="ascii")
+    else:
+        write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver is at this time too
+        move_and_hear(settings, sandbox, now)
+    guard_source(settings)
+    seconds = 1 if number >= _VERIFIES else 0
+    chosen = msgspec.structs.replace(settings, verify=msgspec.structs.replace(settings.verify, seconds=seconds))
+    started = utc_now()
+    with terminal_progress() as progress:
+        night = run_night(chosen, job(chosen, NIGHTLY, progress), order_ids=file)
+    facts = {"is_good": night.published and not night.incomplete, "is_new": night.is_new, "landed": night.landed}
+    after_run(settings, succeeded=night.published, is_new=night.is_new, incomplete=night.incomplete)
+    run = ended_run(started, utc_now(), errors=night.own_errors, **facts)
+    if is_last:
+        write_morning_page(settings, run)
+    else:
+        remember_run(settings.data_dir, run)
+    played = replace(state, now=now.isoformat(), night=number, ahead_seconds=ahead)
+    if night.published:
+        write_state(settings, played)
+    return night, played
+
+
+def _changed(world: World, state: State, now: dt.datetime) -> list[int]:
+    """Return the ids of the orders that were placed or changed since the last night."""
+    placed = {order_id: world.created(order_id) for order_id in world.order_ids}
+    if not state.now:
+        return [order_id for order_id, at in placed.items() if at <= now]
+    last = dt.datetime.fromisoformat(state.now)
+    recent = [order_id for order_id, at in placed.items() if last - _CHANGING <= at <= now]
+    found = events(world, int(last.timestamp()), int(now.timestamp()), recent)
+    return sorted({event.id for event in found if event.topic.startswith("orders.")})

@@ -1,0 +1,100 @@
+"""What happens in the demo's world on fixed days, beyond what chance brings.
+
+A store closes for a few days and another gets a new name, an order is sent twice, a customer's phone number is
+corrected, an order of a closed day is amended; a menu has a field that the interface does not show, tips of the iOS
+app are paid apart, and orders by phone have a fee that no field states. One order is under way during a night.
+Days are counted back from the last day with orders. Knows nothing of how a night deals with any of it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from pipelines.sandbox.prices import PriceRule, PriceRules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.sandbox.stores import Store
+
+FEE = Decimal("0.99")
+TIP = Decimal(7)
+RULES = PriceRules(by_platform={"ios": PriceRule(tip=0), "phone": PriceRule(fee=FEE)})
+FIELD = "new_field"  # the fault of the last menu
+NIGHTS = (30, 9, 3, 2)  # days before the end of the last day with orders, at which the demo plays its first nights
+_CLOSED = (14, 11)  # days before the last one, from and to
+_TWICE = dt.timedelta(days=6, hours=5)
+_AGAIN_AFTER = 200  # seconds
+_CORRECTED = dt.timedelta(days=7, hours=4)
+_AFTER_NIGHT = dt.timedelta(hours=10)
+_HOUR = dt.timedelta(hours=3, minutes=15)  # of a night
+_UNDER_WAY = dt.timedelta(minutes=12)
+
+Drawn = list[tuple[int, int]]  # when an order is placed, in seconds, and the place of its store
+
+
+def closed_for_days(drawn: Drawn, stores: Sequence[Store], until: dt.date) -> Drawn:
+    """Give the orders of the busiest store during its closed days to the next one."""
+    if len(stores) < 2:
+        return drawn
+    busiest = max(range(len(stores)), key=lambda number: stores[number].weight)
+    first, last = (_end(until) - dt.timedelta(days=days) for days in _CLOSED)
+    since, to = int(first.timestamp()), int(last.timestamp())
+    return [
+        (created, (number + 1) % len(stores) if number == busiest and since <= created < to else number)
+        for created, number in drawn
+    ]
+
+
+def renamed(stores: Sequence[Store], until: dt.date) -> list[Store]:
+    """Give the first store another name, seen by the third night."""
+    first, *others = stores
+    at = int((night(until, 2) + _AFTER_NIGHT).timestamp())
+    name = first.names[0][1]
+    return [replace(first, names=((0, name), (at, f"{name} {first.town.name}"))), *others]
+
+
+def sent_twice(drawn: Drawn, until: dt.date) -> tuple[Drawn, int, int]:
+    """Send an order again after minutes, and one during the third night, in place of the first of all.
+
+    Return also the places of the one that is sent again, and of its repetition.
+    """
+    sent = drawn[_place(drawn, _end(until) - _TWICE)]
+    again = (sent[0] + _AGAIN_AFTER, sent[1])
+    under_way = (int((night(until, 3) - _UNDER_WAY).timestamp()), sent[1])
+    changed = sorted([*drawn[2:], again, under_way])
+    return changed, changed.index(sent), changed.index(again)
+
+
+def corrected_phone(drawn: Drawn, until: dt.date) -> tuple[int, int]:
+    """Return the place of the order whose phone number is corrected, and when that is: before the last night."""
+    return _place(drawn, _end(until) - _CORRECTED), int((night(until, 3) + _AFTER_NIGHT).timestamp())
+
+
+def amended(drawn: Drawn, until: dt.date) -> tuple[int, int]:
+    """Return the place of the order whose tip and lines change, and when: after the second night closed its day."""
+    placed = dt.datetime.combine(night(until, 2).date(), dt.time(), dt.UTC) - dt.timedelta(hours=12)
+    return _place(drawn, placed), int((night(until, 2) + _AFTER_NIGHT).timestamp())
+
+
+def night(until: dt.date, number: int) -> dt.datetime:
+    """Return when the demo plays one of its first nights, from 1."""
+    return _end(until) - dt.timedelta(days=NIGHTS[number - 1]) + _HOUR
+
+
+def other_number(phone: str) -> str:
+    """Return the corrected phone number: the last digit is another one."""
+    return phone[:-1] + str((int(phone[-1]) + 1) % 10) if phone[-1:].isdigit() else phone
+
+
+def _place(drawn: Drawn, at: dt.datetime) -> int:
+    """Return the place of the first order from then on, or of the last of all."""
+    return min(bisect.bisect_left(drawn, (int(at.timestamp()), 0)), len(drawn) - 1)
+
+
+def _end(until: dt.date) -> dt.datetime:
+    return dt.datetime.combine(until + dt.timedelta(days=1), dt.time(), dt.UTC)
