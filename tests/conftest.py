@@ -1,5 +1,7 @@
 """How the whole suite runs: which slow tests run by default, and that each worker takes one thread and little disk.
 
+Each test begins with the umask of the process, which commands narrow.
+
 Temporary folders are in memory if there is plenty of it: what tests build is synced hundreds of times, and a killed
 process leaves there what it leaves on a disk. TMPDIR or --basetemp chooses another place.
 """
@@ -10,8 +12,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MEMORY = Path("/dev/shm")
 PLENTY = 8 * 2**30  # bytes; all that the tests leave until they end is less than half of it
@@ -35,6 +41,14 @@ if "TMPDIR" not in os.environ and _has_plenty():
     tempfile.tempdir = None  # asked for before this file was read
 
 
+@pytest.fixture(autouse=True)
+def _usual_umask() -> Iterator[None]:
+    """Restore the umask, which commands run in this process narrow."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark one test, the first, of each file that has only slow tests, so that no file is left out by default."""
@@ -42,5 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         files.setdefault(item.path, []).append(item)
     for tests in files.values():
-        if all(test.get_closest_marker("slow") for test in tests):
-            tests[0].add_marker("sample")
+        slow = [test for test in tests if test.get_closest_marker("slow")]
+        if slow and len(slow) == len([test for test in tests if not test.get_closest_marker("long")]):
+            slow[0].add_marker("sample")

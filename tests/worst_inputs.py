@@ -94,6 +94,11 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "references": _filled(
         b'{"menu":{"id":1},"products":{"1":{"modifiers":[', b'{"modifier_id":1},', b'{"modifier_id":1}]}}}'
     ),
+    "modifiers below each other": _members(
+        '{"menu":{"id":1},"products":{"1":{"modifiers":[{"modifier_id":1000000}]}},"modifiers":{',
+        '"%d":{"children":[{"modifier_id":1000000},{"modifier_id":1000001},{"modifier_id":1000002}]}',
+        "}}",
+    ),
     "menu ids": _members('{"id":1,"menu_ids":[', "%d", "]}"),
 }
 

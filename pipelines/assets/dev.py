@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.assets.relay import Relay
 from pipelines.durable import keep_private
 
 if TYPE_CHECKING:
@@ -39,18 +40,25 @@ class Processes:
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._relay = Relay()
 
     def start(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
         """Start one; on Linux it is told to end when this process is killed."""
         self._running[name] = subprocess.Popen(  # noqa: S603 -- our own command
             command,
             env=dict(environ),
+            stdout=self._relay.out,
+            stderr=self._relay.err,
             start_new_session=True,
             preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 -- before any thread
         )
 
     def wait(self, stop: threading.Event) -> tuple[str, int] | None:
-        """Wait until one of them ends, and return its name and exit code; None once `stop` is set."""
+        """Wait until one of them ends, and return its name and exit code; None once `stop` is set.
+
+        What they write is passed on meanwhile. No other one can be started.
+        """
+        self._relay.start()
         while not stop.wait(_LOOK_SECONDS):
             for name, process in self._running.items():
                 if (code := process.poll()) is not None:
@@ -67,6 +75,7 @@ class Processes:
         self._signal(signal.SIGKILL)
         for process in self._running.values():
             process.wait()
+        self._relay.close()
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._running.values():

@@ -20,6 +20,7 @@ from pipelines.landing import LandingError
 from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
+from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.privacy import PrivacyError, apply_erasures, remove_old_releases
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
@@ -49,6 +50,7 @@ def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = 
         notes.append(behind)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
+        sign_missing_heads(settings)
         apply_erasures(settings)
         notes += _derived(settings, progress)
         remove_old_releases(settings)

@@ -19,6 +19,7 @@ from pipelines.cli import (
     init,
     land,
     ledger,
+    mcp,
     questions,
     reconcile,
     releases,
@@ -45,6 +46,7 @@ app.add_typer(status.app)
 app.add_typer(init.app)
 app.add_typer(backup.app)
 app.add_typer(questions.app)
+app.add_typer(mcp.app)
 app.add_typer(land.app, name="land")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(explain.app, name="explain")

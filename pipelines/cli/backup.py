@@ -12,7 +12,7 @@ from pipelines.cli.options import Config, load_settings, say
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Back up what cannot be rebuilt.")
 def backup(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder on another disk; each backup is a folder in it.")
@@ -42,7 +42,7 @@ def backup(
     say(backup_lines(done))
 
 
-@app.command()
+@app.command(short_help="Restore a backup into an empty data folder.")
 def restore(
     folder: Annotated[
         Path,
@@ -55,7 +55,8 @@ def restore(
     """Restore a backup into an empty data folder, rebuild the warehouse, publish, and compare with the old release.
 
     Set [data] dir to an empty or new folder, and the vault's keys as they were. Every file is checked against the
-    manifest before any is moved into place. What was in flight when the backup began is due again on the work list.
+    manifest before any is moved into place. Requests that were in flight when the backup began are due again on the
+    work list.
 
     Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, or
     the backup is damaged, and the file is named; 2 invalid settings, or data of another service; 3 restored, but

@@ -13,7 +13,7 @@ Orders = Annotated[list[int], typer.Argument(metavar="ORDER_ID...", help="Ids of
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
 
-@app.command("list")
+@app.command("list", short_help="List the open breaks, the largest first.")
 def breaks_list(
     *,
     since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",
@@ -22,7 +22,7 @@ def breaks_list(
     everything: Annotated[bool, typer.Option("--all", help="Include accepted breaks.")] = False,
     config: Config = None,
 ) -> None:
-    """List the open breaks of the current release by currency, the largest first, with what was decided of them."""
+    """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
     from pipelines.finance.breaks import list_breaks
     from pipelines.finance.selection import Selection
     from pipelines.report.breaks import break_lines
@@ -31,7 +31,7 @@ def breaks_list(
     say(break_lines(list_breaks(load_settings(config), selection), everything=everything))
 
 
-@app.command("accept")
+@app.command("accept", short_help="Accept breaks, with a reason.")
 def breaks_accept(
     orders: Orders,
     *,
@@ -39,9 +39,9 @@ def breaks_accept(
     name: As = "",
     config: Config = None,
 ) -> None:
-    """Accept breaks as they are: until their amounts change they fail neither `reconcile` nor a close.
+    """Accept breaks: neither `reconcile` nor a close fails on them unless one of their amounts changes.
 
-    Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 wrong usage.
+    Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
     """
     from pipelines.finance.breaks import accept
     from pipelines.ledger.users import current_user
@@ -55,13 +55,13 @@ def breaks_accept(
 def breaks_assign(
     orders: Orders,
     *,
-    assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="Who looks after them.")],
+    assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="That person's name; recorded in the ledger.")],
     name: As = "",
     config: Config = None,
 ) -> None:
-    """Record who looks after breaks.
+    """Assign breaks to a person.
 
-    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 wrong usage.
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.breaks import assign
     from pipelines.ledger.users import current_user
@@ -70,7 +70,7 @@ def breaks_assign(
     say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
 
 
-@app.command("comment")
+@app.command("comment", short_help="Record a comment on breaks.")
 def breaks_comment(
     orders: Orders,
     *,
@@ -80,7 +80,7 @@ def breaks_comment(
 ) -> None:
     """Record a comment on breaks; write no personal data: entries are never erased.
 
-    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 wrong usage.
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.breaks import comment
     from pipelines.ledger.users import current_user

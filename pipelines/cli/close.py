@@ -49,13 +49,14 @@ class _DayFirst(TyperGroup):
 app = typer.Typer(
     cls=_DayFirst,
     no_args_is_help=True,
+    short_help="Close, approve and reopen business days.",
     help="Close business days: `ordermart close 2026-10-31`, `ordermart close --period 2026-10`; "
     "`ordermart close day --help` lists the options.",
 )
 restatements_app = typer.Typer(help="List and post changes to closed days.", no_args_is_help=True)
 
 
-@app.command("day")
+@app.command("day", short_help="Close a business day or a period.")
 def close_day(
     day: Day = "",
     *,
@@ -73,7 +74,7 @@ def close_day(
 
     With `[closing] approver = "another"` it is only prepared: `ordermart close approve` by another system user closes
     it. Exit codes: 0 closed or prepared, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2
-    wrong usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
+    invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
@@ -95,7 +96,7 @@ def close_day(
     raise typer.Exit(0 if done.entry else 3)
 
 
-@app.command("approve")
+@app.command("approve", short_help="Close what another system user prepared.")
 def close_approve(
     day: Day = "",
     *,
@@ -106,8 +107,8 @@ def close_approve(
 ) -> None:
     """Close what another system user prepared with `ordermart close`, if its orders are still the same.
 
-    Exit codes: 0 closed; 1 it is not prepared, it was prepared by this user, or it has changed since; 2 wrong usage; 3
-    not closed because of blockers; 4 another process holds the run lock.
+    Exit codes: 0 closed; 1 it is not prepared, it was prepared by this user, or it has changed since; 2 invalid usage;
+    3 not closed because of blockers; 4 another process holds the run lock.
     """
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
@@ -122,7 +123,7 @@ def close_approve(
     raise typer.Exit(0 if done.entry else 3)
 
 
-@app.command("accept-no-orders")
+@app.command("accept-no-orders", short_help="Accept that stores have no orders on a day.")
 def close_accept_no_orders(
     day: Day = "",
     *,
@@ -135,7 +136,7 @@ def close_accept_no_orders(
     """Accept that stores have no orders on a day that usually has some: it no longer blocks a close.
 
     Without --store, of every store that `ordermart close --check` lists. Exit codes: 0 accepted; 1 there is nothing to
-    accept; 2 wrong usage.
+    accept; 2 invalid usage.
     """
     from pipelines.finance.empty_days import accept_no_orders
     from pipelines.ledger.users import current_user
@@ -180,7 +181,7 @@ def close_reopen(
 audit_pack_app = typer.Typer()
 
 
-@audit_pack_app.command("audit-pack")
+@audit_pack_app.command("audit-pack", short_help="Write the evidence of a period for auditors.")
 def audit_pack(
     *,
     period: Annotated[

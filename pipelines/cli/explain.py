@@ -16,7 +16,7 @@ def explain() -> None:
     """Explain figures of the current release."""
 
 
-@app.command("order")
+@app.command("order", short_help="Print the receipt of one order.")
 def explain_order(
     order_id: Annotated[int, typer.Argument(help="The order's id.")],
     *,
@@ -24,8 +24,8 @@ def explain_order(
 ) -> None:
     """Print an order's receipt: each amount with its JSON pointer, each sum written out.
 
-    Personal data is never decrypted. Exit codes: 0; 1 the current release lacks the order (prints what the work list
-    and audit.quarantine know of it) or there is no release; 2 invalid settings or usage.
+    Personal data is never decrypted. Exit codes: 0 printed; 1 the current release lacks the order (prints what the work
+    list and audit.quarantine know of it) or there is no release; 2 invalid settings or usage.
     """
     from pipelines.report import explain
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -13,14 +14,14 @@ from pipelines.cli.options import say, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Ask for a service, test it, and write its settings.")
 def init(
     file: Annotated[Path, typer.Argument(dir_okay=False, help="Settings file to write, such as shop.toml.")],
     *,
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the service; asked for if left out.")] = "",
     client_id: Annotated[str, typer.Option(help="The client_id; asked for if left out.")] = "",
 ) -> None:
-    """Ask for a service and its credentials, try it, and write a settings file, the vault's keys and the secret.
+    """Ask for a service and its credentials, test them, and write a settings file, the vault's keys and the secret.
 
     The client secret is asked for, or taken from ORDERMART_PARTNER__CLIENT_SECRET; it is written to a file of mode 600
     beside the settings. Nothing is fetched but a token and the list of stores.
@@ -53,6 +54,7 @@ def init(
     if not keys.exists():
         new_key_file(keys)
     secret_file.touch(mode=0o600)
+    secret_file.chmod(0o600)  # it may have been there
     secret_file.write_text(secret + "\n", encoding="utf-8")
     lines = [f"Wrote {file}, {keys.name} and {secret_file.name}. Keep a copy of the keys elsewhere."]
     if pointers is None:
@@ -61,10 +63,11 @@ def init(
         found = ", ".join(f"{name} {value}" for name, value in pointers.items() if value)
         lines.append(f"The service answers. Its store record has: {found}.")
     lines += ["Still assumed:", *(f"  {sentence}" for sentence in assumed(pointers)), "Next:"]
+    named, of = quote(str(file)), quote(str(secret_file))
     lines += [
-        f"  export ORDERMART_PARTNER__CLIENT_ID={client_id} ORDERMART_PARTNER__CLIENT_SECRET_FILE={secret_file}",
-        f"  ordermart --config {file} doctor",
-        f"  ordermart --config {file} run --order-ids FILE",
+        f"  export ORDERMART_PARTNER__CLIENT_ID={quote(client_id)} ORDERMART_PARTNER__CLIENT_SECRET_FILE={of}",
+        f"  ordermart --config {named} doctor",
+        f"  ordermart --config {named} run --order-ids FILE",
     ]
     say(lines)
     raise typer.Exit(0 if pointers is not None else 3)

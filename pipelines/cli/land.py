@@ -64,7 +64,7 @@ for _kind, _documents in {"orders": "orders", "menus": "menus", "stores": "store
     _add_command(_kind, _documents)
 
 
-@app.command("reprocess")
+@app.command("reprocess", short_help="Validate quarantined documents again.")
 def land_reprocess(*, config: Config = None) -> None:
     """Validate quarantined documents again, and restore fields that settings have since allowed in plain text."""
     from pipelines.ingest.lock import run_lock

@@ -16,7 +16,7 @@ def ledger() -> None:
     """Keep `verify` a subcommand: typer merges a single command into its group."""
 
 
-@app.command("verify")
+@app.command("verify", short_help="Verify the ledger and print its head.")
 def ledger_verify(
     *,
     expect_head: Annotated[

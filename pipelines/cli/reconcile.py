@@ -12,7 +12,7 @@ from pipelines.cli.options import Config, load_settings, say, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Reconcile totals, lines and closed days.")
 def reconcile(
     *,
     since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",

@@ -12,7 +12,7 @@ from pipelines.cli.options import Config, load_settings, say, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Compare two releases: rows and amounts that differ.")
 def diff(
     before: Annotated[str, typer.Argument(metavar="[A]", help="The earlier release's id, or its beginning.")] = "",
     after: Annotated[str, typer.Argument(metavar="[B]", help="The later release's id, or its beginning.")] = "",
@@ -22,8 +22,8 @@ def diff(
 ) -> None:
     """Compare two releases: rows and amounts of core and mart that differ, by table, store and month.
 
-    By default the last release with the one before it, as the release's own meta.changes does. Exit codes: 0; 1 a
-    release does not exist; 2 invalid settings or usage.
+    By default the last release with the one before it, as the release's own meta.changes does. Exit codes: 0 compared;
+    1 a release does not exist; 2 invalid settings or usage.
     """
     from pipelines.report.diff import diff_json, diff_lines
     from pipelines.warehouse.release.published import diff as compared
@@ -32,17 +32,17 @@ def diff(
     say([diff_json(found)] if as_json else diff_lines(found))
 
 
-@app.command()
+@app.command(short_help="Copy a fraction of the orders into a new folder.")
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
     *,
     fraction: Annotated[str, typer.Option(help="The share of orders, as 1/N.")] = "1/64",
     config: Config = None,
 ) -> None:
-    """Copy a share of the current release's orders into a folder, whole: all their rows of all tables.
+    """Copy a fraction of the current release's orders, with all their rows of every table, into a new folder.
 
     Tables that are not about single orders, such as menus and totals by day, are copied in full. The same orders are
-    drawn each time. Exit codes: 0; 1 there is no release, or DIR exists; 2 invalid settings or usage.
+    drawn each time. Exit codes: 0 copied; 1 there is no release, or DIR exists; 2 invalid settings or usage.
     """
     from pipelines.finance.released import released
     from pipelines.warehouse.release.sample import write_sample

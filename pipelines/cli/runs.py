@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Fetch what is due, build the warehouse, publish a release.")
 def run(
     *,
     config: Config = None,
@@ -156,7 +156,7 @@ def _service(settings: Settings) -> AbstractContextManager[object]:
     return service_of(settings)
 
 
-@app.command()
+@app.command(short_help="Build the tables and publish, without requests.")
 def build(
     *,
     config: Config = None,
@@ -188,7 +188,7 @@ def build(
         typer.echo(costs(measured))
 
 
-@app.command()
+@app.command(short_help="Run nights on the embedded sandbox and show the results.")
 def demo(
     *,
     orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 2500,
@@ -208,7 +208,7 @@ def demo(
     raise typer.Exit(run_demo(config, orders=orders, stores=stores, faults=faults, next_night=next_night))
 
 
-@app.command()
+@app.command(short_help="Put ids that could not be fetched on the work list again.")
 def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
@@ -227,15 +227,17 @@ def retry(
         typer.echo(retried(work.retry(known)))
 
 
-@app.command()
+@app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")
 def dev(
     *,
     host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.", show_default=False)
+    ] = 0,
     webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver too.")] = False,
     config: Config = None,
 ) -> None:
-    """Serve Dagster's own pages on this instance and run the nightly schedule, until Ctrl-C or SIGTERM.
+    """Serve Dagster's web pages and run the nightly schedule, until Ctrl-C or SIGTERM.
 
     Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this
     folder.

@@ -20,7 +20,7 @@ def sandbox() -> None:
     """Keep `serve` a subcommand: a single command would replace its group."""
 
 
-@app.command("serve")
+@app.command("serve", short_help="Serve a generated partner service on loopback.")
 def sandbox_serve(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free one.")] = 8600,

@@ -11,13 +11,13 @@ from pipelines.cli.options import Config, load_settings, say
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Show last run, release, queue, alarms, lock and disk.")
 def status(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitors.")] = False,
     config: Config = None,
 ) -> None:
-    """Show the last run, the release, what waits, alarms, the lock and the disk, without requests to the service.
+    """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
 
     Exit codes: 0 the last good run is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
     was none.
@@ -32,7 +32,7 @@ def status(
     raise typer.Exit(3 if state["is_stale"] else 0)
 
 
-@app.command()
+@app.command(short_help="Examine the installation and say what to fix.")
 def doctor(*, config: Config = None) -> None:
     """Examine settings, secrets, disk, lock, daemon, receiver and the service; say what to fix. Changes nothing.
 

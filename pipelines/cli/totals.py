@@ -17,7 +17,7 @@ def totals() -> None:
     """Keep `import` a subcommand: typer merges a single command into its group."""
 
 
-@app.command("import")
+@app.command("import", short_help="Import control totals from a CSV file.")
 def totals_import(
     file: Annotated[
         Path, typer.Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")

@@ -36,7 +36,7 @@ def _asked(order_id: int | None, *, phone: bool, email: bool) -> Asked:
     return Asked("phone" if phone else "email", value.strip())
 
 
-@app.command("generate-keys")
+@app.command("generate-keys", short_help="Generate the two secrets of a vault.")
 def vault_generate_keys(
     file: Annotated[Path, typer.Argument(help="New file, created with mode 600. Keep a copy elsewhere.")],
 ) -> None:
@@ -52,7 +52,7 @@ def vault_generate_keys(
     typer.echo(f"Wrote {file}: set [vault] key_file to it, or ORDERMART_VAULT__… to the values in it.")
 
 
-@app.command("erase")
+@app.command("erase", short_help="Erase a customer.")
 def vault_erase(
     *,
     order_id: OrderId = None,
@@ -63,9 +63,10 @@ def vault_erase(
 ) -> None:
     """Erase a customer: destroy key, lookup hashes and every encrypted version, then rebuild and publish.
 
-    The ledger records the erasure without personal data. Amounts and other customers stay as they are. Orders that were
-    erased are never encrypted again. It cannot be undone. Exit codes: 0 erased; 1 nothing is held, or there are backups
-    and no [privacy] erasure_log; 2 wrong usage; 4 another run holds the lock.
+    The ledger records the erasure without personal data. Amounts and other customers stay as they are. Personal data of
+    an erased order is never stored again. It cannot be undone. If it is killed, the same command or the next run
+    finishes it. Exit codes: 0 erased; 1 nothing is held, or there are backups and no [privacy] erasure_log; 2 invalid
+    usage; 4 another run holds the lock.
     """
     from pipelines.backup.holding import backups_holding
     from pipelines.backup.record import last_backup
@@ -85,7 +86,7 @@ def vault_erase(
     say(erased(done, backups_holding(settings.data_dir, done.entry)))
 
 
-@app.command("reveal")
+@app.command("reveal", short_help="Show the personal data of one order, for support.")
 def vault_reveal(
     kind: Annotated[str, typer.Argument(metavar="order", help="The word order.")],
     order_id: Annotated[int, typer.Argument(metavar="N", help="The order.")],
@@ -96,7 +97,7 @@ def vault_reveal(
 ) -> None:
     """Show the personal data of one order, for support; who saw it and why is recorded in the ledger.
 
-    Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 wrong usage.
+    Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 invalid usage.
     """
     from pipelines.ledger.users import current_user
     from pipelines.privacy import reveal
@@ -110,7 +111,7 @@ def vault_reveal(
     say([as_json(reveal(settings, order_id, reason.strip(), current_user(name)))])
 
 
-@app.command("export")
+@app.command("export", short_help="Print what is held about a person, as JSON.")
 def vault_export(
     *,
     order_id: OrderId = None,
@@ -119,9 +120,9 @@ def vault_export(
     name: As = "",
     config: Config = None,
 ) -> None:
-    """Print what is held about a person as JSON, for an access request; that it was exported is recorded.
+    """Print what is held about a person as JSON, for an access request; the ledger records the export.
 
-    Exit codes: 0 printed; 1 nothing is held; 2 wrong usage.
+    Exit codes: 0 printed; 1 nothing is held; 2 invalid usage.
     """
     from pipelines.ledger.users import current_user
     from pipelines.privacy import export
@@ -131,7 +132,7 @@ def vault_export(
     say([as_json(export(settings, _asked(order_id, phone=phone, email=email), current_user(name)))])
 
 
-@app.command("rotate")
+@app.command("rotate", short_help="Give the vault new keys.")
 def vault_rotate(
     *,
     new_key_file: Annotated[
@@ -142,9 +143,9 @@ def vault_rotate(
 ) -> None:
     """Give the vault new keys: wrap every customer's key again and compute the lookup hashes again.
 
-    It is one step: until it ends the old keys hold, afterwards the new ones. Killed at any point, run it again with the
-    same FILE. Backups taken before need the old keys. Exit codes: 0 the vault has the new keys; 1 it has neither; 2
-    wrong usage; 4 another run holds the lock.
+    The change is atomic: the old keys are valid until it ends, the new ones afterwards. If it is killed, run it again
+    with the same FILE. Backups taken before need the old keys. Exit codes: 0 the vault has the new keys; 1 it has
+    neither the keys of the settings nor those of FILE; 2 invalid usage; 4 another run holds the lock.
     """
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.users import current_user

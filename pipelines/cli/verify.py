@@ -12,19 +12,22 @@ from pipelines.cli.options import Config, load_settings, say, usage_error
 app = typer.Typer()
 
 
-@app.command()
+@app.command(short_help="Rebuild a sample and compare it with the warehouse.")
 def verify(
     *,
-    days: Annotated[int, typer.Option(min=0, help="Verify the last N business days.", metavar="N")] = 0,
+    days: Annotated[
+        int, typer.Option(min=0, help="Verify the last N business days.", metavar="N", show_default=False)
+    ] = 0,
     fraction: Annotated[
-        str, typer.Option(help="Verify the next part of all orders and days, where the last one ended.", metavar="1/64")
+        str,
+        typer.Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64"),
     ] = "1/64",
     everything: Annotated[bool, typer.Option("--all", help="Verify every table, by a full rebuild.")] = False,
     config: Config = None,
 ) -> None:
     """Rebuild a sample from the landing zone and compare it with the warehouse and the current release.
 
-    Exit codes: 0 every row is the same; 1 nothing could be verified; 2 wrong settings or usage; 3 rows differ: the
+    Exit codes: 0 every row is the same; 1 nothing could be verified; 2 invalid settings or usage; 3 rows differ: the
     first table, key and column are named; 4 another run holds the lock.
     """
     from pipelines.ingest.lock import run_lock

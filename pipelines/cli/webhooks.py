@@ -44,7 +44,7 @@ def webhooks_undecodable(*, config: Config = None) -> None:
     typer.echo(undecodable_list(undecodable(inbox_path(load_settings(config).data_dir))))
 
 
-@app.command("reprocess")
+@app.command("reprocess", short_help="Decode undecodable deliveries again.")
 def webhooks_reprocess(*, config: Config = None) -> None:
     """Decode undecodable deliveries again, after a correction of [webhooks].
 

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.modifier_paths import too_many_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,8 @@ class Budget:
             raise InvalidDocumentError(REASON, "")
 
 
-def check_prices(menu: dict[str, Any]) -> None:
-    """Raise InvalidDocumentError for a canonical menu that names too many prices of one product."""
+def check_menu(menu: dict[str, Any]) -> None:
+    """Raise InvalidDocumentError for a canonical menu with too many prices or modifier paths of one product."""
     prices = Counter(
         price["product_id"]
         for group in menu["menu"].get("price_groups") or ()
@@ -42,3 +43,5 @@ def check_prices(menu: dict[str, Any]) -> None:
     )
     if prices and max(prices.values()) > _PRICES_OF_A_PRODUCT:
         raise InvalidDocumentError(REASON, "/menu/price_groups")
+    if (pointer := too_many_paths(menu)) is not None:
+        raise InvalidDocumentError(REASON, pointer)

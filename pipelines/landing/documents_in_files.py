@@ -69,18 +69,19 @@ def open_file(path: Path, max_ratio: int) -> IO[bytes]:
 
 
 class _Unpacked:
-    """What a gzip file holds, up to `max_ratio` times its own size."""
+    """What a gzip file holds, while it is at most `max_ratio` times what was read of the file: no size is needed."""
 
     def __init__(self, path: Path, max_ratio: int) -> None:
         self._name, self._max_ratio = path.name, max_ratio
-        self._limit = max(_ALWAYS_UNPACKED, max_ratio * path.stat().st_size)
-        self._file = gzip.GzipFile(path, "rb")
+        self._packed = path.open("rb")
+        self._file = gzip.GzipFile(fileobj=self._packed, mode="rb")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self._packed.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -94,7 +95,7 @@ class _Unpacked:
         return self._checked(self._file.readline(size))
 
     def _checked(self, content: bytes) -> bytes:
-        if self._file.tell() > self._limit:
+        if self._file.tell() > max(_ALWAYS_UNPACKED, self._max_ratio * self._packed.tell()):
             raise LandingError(
                 f"{self._name} unpacks to more than {self._max_ratio} times its size, as no archive of documents does; "
                 "if it is right, unpack it and land that, or raise [landing] max_unpack_ratio"

@@ -1,4 +1,4 @@
-"""Remove from a canonical order the fields that settings can publish, for an order that was erased.
+"""Remove from a canonical order the fields that settings can publish or keep, for an order that was erased.
 
 Knows nothing of files.
 """
@@ -14,13 +14,16 @@ from pipelines.landing.shape import ORDER, ArrayField, Field
 if TYPE_CHECKING:
     from pipelines.landing.shape import Shape
 
+KEPT = "_kept"  # the unknown fields that [landing] allowed_pointers names, pointer → value
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def without_plaintext(document: bytes, shape: Shape = ORDER) -> bytes:
-    """Return a canonical order without the fields that settings can publish; equal if it has none of them."""
+    """Return a canonical order without the fields that settings can publish or keep; equal if it has none of them."""
     members = _RAW.decode(document)
+    if shape is ORDER:
+        members.pop(KEPT, None)
     for field in shape.fields:
         value = members.get(field.name)
         if value is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.landing import leaves
-from pipelines.landing.budget import Budget, check_prices
+from pipelines.landing.budget import Budget, check_menu
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
@@ -72,7 +72,7 @@ class Validator:
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
         self._budget.check(counts)
         if self._kind == "menus":
-            check_prices(canonical)
+            check_menu(canonical)
         document = msgspec.json.encode(canonical)
         encrypted = walk.encrypted
         return ValidatedDocument(

@@ -69,15 +69,15 @@ class Verified:
 class Ledger:
     """The ledger in a folder, `data/ledger`; nothing is written before the first entry."""
 
-    def __init__(self, folder: Path, after: Callable[[Ledger, int, str], None] | None = None) -> None:
+    def __init__(self, folder: Path, after: Callable[[Ledger, int], None] | None = None) -> None:
         self.folder = folder
-        self._after = after  # is called with the number and the hash of each entry once it is written
+        self._after = after  # is called with the number of each entry once it is written
         self._lines = folder / "ledger.jsonl"
 
     def entries(self, act: str | None = None) -> Iterator[Entry]:
         """Yield the entries in order, all or those of one act; raise LedgerError at one that breaks the chain."""
         previous = _GENESIS
-        for no, line in enumerate(self._whole_lines(), 1):
+        for no, line in enumerate(self.lines(), 1):
             entry = _entry(line, no, previous)
             previous = entry.sha256
             if act is None or entry.act == act:
@@ -90,11 +90,24 @@ class Ledger:
             head = entry.sha256
         return head
 
-    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
-        """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
+    def lines(self) -> Iterator[bytes]:
+        """Yield the line of each entry as it is on disk, without its end."""
+        with contextlib.suppress(FileNotFoundError), self._lines.open("rb") as lines:
+            for line in lines:
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out while the block runs."""
         make_folder(self.folder)
         with (self.folder / "ledger.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def append(self, act: str, body: dict[str, Any], rows: pa.Table | None = None) -> Entry:
+        """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
+        with self.locked():
             self._cut_half_line()
             no, previous = 0, _GENESIS
             for entry in self.entries():
@@ -117,7 +130,7 @@ class Ledger:
             fields["sha256"] = _hash(fields)
             append(self._lines, _canonical(fields) + b"\n")
             if self._after is not None:
-                self._after(self, no, fields["sha256"])
+                self._after(self, no)
             return Entry(**fields)
 
     def rows(self, entry: Entry) -> pa.Table:
@@ -141,12 +154,6 @@ class Ledger:
         digest = _file_hash(unfinished(path))
         put_in_place(path)
         return digest
-
-    def _whole_lines(self) -> Iterator[bytes]:
-        with contextlib.suppress(FileNotFoundError), self._lines.open("rb") as lines:
-            for line in lines:
-                if line.endswith(b"\n"):
-                    yield line[:-1]
 
     def _cut_half_line(self) -> None:
         """Remove the incomplete last line that a kill left; it never was an entry."""

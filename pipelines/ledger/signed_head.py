@@ -1,9 +1,9 @@
 """Sign the ledger's head after each entry, and compare it with the head that a second folder has witnessed.
 
-The head is a signed note in the form of a C2SP tlog-checkpoint: origin, number of entries, head in base64, and an
-Ed25519 signature. Its root is the hash chain's head, not a Merkle root: a witness compares it with the chain itself.
-The key is in the vault, so whoever changes the ledger without the vault's keys cannot sign another head. Knows nothing
-of what entries mean.
+The head is a signed note in the form of a C2SP tlog-checkpoint: origin, number of entries, root of the Merkle tree over
+the lines of the ledger in base64, and an Ed25519 signature. Heads that were signed earlier have the hash of their last
+entry instead of the root, and hold as well. The key is in the vault, so whoever changes the ledger without the vault's
+keys cannot sign another head. Knows nothing of what entries mean.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import base64
 import binascii
 import contextlib
 import hashlib
+import logging
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
@@ -20,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.ledger.merkle import root_of
 from pipelines.vault import VaultError
 from pipelines.vault.keyring import ledger_seed
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
+log = logging.getLogger(__name__)
 ORIGIN = "ordermart/ledger"
 NOTE, KEY = "checkpoint", "checkpoint.vkey"
 _ED25519 = b"\x01"
@@ -35,10 +39,10 @@ _ID_BYTES = 4
 
 
 class Head(NamedTuple):
-    """A signed head: the number of entries, and the hash of the last one."""
+    """A signed head: the number of entries, and the root of the tree over their lines, as hexadecimal digits."""
 
     size: int
-    sha256: str
+    root: str
 
 
 def signing_ledger(settings: Settings) -> Ledger:
@@ -46,12 +50,24 @@ def signing_ledger(settings: Settings) -> Ledger:
     return Ledger(settings.data_dir / "ledger", after=partial(_sign, settings))
 
 
+def sign_missing_heads(settings: Settings) -> None:
+    """Sign the head where a kill, or missing keys, left it unsigned; if it cannot be, the next entry says so."""
+    ledger = Ledger(settings.data_dir / "ledger")
+    with contextlib.suppress(VaultError, OSError):
+        count = sum(1 for _ in ledger.entries())
+        if count:
+            key = Ed25519PrivateKey.from_private_bytes(ledger_seed(settings)).public_key()
+            with ledger.locked():
+                if any(_is_behind(folder / NOTE, key, count) for folder in _folders(settings, ledger)):
+                    _sign(settings, ledger, count)
+
+
 def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
     """Compare the signed and the witnessed head with the chain, and return a sentence for each.
 
     Raise LedgerError if a head is signed by another key, or if the chain lacks or has changed the entry it is of.
     """
-    hashes = [entry.sha256 for entry in ledger.entries()]
+    count = sum(1 for _ in ledger.entries())
     witness = _witness(settings)
     key = _known_key(settings, [*([witness] if witness else []), ledger.folder])
     lines = []
@@ -63,11 +79,11 @@ def checked_heads(settings: Settings, ledger: Ledger) -> list[str]:
         if key is None:
             raise LedgerError(f"{path} cannot be verified: {KEY} is missing, and the vault's keys are not set")
         head = _opened(path, key)
-        if head.size > len(hashes):
-            raise LedgerError(f"{path} is of {head.size} entries, the ledger has {len(hashes)}: entries were removed")
-        if head.size and hashes[head.size - 1] != head.sha256:
-            raise LedgerError(f"{path}: entry {head.size} is not the one that was signed: the ledger was rewritten")
-        later = f"; {len(hashes) - head.size} later entries are not in it" if head.size < len(hashes) else ""
+        if head.size > count:
+            raise LedgerError(f"{path} is of {head.size} entries, the ledger has {count}: entries were removed")
+        if not _is_of(ledger, head):
+            raise LedgerError(f"{path}: the entries up to {head.size} are not those signed: the ledger was rewritten")
+        later = f"; {count - head.size} later entries are not in it" if head.size < count else ""
         lines.append(f"{name} head: entry {head.size} of {folder}, consistent with the ledger{later}.")
     if key is not None:
         lines.append(f"Key (keep a copy elsewhere): {vkey(key)}")
@@ -88,7 +104,7 @@ def key_of(text: str) -> Ed25519PublicKey:
 
 def note(key: Ed25519PrivateKey, head: Head) -> str:
     """Return the signed note of a head."""
-    root = base64.b64encode(bytes.fromhex(head.sha256)).decode()
+    root = base64.b64encode(bytes.fromhex(head.root)).decode()
     text = f"{ORIGIN}\n{head.size}\n{root}\n"
     identity = _id(_ED25519 + key.public_key().public_bytes_raw())
     signature = base64.b64encode(identity + key.sign(text.encode())).decode()
@@ -110,26 +126,59 @@ def opened(content: str, key: Ed25519PublicKey) -> Head | None:
         return None
 
 
-def _sign(settings: Settings, ledger: Ledger, size: int, sha256: str) -> None:
-    """Write the signed head beside the ledger and to the witness; what cannot be signed waits for the next entry."""
-    with contextlib.suppress(VaultError, OSError):
+def _sign(settings: Settings, ledger: Ledger, size: int) -> None:
+    """Write the signed head beside the ledger and to the witness; say so if it cannot be: the next entry's covers this.
+
+    A head that the chain does not go on from stays, so that verifying the ledger names it.
+    """
+    try:
         key = Ed25519PrivateKey.from_private_bytes(ledger_seed(settings))
-        content = note(key, Head(size, sha256)).encode()
-        public = vkey(key.public_key()).encode() + b"\n"
-        _write(ledger.folder, content, public)
-        witness = _witness(settings)
-        if witness and _is_continued(ledger, witness, key.public_key()):
-            make_folder(witness)
-            _write(witness, content, public)
+    except VaultError as error:
+        log.warning("Entry %d of the ledger is written; its head was not signed: %s", size, error)
+        return
+    content = note(key, Head(size, root_of(islice(ledger.lines(), size)).hex())).encode()
+    public = vkey(key.public_key()).encode() + b"\n"
+    for folder in _folders(settings, ledger):
+        try:
+            if _is_continued(ledger, folder, key.public_key()):
+                make_folder(folder)
+                _write(folder, content, public)
+            else:
+                log.warning("The signed head in %s is of another chain or key and stays; see ledger verify", folder)
+        except OSError as error:
+            log.warning("The ledger's signed head cannot be written to %s: %s", folder, error.strerror)
 
 
-def _is_continued(ledger: Ledger, witness: Path, key: Ed25519PublicKey) -> bool:
-    """Tell whether the chain goes on from the witnessed head; if not, the witness keeps what it has."""
-    path = witness / NOTE
+def _folders(settings: Settings, ledger: Ledger) -> list[Path]:
+    """Return where heads are kept: beside the ledger, and with the witness if there is one."""
+    witness = _witness(settings)
+    return [ledger.folder, *([witness] if witness else [])]
+
+
+def _is_behind(path: Path, key: Ed25519PublicKey, count: int) -> bool:
+    """Tell whether a head is missing, or is of fewer entries; one of another key is not, and stays."""
     if not path.exists():
         return True
-    head = opened(path.read_text(encoding="utf-8"), key)
-    return head is not None and any((entry.no, entry.sha256) == (head.size, head.sha256) for entry in ledger.entries())
+    head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
+    return head is not None and head.size < count
+
+
+def _is_continued(ledger: Ledger, folder: Path, key: Ed25519PublicKey) -> bool:
+    """Tell whether the chain goes on from the head that a folder has; also if it has none."""
+    path = folder / NOTE
+    if not path.exists():
+        return True
+    head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
+    return head is not None and _is_of(ledger, head)
+
+
+def _is_of(ledger: Ledger, head: Head) -> bool:
+    """Tell whether the ledger begins with the entries of a head."""
+    lines = list(islice(ledger.lines(), head.size))
+    if len(lines) != head.size:
+        return False
+    last = next((entry.sha256 for entry in islice(ledger.entries(), head.size - 1, head.size)), "") if lines else ""
+    return head.root in {root_of(lines).hex(), last}
 
 
 def _write(folder: Path, content: bytes, public: bytes) -> None:

@@ -31,9 +31,9 @@ def channels_of(settings: Settings) -> dict[str, Channel]:
     notify = settings.notify
     found: dict[str, Channel] = {}
     if notify.webhook_url:
-        found["webhook"] = lambda text: _post(notify, text)
+        found["webhook"] = lambda text: _post(notify, _plain(text))
     if notify.smtp_host:
-        found["mail"] = lambda text: _mail(notify, text)
+        found["mail"] = lambda text: _mail(notify, _plain(text))
     return found
 
 
@@ -84,6 +84,12 @@ def _mail(notify: Notify, text: str) -> None:
             server.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
         raise NotifyError(f"mail: {type(error).__name__}") from None
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, without control characters: mail is read in terminals, too."""
+    one_line = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in one_line)
 
 
 def _host() -> str:

@@ -66,7 +66,10 @@ class Listing:
             self._seen.add(str(url))
             answer = await self._requested(url)
             records = self._records(answer.body)
-            following = self._following(url, answer, records)
+            try:
+                following = self._following(url, answer, records)
+            except httpx.InvalidURL:
+                raise self._broken("the next page has an address that cannot be requested") from None
             yield records
             if following is not None:
                 self._expect_news(records)

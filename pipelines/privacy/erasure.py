@@ -20,7 +20,7 @@ from pipelines.landing.erasures import applied_erasures, note_erasure
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.privacy import ERASED, erasures
-from pipelines.ledger.signed_head import signing_ledger
+from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.privacy.log import add_to_log, erasure_log
@@ -44,7 +44,7 @@ _NOTHING = Destroyed(0, 0, 0)
 
 @dataclass
 class Erasure:
-    """What an erasure did: its entry, what was destroyed, and where copies were removed or remain."""
+    """What erasures did: the last one's entry, what was destroyed, and where copies were removed or remain."""
 
     entry: Entry | None = None
     destroyed: Destroyed = _NOTHING
@@ -74,18 +74,24 @@ def erase(
             "outside the data folder, then erase again; nothing was erased"
         )
     migrate(settings.data_dir)
-    apply_erasures(settings)
-    with open_vault(settings) as vault:
-        found = customers(vault, asked)
-    body = {
-        "found_by": asked.found_by,
-        "customer_sha256": sorted(each.key_sha256 for each in found),
-        "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
-        **(user or current_user()).body,
-    }
-    entry = signing_ledger(settings).append(ERASED, body)
+    sign_missing_heads(settings)
     done = apply_erasures(settings)
-    done.entry = entry
+    try:
+        with open_vault(settings) as vault:
+            found = customers(vault, asked)
+    except PrivacyError:
+        if done.entry is None:
+            raise
+        # else an erasure that was killed has just been finished: most likely this one
+    else:
+        body = {
+            "found_by": asked.found_by,
+            "customer_sha256": sorted(each.key_sha256 for each in found),
+            "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
+            **(user or current_user()).body,
+        }
+        signing_ledger(settings).append(ERASED, body)
+        done = apply_erasures(settings)
     try:
         if warehouse_file(settings.data_dir).exists():
             build_and_record(settings, progress=progress)
@@ -115,6 +121,7 @@ def apply_erasures(settings: Settings) -> Erasure:
             done.destroyed = Destroyed(*(a + b for a, b in zip(done.destroyed, part, strict=True)))
             done.rewritten += erase_in_raw(settings.data_dir, order_ids, hashes)
             note_erasure(settings.data_dir, entry.sha256)
+            done.entry = entry
     return done
 
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pipelines.ledger.privacy import ROTATED
-from pipelines.ledger.signed_head import signing_ledger
+from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError
+from pipelines.settings.table import Secret
 from pipelines.vault.keys import new_keys, read_keys
 from pipelines.vault.rotation import rotate
 
@@ -37,7 +40,13 @@ def rotate_keys(
     if not path.exists():
         raise PrivacyError("there is no vault yet: `ordermart vault generate-keys FILE` makes the keys of a new one")
     done = rotate(path, read_keys(settings), new_keys(file), progress)
-    ledger = signing_ledger(settings)
+    # Only the new keys open the vault, which keeps the key that signs.
+    vault = msgspec.structs.replace(
+        settings.vault, key_file=str(file.resolve()), master_key=Secret(""), lookup_secret=Secret("")
+    )
+    rotated = msgspec.structs.replace(settings, vault=vault)
+    sign_missing_heads(rotated)
+    ledger = signing_ledger(rotated)
     if done.at and not any(entry.body["rotated_at"] == done.at for entry in ledger.entries(ROTATED)):
         body = {"rotated_at": done.at, "customer_count": done.customers, "version_count": done.versions}
         ledger.append(ROTATED, body | (user or current_user()).body)

@@ -74,6 +74,10 @@ head.txt         the head of the ledger: compare it with a copy kept elsewhere
 SHA256SUMS       the hash of every file in the pack
 verify.py        verifies the pack with Python's standard library: python3 -I verify.py
 
+Open tables/ in a spreadsheet: text there that it would run as a formula begins with an apostrophe. closes.csv and
+ledger/ are compared with hashes character by character, so their texts are as the service sent them: import
+closes.csv as text, or use mart.closed_days.csv in tables/.
+
 {absent}
 """
 

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pipelines.landing.exact import escaped, shown
 from pipelines.partner import PartnerClient, PartnerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    import httpx
 
     from pipelines.settings import Settings
 
@@ -27,12 +30,16 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 Pointers = dict[str, Any]
 
 
-def first_record(settings: Settings) -> tuple[dict[str, Any] | None, str]:
+def first_record(
+    settings: Settings, transport: httpx.AsyncBaseTransport | None = None
+) -> tuple[dict[str, Any] | None, str]:
     """Return the first record of the service's list of stores, and why there is none; gives up within seconds."""
-    return asyncio.run(_first_record(settings))
+    return asyncio.run(_first_record(settings, transport))
 
 
-async def _first_record(settings: Settings) -> tuple[dict[str, Any] | None, str]:
+async def _first_record(
+    settings: Settings, transport: httpx.AsyncBaseTransport | None
+) -> tuple[dict[str, Any] | None, str]:
     partner = msgspec.structs.replace(
         settings.partner,
         max_attempts=2,
@@ -42,7 +49,7 @@ async def _first_record(settings: Settings) -> tuple[dict[str, Any] | None, str]
     )
     try:
         async with (
-            PartnerClient(partner, max_bytes=settings.landing.max_bytes) as client,
+            PartnerClient(partner, max_bytes=settings.landing.max_bytes, transport=transport) as client,
             aclosing(client.list_stores()) as pages,
         ):
             async for page in pages:
@@ -53,7 +60,7 @@ async def _first_record(settings: Settings) -> tuple[dict[str, Any] | None, str]
                 break
     except PartnerError as error:
         return None, str(error)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None, "the first store record is not JSON"
     return None, "the list of stores is empty, or its records are no objects"
 
@@ -116,10 +123,14 @@ def assumed(pointers: Pointers | None) -> Iterator[str]:
 
 
 def _leaves(value: Any, pointer: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Yield the pointers of a record's values; "*" stands for the elements of an array, of which the first is shown."""
+    """Yield the pointers of a record's values; "*" stands for the elements of an array, of which the first is shown.
+
+    Keys that do not look like names may hold personal data, and are passed over.
+    """
     if isinstance(value, dict) and depth:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", depth - 1)
+            if shown(key) == key:
+                yield from _leaves(inner, f"{pointer}/{escaped(key)}", depth - 1)
     elif isinstance(value, list):
         for inner in value[:1]:
             yield from _leaves(inner, f"{pointer}/*", depth - 1)

@@ -20,6 +20,11 @@ HASHED = ("order_id", "store_id", "business_date", "sale_class", "status", "curr
 Day = tuple[int, str]  # number of the entry that closed it, and its date
 
 
+def say(line: str) -> None:
+    """Print a line; signs that could steer a terminal, which names in a forged pack may hold, are replaced."""
+    sys.stdout.write("".join(sign if sign.isprintable() else "?" for sign in line) + "\n")
+
+
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     found = hashlib.sha256()
@@ -41,7 +46,7 @@ def invalid_files(pack: Path, expected: str) -> list[str]:
     sums = pack / "SHA256SUMS"
     if not sums.is_file():
         return ["SHA256SUMS: missing"]
-    sys.stdout.write(f"SHA256SUMS has the hash {digest(sums)}\n")
+    say(f"SHA256SUMS has the hash {digest(sums)}")
     kept = [f"SHA256SUMS: its hash is not {expected}"] if expected not in {"", digest(sums)} else []
     for line in sums.read_text(encoding="utf-8").splitlines():
         sha256, _, name = line.partition("  ")
@@ -67,8 +72,8 @@ def invalid_entries(pack: Path, head: str) -> list[str]:
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
-            sha256 = entry.pop("sha256")
-        except (ValueError, KeyError, AttributeError):
+            sha256 = str(entry.pop("sha256"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return [*wrong, f"entry {number}: cannot be read"]
         text = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         if entry.get("no") != number or entry.get("previous") != previous:
@@ -76,7 +81,7 @@ def invalid_entries(pack: Path, head: str) -> list[str]:
         if hashlib.sha256(text).hexdigest() != sha256:
             wrong.append(f"entry {number}: was changed after it was written")
         rows = pack / "ledger" / str(entry.get("file"))
-        if entry.get("file") and not rows.exists():
+        if entry.get("file") and not rows.is_file():
             absent.append(str(number))
         elif entry.get("file") and digest(rows) != entry.get("file_sha256"):
             wrong.append(f"entry {number}: {entry['file']} was changed")
@@ -86,9 +91,9 @@ def invalid_entries(pack: Path, head: str) -> list[str]:
         wrong.append(f"no entry has the hash {head}")
     if content(pack / "head.txt").strip() != previous.encode():
         wrong.append("head.txt: is not the hash of the last entry")
-    sys.stdout.write(f"{len(lines)} entries; head {previous}\n")
+    say(f"{len(lines)} entries; head {previous}")
     if absent:
-        sys.stdout.write(f"Entries of other periods, whose rows are not in this pack: {', '.join(absent)}\n")
+        say(f"Entries of other periods, whose rows are not in this pack: {', '.join(absent)}")
     return wrong
 
 
@@ -127,9 +132,9 @@ def invalid_closes(pack: Path) -> list[str]:
         else:
             untied.append(f"{key[1]} ({'a store was reopened' if key in partial else 'its entry has no hash of rows'})")
     tied = len(rows) - len(untied)
-    sys.stdout.write(f"closes.csv: {tied} of {len(rows)} closed days compared with the ledger\n")
+    say(f"closes.csv: {tied} of {len(rows)} closed days compared with the ledger")
     if untied:
-        sys.stdout.write(f"Not compared: {', '.join(untied)}\n")
+        say(f"Not compared: {', '.join(untied)}")
     return wrong
 
 
@@ -156,9 +161,10 @@ def main() -> int:
     if not wrong or (pack / "closes.csv").is_file():
         try:
             wrong += invalid_closes(pack)
-        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, csv.Error):
             wrong.append("closes.csv: cannot be compared with the ledger")
-    sys.stdout.write("".join(f"WRONG: {problem}\n" for problem in wrong) or "Nothing was changed.\n")
+    for line in [f"WRONG: {problem}" for problem in wrong] or ["Nothing was changed."]:
+        say(line)
     return 1 if wrong else 0
 
 

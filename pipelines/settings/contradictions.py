@@ -66,6 +66,13 @@ def _times(settings: Settings) -> Iterator[str]:
     start = settings.business_day.day_start
     if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
         yield f"[business_day] day_start: {start!r} is not a local time such as 04:00"
+    dayparts = settings.business_day.dayparts
+    for part in dayparts:
+        if not part.name or not 0 <= part.from_hour <= 23:
+            yield f"[business_day] dayparts: {part.name!r} needs a name and an hour from 0 to 23"
+    for key, values in (("name", [each.name for each in dayparts]), ("hour", [each.from_hour for each in dayparts])):
+        if len(set(values)) < len(values):
+            yield f"[business_day] dayparts: two have the same {key}; give each its own"
     if not _CRON.fullmatch(settings.schedule.cron):
         yield f"[schedule] cron: {settings.schedule.cron!r} is not a cron expression such as 15 3 * * *"
 

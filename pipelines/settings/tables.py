@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from pipelines.settings.business_day import BusinessDay
 from pipelines.settings.operations import (
     DagsterPages,
     LedgerSettings,
@@ -154,14 +155,6 @@ class VaultSettings(Table, frozen=True):
     key_file: str
     master_key: Secret = Secret("")
     lookup_secret: Secret = Secret("")
-
-
-class BusinessDay(Table, frozen=True):
-    """Which time of an order decides its business day, and where a day begins."""
-
-    time_field: Literal["created_at", "requested_time", "promised_delivery_time"]
-    timezone: str
-    day_start: str
 
 
 class Sales(Table, frozen=True):

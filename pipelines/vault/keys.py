@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 
-from pipelines.durable import make_folder, sync
+from pipelines.durable import make_folder, sync, unfinished
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +63,7 @@ def new_keys(path: Path) -> Keys:
     """Return the secrets of a key file, which is created if it does not exist; raise VaultError if it is unusable."""
     if not path.exists():
         new_key_file(path)
+    unfinished(path).unlink(missing_ok=True)  # of a kill: another name of the same file
     held = _read_key_file(path, may_be_readable=False)
     return Keys(*(_decoded(name, held.get(name, ""), path.name) for name in _NAMES))
 
@@ -74,12 +75,16 @@ def new_key_file(path: Path) -> None:
     """
     make_folder(path.parent)
     fresh = {name: base64.b64encode(os.urandom(KEY_BYTES)).decode() for name in _NAMES}
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(unfinished(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         json.dump(fresh, file, indent=1)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
+    try:
+        os.link(unfinished(path), path)  # unlike a rename, never in the place of another file
+    finally:
+        unfinished(path).unlink()
     sync(path.parent)
 
 

@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 1_000
 
 
 class Rotated(NamedTuple):
-    """What a rotation changed; `is_new` is false if the vault had the new secrets already."""
+    """What the new secrets protect; `is_new` is false if the vault had them already."""
 
     customers: int
     versions: int
@@ -45,7 +45,9 @@ def rotate(path: Path, old: Keys, new: Keys, progress: Callable[[str, int, int],
     with closing(opened(path)) as db:
         if is_keyed(db, new):
             row = db.execute("select value from meta where name = 'rotated_at'").fetchone()
-            return Rotated(0, 0, bytes(row[0]).decode() if row else "", is_new=False)
+            (customers,) = db.execute("select count(*) from customers where wrapped is not null").fetchone()
+            (versions,) = db.execute("select count(*) from personal_data").fetchone()
+            return Rotated(customers, versions, bytes(row[0]).decode() if row else "", is_new=False)
         if not is_keyed(db, old):
             raise VaultError("the vault has neither the keys of the settings nor those of the new key file")
         for spool in path.parent.glob("spool-*"):

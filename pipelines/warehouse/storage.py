@@ -14,9 +14,6 @@ SESSION: dict[str, Any] = {
     "preserve_insertion_order": False,
     # Trying FSST on every text column takes most of what writing a table takes, and saves a quarter of the file.
     "disabled_compression_methods": "fsst",
-    # Of memory, kept until a session ends: handing blocks back and forth costs a twentieth of a build. Not more,
-    # because DuckDB ends the process, with no error to catch, where a machine has less.
-    "block_allocator_memory": "500MB",
 }
 # How a new file is attached that nobody needs before all of it is written: without a log, and of a format that DuckDB
 # since 1.4 reads; text is written in half the time that older ones take.

@@ -12,6 +12,8 @@ modifiers as not materialized (
         quantity,
         coalesce(action <> 'add', true) as is_other, -- no action is an action not known
         try_cast(price as decimal(14, 4)) * try_cast(quantity as decimal(4, 0)) as narrow_own,
+        -- price zero adds nothing under any rule: such a modifier only counts
+        price is null or price <> 0 as is_priced,
         -- what there is among a line's: another quantity than one, another action, an
         -- amount for the rare ones to add up, 0 to 4 decimals
         if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0)
@@ -29,16 +31,16 @@ modifiers as not materialized (
                 else 0
             end as bits,
     from core.order_line_modifiers
-    where price <> 0 or price is null
 ),
 
 common as (
     select
         order_id,
         line_no,
+        count(*) as modifier_count,
         sum(price) as once,
         sum(narrow_own) as narrow_own,
-        bit_or(bits) as bits,
+        bit_or(if(is_priced, bits, null)) as bits,
     from modifiers
     group by order_id, line_no
 ),
@@ -57,7 +59,7 @@ rare_modifiers as (
             null
         ) as own,
     from modifiers
-    where is_other or narrow_own is null
+    where is_priced and (is_other or narrow_own is null)
 ),
 
 rare as (
@@ -103,6 +105,7 @@ select
     -- what there is to add up
     lines.quantity,
     lines.price,
+    coalesce(common.modifier_count, 0) as modifier_count,
     -- no row: no modifier with a price, and zero is what the others add up to
     cast(
         coalesce(common.once, 0) - coalesce(rare.other_once, 0) as decimal(38, 4)

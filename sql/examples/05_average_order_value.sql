@@ -1,11 +1,11 @@
 -- What is the average order value by store?
 select
     store_id,
-    store_name,
+    any_value(store_name) as store_name,
     currency,
-    sum(order_count) as order_count,
-    sum(total_price) / sum(order_count) as average_order_value,
-from mart.daily_store_sales
+    count(*) as order_count,
+    sum(total_price) / count(total_price) as average_order_value,
+from mart.orders
 where sale_class = 'counted'
-group by store_id, store_name, currency
-order by currency, average_order_value desc nulls last
+group by store_id, currency
+order by currency, average_order_value desc nulls last, store_id

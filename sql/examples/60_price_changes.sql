@@ -6,7 +6,7 @@ select
     changed_at,
     previous_price,
     price,
-    unit_count_before / nullif(day_count_before, 0) as units_per_day_before,
-    unit_count_after / nullif(day_count_after, 0) as units_per_day_after,
+    units_per_day_before,
+    units_per_day_after,
 from mart.menu_price_changes
 order by changed_at desc, menu_id, product_id, channel

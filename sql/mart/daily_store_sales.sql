@@ -26,6 +26,7 @@ select
     sum(discount) as discount,
     sum(loyalty_discount) as loyalty_discount,
     sum(total_price) as total_price,
+    divided(sum(total_price), count(total_price)) as average_order_value,
 from mart.orders
 -- one name and currency per store: they add no rows
 group by store_id, business_date, sale_class, store_name, currency

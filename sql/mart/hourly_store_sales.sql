@@ -5,6 +5,7 @@ select
     business_date,
     extract(hour from created_at_local) as hour,
     sale_class,
+    any_value(daypart) as daypart, -- one per hour
     -- store
     store_name,
     currency,
@@ -19,6 +20,7 @@ select
     sum(discount) as discount,
     sum(loyalty_discount) as loyalty_discount,
     sum(total_price) as total_price,
+    divided(sum(total_price), count(total_price)) as average_order_value,
 from mart.orders
 -- one name and currency per store: they add no rows
 group by

@@ -124,6 +124,8 @@ select
     -- units sold, the day of the change left out
     day_count_before,
     cast(unit_count_before as decimal(38, 0)) as unit_count_before,
+    divided(unit_count_before, day_count_before) as units_per_day_before,
     day_count_after,
     cast(unit_count_after as decimal(38, 0)) as unit_count_after,
+    divided(unit_count_after, day_count_after) as units_per_day_after,
 from counted

@@ -22,6 +22,20 @@ orders as (
     left join rules on in_force.line_rule = rules.rule
 ),
 
+-- few lines have a modifier twice; a name stands for an id that is not stated
+repeated as (
+    select
+        order_id,
+        line_no,
+        modifier_id,
+        if(modifier_id is null, name, null) as unnamed,
+        action,
+        min(modifier_no) as first_no,
+    from core.order_line_modifiers
+    group by all
+    having count(*) > 1
+),
+
 modifiers as (
     select
         lines.store_id,
@@ -41,6 +55,9 @@ modifiers as (
         modifiers.action,
         modifiers.quantity,
         modifiers.price,
+        variances.menu_match,
+        variances.menu_entry_count,
+        coalesce(modifiers.modifier_no > repeated.first_no, false) as is_repeated,
         -- as audit.order_line_sums: no action is an action not known, and products of
         -- quantities beyond a million would leave 38 digits
         coalesce(modifiers.action <> 'add', true) as is_other,
@@ -58,6 +75,17 @@ modifiers as (
         on modifiers.order_id = lines.order_id
         and modifiers.line_no = lines.line_no
     inner join orders on modifiers.order_id = orders.order_id
+    inner join mart.price_variances as variances
+        on modifiers.order_id = variances.order_id
+        and modifiers.line_no = variances.line_no
+        and modifiers.modifier_no = variances.modifier_no
+    left join repeated
+        on modifiers.order_id = repeated.order_id
+        and modifiers.line_no = repeated.line_no
+        and modifiers.modifier_id is not distinct from repeated.modifier_id
+        and modifiers.action is not distinct from repeated.action
+        and if(modifiers.modifier_id is null, modifiers.name, null)
+        is not distinct from repeated.unnamed
 ),
 
 valued as (
@@ -101,8 +129,11 @@ select
     store_name,
     product_name,
     name,
-    -- how much
+    -- what was chosen
     action,
+    is_repeated,
+    menu_match,
+    menu_entry_count,
     quantity,
     line_quantity,
     -- money

@@ -24,6 +24,7 @@ orders as (
         orders.sale_class,
         orders.store_name,
         orders.currency,
+        orders.discount,
         in_force.line_rule,
         in_force.line_open_parts,
         rules.* exclude (rule),
@@ -40,8 +41,21 @@ lines as (
         sums.name,
         sums.quantity,
         sums.price,
+        sums.modifier_count,
         sums.is_whole,
         sums.has_other,
+        case
+            when quantity = 1 then price
+            -- whether it is of a unit or of the line is open
+            when line_rule is null or list_contains(line_open_parts, 1) then null
+            else if(is_price_alone, divided(price, quantity), price)
+        end as unit_price,
+        -- most are sold once: nothing to multiply
+        if(
+            is_price_alone or quantity = 1,
+            sums.price,
+            cast(sums.price as decimal(38, 4)) * quantity
+        ) as product_amount,
         case
             when orders.line_rule is null or not sums.is_whole then null
             -- what candidates that remain treat differently
@@ -55,12 +69,7 @@ lines as (
                     if(sums.has_other, 5, null),
                 ]
             ) then null
-            -- most are sold once: nothing to multiply
-            else if(
-                is_price_alone or sums.quantity = 1,
-                sums.price,
-                cast(sums.price as decimal(38, 4)) * sums.quantity
-            ) + case
+            else product_amount + case
                 when is_without or not sums.has_modifiers then 0
                 when not sums.has_other and (sums.quantity = 1 or not is_per_unit)
                     then if(is_own, sums.add_own, sums.add_once)
@@ -94,14 +103,20 @@ valued as (
                 else rounded(exact, mode, unit)
             end as decimal(38, 4)
         ) as line_amount,
-        cast(
-            exact - if(
-                is_price_alone or quantity = 1,
-                price,
-                cast(price as decimal(38, 4)) * quantity
-            ) as decimal(38, 4)
-        ) as modifiers_amount,
+        cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
     from lines
+),
+
+-- shares are those of the lines so far, less those before: they add up to the discount
+apportioned as (
+    select
+        *,
+        sum(line_amount) over (partition by order_id order by line_no) as so_far,
+        sum(line_amount) over (partition by order_id) as whole,
+        -- null counts as below zero
+        min(coalesce(line_amount, -1)) over (partition by order_id) as least,
+        smallest_unit(currency, discount) as smallest,
+    from valued
 )
 
 select
@@ -117,15 +132,25 @@ select
     name,
     -- how much
     quantity,
+    modifier_count,
     -- money
     currency,
     price,
+    cast(unit_price as decimal(38, 4)) as unit_price,
     modifiers_amount,
     line_amount,
+    cast(
+        case
+            when discount = 0 then 0
+            when least >= 0 and whole > 0 and whole < 1000000000000000 then
+                share_of(discount, so_far, whole, smallest)
+                - share_of(discount, so_far - line_amount, whole, smallest)
+        end as decimal(38, 4)
+    ) as discount_share,
     case
         when line_amount is not null then null
         when line_rule is null then 'no_rule'
         when not is_whole then 'missing_input'
         else 'undecided'
     end as missing_amount_reason,
-from valued
+from apportioned

@@ -9,6 +9,7 @@ sold as (
         product_id,
         currency, -- one per store: adds no rows
         any_value(name) as name,
+        any_value(store_name) as store_name, -- one per store, too
         count(*) as line_count,
         sum(quantity) as unit_count,
         sum(line_amount) as line_amount,
@@ -77,7 +78,8 @@ select
     sold.business_date,
     sold.sale_class,
     sold.product_id,
-    -- product
+    -- names
+    sold.store_name,
     coalesce(names.last_name, sold.name) as ordered_name,
     coalesce(names.first_name <> names.last_name, false) as has_multiple_names,
     -- quantities
@@ -88,6 +90,15 @@ select
     sold.currency,
     sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
+    -- mix; a total that is not above zero has no shares
+    sold.unit_count
+    / if(sum(sold.unit_count) over mix > 0, sum(sold.unit_count) over mix, null)
+        as unit_share,
+    if(sold.unit_count is null, null, rank() over units) as unit_rank,
+    sold.line_amount
+    / if(sum(sold.line_amount) over mix > 0, sum(sold.line_amount) over mix, null)
+        as amount_share,
+    if(sold.line_amount is null, null, rank() over amounts) as amount_rank,
 from sold
 left join repeats
     on sold.store_id is not distinct from repeats.store_id
@@ -101,3 +112,13 @@ left join names
     and sold.sale_class = names.sale_class
     and sold.product_id is not distinct from names.product_id
     and sold.currency is not distinct from names.currency
+window
+    mix as (partition by sold.store_id, sold.business_date, sold.sale_class),
+    units as (
+        partition by sold.store_id, sold.business_date, sold.sale_class
+        order by sold.unit_count desc nulls last
+    ),
+    amounts as (
+        partition by sold.store_id, sold.business_date, sold.sale_class
+        order by sold.line_amount desc nulls last
+    )

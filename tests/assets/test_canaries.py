@@ -9,10 +9,15 @@ from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import anyio
 import pytest
 import typer.main
+from mcp import Client
 
 from pipelines import cli
+from pipelines.report.limited_query import Limits
+from pipelines.report.mcp_server import server
+from pipelines.settings import load_settings
 from tests.canaries import Marks
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ def order(order_id: int) -> dict[str, Any]:
         "platform": "web",
         "created_at": "2026-11-01T10:00:00Z",
         "loyalty_card": mark("unknown"),
+        f"{MARK}@example.org": {"a": 1},
         "items": [
             {
                 "id": 1,
@@ -90,7 +96,7 @@ def bodies() -> dict[str, tuple[int, bytes]]:
         5: (200, json.dumps(order(5))[:-1] + f', "status": "{mark("twice")}"}}'),
         6: (200, json.dumps(order(6) | {"id": mark("id")})),
         7: (404, json.dumps({"error": mark("not found")})),
-        8: (400, json.dumps({"error": mark("bad request")})),
+        8: (400, json.dumps({"error": mark("bad request"), f"{MARK}@example.org": 1})),
         9: (200, f"<html>{mark('page')}</html>"),
         10: (200, json.dumps(order(10) | {"created_at": mark("time")})),
     }
@@ -186,6 +192,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "dev": None,  # servers
     "sandbox serve": None,
     "webhooks serve": None,  # tests/inbox
+    "mcp": None,  # a server; its answers are searched below
     "vault export": None,  # prints personal data, as asked
     "vault reveal": None,
     "vault generate-keys": ["{folder}/other.json"],
@@ -238,6 +245,33 @@ def leaves(command: Any, path: str = "") -> Iterator[str]:
 def test_every_command_is_searched_for_marks() -> None:
     """A command that is added is added to the list, and its output and files are searched."""
     assert sorted(leaves(typer.main.get_command(cli.app))) == sorted(COMMANDS)
+
+
+def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tool's answer about orders that were published, rejected and missing, and errors that quote the query."""
+    place, _ = night
+    for name, value in place.environ.items():
+        monkeypatch.setenv(name, value)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list_tables", {}),
+        ("describe_table", {"table_name": "core.orders"}),
+        ("list_examples", {}),
+        *(("explain_order", {"order_id": number}) for number in (1, 2, 7)),
+        ("coverage", {}),
+        ("open_questions", {}),
+        ("query", {"sql": "select * from core.orders, audit.quarantine"}),
+        ("query", {"sql": "select status::int from mart.orders"}),
+    ]
+
+    async def answers() -> list[bytes]:
+        async with Client(server(load_settings(), Limits())) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in calls}
+            return [(await client.call_tool(*call)).model_dump_json().encode() for call in calls]
+
+    found = anyio.run(answers)
+    assert [call for call, answer in zip(calls, found, strict=True) if MARKS.in_bytes(answer)] == []
+    assert b"/items/0/price" in found[3]
+    assert b"preparing" in found[-1]  # an error with a value of the release
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from pipelines.sandbox.serve import free_port
+from tests.readers import differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,6 +109,12 @@ FIRST = "(select min(store_id) from core.stores)"
 def test_what_happens(release: duckdb.DuckDBPyConnection, what: str, query: str) -> None:
     """The four nights show a month as it goes."""
     assert release.execute(query).fetchone() == (True,), what
+
+
+@pytest.mark.parametrize("reader", ["duckdb", "pandas", "pyarrow", "polars"])
+def test_every_reader_reads_the_release(played: Path, reader: str) -> None:
+    """Rows, exact sums and types of every table's Parquet are those of the DuckDB file."""
+    assert list(differences((played / "published" / "current").resolve(), reader)) == []
 
 
 def test_nights_are_remembered(played: Path) -> None:

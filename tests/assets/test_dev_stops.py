@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from pipelines.assets.dev import DevError, check_port, only_one
+from pipelines.assets.dev import DevError, Processes, check_port, only_one, run_together
+from pipelines.cli.terminal import PlainText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +117,26 @@ def test_sigterm_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert alive(below) == set()
+
+
+def test_output_of_children_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they write reaches no terminal as it is: neither bytes that are not text, nor a last line without an end."""
+    hostile = b"a\x1b]0;owned\x07\xe2\x80\xaeb\r\xffc\n\x1b[31mred\x1b[0m\n"
+    script = (
+        f"import sys; text = {hostile!r} + b'x' * 200_000 + b'\x1b[2Jend'\n"
+        "for stream in (sys.stdout, sys.stderr): stream.buffer.write(text), stream.flush()\n"
+        "sys.exit(3)"
+    )
+    terminals = [io.StringIO(), io.StringIO()]
+    for name, terminal in zip(("stdout", "stderr"), terminals, strict=True):
+        monkeypatch.setattr(sys, name, PlainText(terminal))
+    processes = Processes()
+    processes.start("a child", [sys.executable, "-c", script], os.environ)
+    assert run_together(processes) == 1
+    expected = "a\ufffd]0;owned\ufffd\ufffdb\ufffd\ufffdc\nred\n" + "x" * 200_000 + "\ufffd[2Jend"
+    assert terminals[0].getvalue() == expected
+    assert terminals[1].getvalue().startswith(expected)
+    assert "a child ended by itself with exit code 3" in terminals[1].getvalue()
 
 
 def test_taken_port_is_an_error_that_names_its_holder() -> None:

@@ -46,6 +46,7 @@ def status(method: str, path: str, **options: Any) -> int:
         ("POST", "/graphql", {"content": MUTATION, "headers": {"Content-Type": "application/graphql"}}),
         ("POST", "/graphql", {"content": MUTATION, "headers": JSON | {"Origin": "http://evil.example"}}),
         ("POST", "/graphql", {"content": MUTATION, "headers": JSON | {"Origin": "null"}}),
+        ("POST", "/graphql", {"content": MUTATION, "headers": JSON | {"Origin": "http://[evil"}}),
         ("POST", "/graphql", {"content": MUTATION, "headers": JSON | {"Host": "evil.example:3000"}}),
         ("GET", "/", {"headers": {"Host": "evil.example"}}),
         ("POST", "/report_asset_materialization/core/orders", {}),

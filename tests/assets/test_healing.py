@@ -26,16 +26,22 @@ if TYPE_CHECKING:
     from conftest import Place
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Give a data folder with three orders, one of which failed last, built and published."""
-    world = World(tmp_path)
+    world = World(tmp_path_factory.mktemp("healing") / "world")
     world.land("orders", [{"id": each, "document": order(each)} for each in (1, 2, 3)])
     world.land("orders", [{"id": 4, "verdict": "failed", "at": 1}])
     heal(world.settings)
     build_and_record(world.settings)
     publish(world.settings)
     return world
+
+
+@pytest.fixture
+def world(template: World, tmp_path: Path) -> World:
+    """Give a copy of that data folder."""
+    return template.copied(tmp_path / "world")
 
 
 def _release(world: World) -> Path:
@@ -73,7 +79,7 @@ def _leave_another_log(path: Path) -> None:
     "damage",
     [
         _cut,
-        _leave_another_log,
+        pytest.param(_leave_another_log, marks=pytest.mark.slow),
         pytest.param(_garble, marks=pytest.mark.slow),
         pytest.param(_spoil_the_middle, marks=pytest.mark.slow),
     ],

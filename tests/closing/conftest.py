@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import importlib.util
 import json
@@ -59,6 +60,13 @@ class Books:
         self.loads = 0
         self.tables: dict[str, dict[str, Any]] = {}
         self.set(sales={"counted_statuses": ["done"], "excluded_statuses": ["refused"]})
+
+    def copied(self, folder: Path) -> Books:
+        """Return the same books in another folder."""
+        books = copy.copy(self)
+        books.world = self.world.copied(folder)
+        books.tables = dict(self.tables)
+        return books
 
     @property
     def ledger(self) -> Ledger:

@@ -18,6 +18,7 @@ from pipelines.finance.released import FinanceError
 from pipelines.report.audit_pack import TABLES, make_pack
 
 OCTOBER = "2026-10-31T10:00:00Z"
+FORMULA = "=5+5"
 
 
 def verified(pack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -44,8 +45,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, books_of: Any, hours: tuple[i
     """Make a pack about an October in which an order changed after it was closed."""
     folder = tmp_path_factory.mktemp("evidence")
     books = books_of(folder / "books")
+    books.set(sales={"counted_statuses": ["done", FORMULA], "excluded_statuses": ["refused"]})
     for order_id in range(1, 6):
-        books.land(order_id, created_at=OCTOBER, store_id=1)
+        books.land(order_id, created_at=OCTOBER, store_id=1, status=FORMULA if order_id == 5 else "done")
     books.land(9, created_at="2026-11-02T10:00:00Z", store_id=1, status="=HYPERLINK(1)")
     books.publish()
     books.close("2026-10")
@@ -62,13 +64,21 @@ def pack(made: tuple[Any, Path], tmp_path: Path) -> Path:
 
 
 def test_no_text_is_a_formula(made: tuple[Any, Path]) -> None:
-    """A status that a spreadsheet would run begins with an apostrophe, as does the text of a formula of ours."""
+    """A status that a spreadsheet would run begins with an apostrophe, as does the text of a formula of ours.
+
+    What hashes cover is left as it is, the README says so, and the verifier agrees.
+    """
     cells = []
     for path in (made[1] / "tables").iterdir():
         with path.open(encoding="utf-8", newline="") as file:
             cells += [cell for row in csv.reader(file) for cell in row if cell[:1] in {"=", "+", "@", "\t", "\r", "'"}]
     assert "'=HYPERLINK(1)" in cells
-    assert {cell for cell in cells if not cell.startswith(("'=HYPERLINK", "'- subtotal"))} == set()
+    assert f"'{FORMULA}" in cells
+    assert {cell for cell in cells if not cell.startswith(("'=HYPERLINK", "'- subtotal", f"'{FORMULA}"))} == set()
+    with (made[1] / "closes.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["status"] for row in csv.DictReader(file)] == ["done"] * 4 + [FORMULA]
+    assert "closes.csv and\nledger/ are compared with hashes" in (made[1] / "README.txt").read_text(encoding="utf-8")
+    assert verified(made[1]).returncode == 0
 
 
 def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
@@ -84,7 +94,10 @@ def test_a_pack_holds_what_it_names(made: tuple[Any, Path]) -> None:
     there = {path.stem for path in (pack / "tables").iterdir()}
     read_me = (pack / "README.txt").read_text(encoding="utf-8")
     assert all(name in there or name in read_me for name in TABLES)
-    assert json.loads((pack / "settings.json").read_text(encoding="utf-8"))["sales"]["counted_statuses"] == ["done"]
+    assert json.loads((pack / "settings.json").read_text(encoding="utf-8"))["sales"]["counted_statuses"] == [
+        "done",
+        FORMULA,
+    ]
 
 
 def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: Path) -> None:
@@ -163,6 +176,19 @@ def test_a_planted_change_is_found(pack: Path, fault: str) -> None:
     done = verified(pack)
     assert (done.returncode, done.stderr) == (1, "")
     assert "WRONG: " in done.stdout
+
+
+def test_forged_pack_neither_steers_a_terminal_nor_ends_the_verifier(pack: Path) -> None:
+    """Names and entries of a forger's are shown without control characters; an entry of another form is named."""
+    (pack / "\x1b[2J\u202egnp.txt").write_text("x", encoding="utf-8")
+    done = verified(pack)
+    assert "WRONG: ?[2J?gnp.txt: not listed" in done.stdout
+    chain = pack / "ledger" / "ledger.jsonl"
+    for line in ('{"sha256": []}', '{"sha256": "a", "file": "."}', "[" * 100_000, "[1]", '{"sha256": "\x1b[2J"}'):
+        chain.write_text(line + "\n", encoding="utf-8")
+        done = verified(pack)
+        assert (done.returncode, done.stderr, "WRONG: entry 1: " in done.stdout) == (1, "", True)
+        assert "\x1b" not in done.stdout
 
 
 @pytest.mark.parametrize("fault", ["amount", "removed", "added", "day"])

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.finance import restating
 from pipelines.ledger import verify
 from pipelines.warehouse import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 OCTOBER = "2026-10-31T10:00:00Z"
@@ -55,13 +58,20 @@ def killed(books: Any, what: str, place: str) -> None:
     assert done.returncode == 9, done.stderr
 
 
-@pytest.fixture
-def published(books: Any) -> Any:
+@pytest.fixture(scope="module")
+def template(books_of: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Publish a day with two orders."""
+    books = books_of(tmp_path_factory.mktemp("killed") / "books")
     for order_id in (1, 2):
         books.land(order_id, created_at=OCTOBER, store_id=1, total_price="10.00")
     books.publish()
     return books
+
+
+@pytest.fixture
+def published(template: Any, tmp_path: Path) -> Any:
+    """Give a copy of those books."""
+    return template.copied(tmp_path / "books")
 
 
 @pytest.mark.parametrize("place", ["ledger._write_rows", "os.fsync", "chain._hash", "chain._canonical"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -14,14 +14,19 @@ from pipelines.landing.checksums import RawDamageError
 from pipelines.ledger import LedgerError
 from pipelines.ledger.closing import CLOSED_ORDERS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
 pytestmark = pytest.mark.slow
 
 OCTOBER, NOVEMBER = "2026-10-31T10:00:00Z", "2026-11-20T10:00:00Z"
 
 
-@pytest.fixture
-def closed(books: Any) -> Any:
+@pytest.fixture(scope="module")
+def template(books_of: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Close a day with one order; order 2 was quarantined before, and order 3 is on an unclosed day."""
+    books = books_of(tmp_path_factory.mktemp("causes") / "books")
     books.land(1, created_at=OCTOBER, store_id=1, total_price="10.00")
     books.land(2, verdict="quarantined")
     books.land(3, created_at=NOVEMBER, store_id=1, total_price="5.00")
@@ -29,6 +34,12 @@ def closed(books: Any) -> Any:
     books.close("2026-10-31")
     books.publish()
     return books
+
+
+@pytest.fixture
+def closed(template: Any, tmp_path: Path) -> Any:
+    """Give a copy of those books."""
+    return template.copied(tmp_path / "books")
 
 
 def test_an_order_is_new_to_a_closed_day(closed: Any, hours: tuple[int, int]) -> None:

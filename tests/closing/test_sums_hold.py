@@ -94,9 +94,9 @@ def test_a_few_histories(books_of: Callable[[Path], Any], steps: list[tuple[str,
         prove(books_of(Path(folder) / "books"), [("close", ("2026-10", None)), *steps])
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEP, min_size=3, max_size=9))
 def test_many_histories(books_of: Callable[[Path], Any], steps: list[tuple[str, Any]]) -> None:
     """The same, for long."""

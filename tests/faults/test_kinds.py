@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -96,9 +95,8 @@ def test_an_outage_after_the_stores_is_paid_for_once(known: Place) -> None:
     place = known
     place.set(outage_timeout_seconds=4, timeout_seconds=2)
     place.sandbox.set_faults(only=["menus", "orders"], rate_503=1)
-    began = time.monotonic()
     kinds = night(place)
-    assert time.monotonic() - began < 9
+    assert sum(place.tries().values()) <= 1
     assert kinds["stores"].counts["unchanged"] == 8
     assert isinstance(kinds["menus"].stopped, ServiceDown)
     assert isinstance(kinds["orders"].stopped, ServiceDown)

@@ -68,8 +68,9 @@ def named_by_webhooks(place: Place) -> None:
         receiver.terminate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dialect", ["link", "cursor"])
+@pytest.mark.parametrize(
+    "dialect", [pytest.param("link", marks=pytest.mark.long), pytest.param("cursor", marks=pytest.mark.slow)]
+)
 def test_the_same_world_is_published(serve: Callable[..., Place], dialect: str) -> None:
     """The tables have the same rows, the orders the same money and the stores the same names, from either service.
 

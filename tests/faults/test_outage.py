@@ -119,7 +119,7 @@ def test_a_bad_week(serve: Callable[..., Place]) -> None:
     assert listed == [("orders", bad, "server_error")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_outage_by_the_defaults(serve: Callable[..., Place]) -> None:
     """With the default settings the run ends in under two minutes."""
     place = published(serve)

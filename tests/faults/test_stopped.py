@@ -45,7 +45,7 @@ def stop(place: Place, number: signal.Signals, requests: int) -> tuple[int, str,
         await_requests(place, process, requests)
         began = time.monotonic()
         process.send_signal(number)
-        said = "".join(process.communicate(timeout=30))
+        said = "".join(process.communicate(timeout=60))
         return process.returncode, said, time.monotonic() - began
 
 
@@ -57,7 +57,7 @@ def test_sigterm_commits_what_landed_and_the_next_run_resumes(serve: Callable[..
     code, said, seconds = stop(place, signal.SIGTERM, 200)
     assert (code, said.count("\n")) == (143, 1), said
     assert "stopped by SIGTERM" in said
-    assert seconds < 10
+    assert seconds < 25
     assert statuses(place) == ["CANCELED"]
     assert len(place.verdicts()) >= 200 - IN_FLIGHT
     assert not list((place.data / "vault").glob("spool-*"))
@@ -78,7 +78,7 @@ def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
     assert (code, last.startswith("ordermart: stopped by SIGINT")) == (130, True), said
     # The circuit breaker may have opened before the signal came.
     assert all(line.startswith("the partner service keeps failing: ") for line in warnings), said
-    assert seconds < 10
+    assert seconds < 25
     assert statuses(place) == ["CANCELED"]
 
 
@@ -151,7 +151,7 @@ def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> Non
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.terminate()
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=60)[1]
     assert (process.returncode, said.count("\n")) == (143, 1), said
     assert statuses(place) == ["CANCELED"]
     assert len(place.verdicts()) == 5

@@ -182,10 +182,11 @@ def cursors(chance: Random) -> None:
     async def ask(url: str) -> Answer:
         asked.append(url)
         ids = [{"id": chance.randrange(30)} for _ in range(chance.randrange(3))]
-        following = chance.choice([None, "", False, f"n{chance.randrange(9)}", 5, url, {"a": 1}])
+        following = chance.choice([None, "", False, f"n{chance.randrange(9)}", 5, url, {"a": 1}, "n" * 70_000])
         body = mutated(chance, json.dumps({"items": ids, "next": following}).encode(), often=0.1)
-        link = (f'<{url}&n={len(asked)}>; rel="next"',) if chance.random() < 0.5 else ()
-        return Answer(status=chance.choice([200] * 9 + [500]), body=body, ms=1.0, links=link)
+        link = mutated(chance, f'<{url}&n={len(asked)}>; rel="next"'.encode(), often=0.1).decode("latin-1")
+        links = (link,) if chance.random() < 0.5 else ()
+        return Answer(status=chance.choice([200] * 9 + [500]), body=body, ms=1.0, links=links)
 
     async def walk() -> None:
         async for page in Listing(msgspec.structs.replace(partner, list_stores=listing), ask, _Clock()).pages():

@@ -137,7 +137,7 @@ def test_it_says_how_it_is_used(clone: Path, words: list[str], code: int) -> Non
     """Without a command, or with one that it does not know, it shows the commands and makes nothing."""
     said = bootstrap(clone, *words)
     assert said.returncode == code
-    assert "python3 bootstrap.py test [--all]" in said.stdout
+    assert "python3 bootstrap.py test [--all | --long]" in said.stdout
     assert not (clone / ".venv").exists()
 
 

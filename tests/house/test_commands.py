@@ -117,3 +117,35 @@ def test_a_swallowed_word_is_found() -> None:
         """Listen where [webhooks] says."""
 
     assert swallowed(app) == ["ordermart: [webhooks]"]
+
+
+def cut(app: Any) -> list[str]:
+    """Return the lines of a group's `--help`, 80 columns wide, in which a command's sentence is cut."""
+    typer, testing = pytest.importorskip("typer"), pytest.importorskip("typer.testing")
+    found = []
+    for path, command in commands(typer.main.get_command(app)):
+        if getattr(command, "commands", None):
+            printed = testing.CliRunner().invoke(app, [*path.split()[1:], "--help"], terminal_width=80).stdout
+            found += [line for line in printed.partition("Commands:")[2].splitlines() if line.endswith("...")]
+    return found
+
+
+def test_lists_of_commands_cut_no_sentence() -> None:
+    """A list of commands has a whole sentence for each: a short one where its help starts with a long one."""
+    assert cut(pytest.importorskip("pipelines.cli").app) == []
+
+
+def test_a_cut_sentence_is_found() -> None:
+    """A sentence that is longer than a line is cut in the list, and found."""
+    app = pytest.importorskip("typer").Typer(rich_markup_mode=None)
+
+    @app.command()
+    def serve() -> None:
+        """Serve whatever was asked for by anybody to whom it may concern, until somebody stops it by a signal."""
+
+    @app.command()
+    def stop() -> None:
+        """Stop."""
+
+    (line,) = cut(app)
+    assert line.strip().startswith("serve")

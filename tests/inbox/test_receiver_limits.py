@@ -74,7 +74,7 @@ def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
         connection.settimeout(0.2)
         connection.sendall(HEAD)
         closed = False
-        while not closed and time.monotonic() - began < 8:
+        while not closed and time.monotonic() - began < 30:
             try:
                 connection.sendall(b"x-more: x\r\n")
                 closed = connection.recv(4096) == b"" or closed
@@ -83,7 +83,7 @@ def test_slow_headers_are_cut(start: Callable[..., Any]) -> None:
             except OSError:
                 closed = True
     assert closed
-    assert 0.8 < time.monotonic() - began < 8
+    assert 0.8 < time.monotonic() - began < 30
 
 
 def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
@@ -94,14 +94,14 @@ def test_a_slow_body_is_cut(start: Callable[..., Any]) -> None:
         connection.sendall(HEAD + b"content-length: 500\r\n\r\n")
         connection.settimeout(0.2)
         said = b""
-        while not said and time.monotonic() - began < 8:
+        while not said and time.monotonic() - began < 30:
             connection.sendall(b"x")
             try:
                 said = connection.recv(4096)
             except TimeoutError:
                 continue
     assert said.startswith(b"HTTP/1.1 408")
-    assert 0.8 < time.monotonic() - began < 8
+    assert 0.8 < time.monotonic() - began < 30
     assert running.deliveries() == []
 
 
@@ -124,7 +124,7 @@ def test_many_slow_senders_do_not_hold_up_others(start: Callable[..., Any]) -> N
         connection.sendall(HEAD + b"content-length: 10\r\n\r\nx")
     began = time.monotonic()
     assert running.post(ORDER).status_code == 202
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 30
     for connection in idle:
         connection.close()
 

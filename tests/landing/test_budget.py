@@ -69,9 +69,58 @@ def test_a_menu_has_so_many_parts_and_prices_of_a_product(small: Settings) -> No
     assert reason(validator, menu(list(range(1199)))) == "too_many_parts at the whole body"
 
 
+def menu_of(products: dict[int, list[int | None]], modifiers: dict[int, list[int | None]]) -> dict[str, Any]:
+    """Return a menu of references: product or modifier → modifiers below it."""
+
+    def entries(of: dict[int, list[int | None]], member: str) -> dict[str, Any]:
+        return {
+            str(id_): {member: [None if each is None else {"modifier_id": each} for each in below]}
+            for id_, below in of.items()
+        }
+
+    return {
+        "menu": {"id": 1},
+        "products": entries(products, "modifiers"),
+        "modifiers": entries(modifiers, "children"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("products", "modifiers", "refused"),
+    [
+        ({5: [1]}, {level: [level + 1] for level in range(1, 32)}, None),  # 32 deep
+        ({5: [1]}, {level: [level + 1] for level in range(1, 33)}, "/products/5"),
+        ({5: [1]}, {level: [level + 1] for level in range(1, 20_000)}, "/products/5"),
+        ({5: [1]}, {level: [level + 1] * 2 for level in range(1, 31)}, "/products/5"),  # 2 ** 31 paths
+        ({5: [1], 6: [99, None]}, {1: [2, 2], 2: [3]}, None),
+        ({5: [1]}, {1: [*range(2, 10_001)]}, None),
+        ({5: [1]}, {1: [*range(2, 10_002)]}, "/products/5"),
+        ({5: [1]}, {1: [2], 2: [1], 3: [3]}, None),  # cycles
+        ({5: [1]}, {each: [*range(1, 9)] for each in range(1, 9)}, "/products/5"),  # 8! paths at least
+        ({5: [1]}, {1: [*range(1, 10_002)]}, "/products/5"),
+        ({each: [1] for each in range(5_000)}, {1: [*range(2, 101)]}, None),  # 500,000 of the menu
+        ({each: [1] for each in range(5_001)}, {1: [*range(2, 101)]}, "/products"),
+    ],
+    ids=range(12),
+)
+def test_a_menu_has_so_many_paths(
+    settings: Settings,
+    products: dict[int, list[int | None]],
+    modifiers: dict[int, list[int | None]],
+    refused: str | None,
+) -> None:
+    """Paths below a product, their length and the paths of the whole menu are limited, as in core.modifier_paths."""
+    expected = f"too_many_parts at {refused}" if refused else None
+    assert reason(Validator(settings, "menus"), menu_of(products, modifiers)) == expected
+
+
 def test_the_others_of_a_load_are_taken(land: Callable[..., LoadSummary], order: dict[str, Any]) -> None:
     """An order of ten thousand lines costs only itself, under the default limits."""
     heavy = order | {"id": 8, "items": [{}] * 10_001}
     summary = land("orders", order | {"id": 7}, heavy, order | {"id": 9})
     assert (summary.counts["accepted"], summary.counts["quarantined"]) == (2, 1)
     assert [(refusal.id, refusal.reason) for refusal in summary.quarantined] == [(8, "too_many_parts")]
+    deep = menu_of({5: [1]}, {level: [level + 1] for level in range(1, 40)})
+    summary = land("menus", deep | {"menu": {"id": 2}}, menu_of({5: [1]}, {}))
+    assert [(refusal.id, refusal.pointer) for refusal in summary.quarantined] == [(2, "/products/5")]
+    assert summary.counts["accepted"] == 1

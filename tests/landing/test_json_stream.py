@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.landing import LandingError, land_files, raw_files
-from pipelines.landing.documents_in_files import documents
+from pipelines.landing.documents_in_files import documents, open_file
 from pipelines.landing.json_stream import JsonStream
 
 if TYPE_CHECKING:
@@ -144,6 +144,27 @@ def test_a_small_file_that_holds_much_is_refused(
     with pytest.raises(LandingError, match=r"bomb\.json\.gz unpacks to more than 200 times its size"):
         land_files(settings, vault, kind, [bomb], documents_pointer=pointer)
     assert raw_files(settings.data_dir, kind).observations == []
+
+
+def test_bomb_is_refused_early(settings: Settings, tmp_path: Path) -> None:
+    """Of a file of 4 MB that unpacks to 4 GiB, a hundredth is read, in a few MiB of memory."""
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(bytes(64 * MIB), 9) * 64)  # members of one file: 4 GiB
+    assert bomb.stat().st_size < 5 * MIB
+    tracemalloc.start()
+    try:
+        for whole in (True, False):
+            with pytest.raises(LandingError, match=r"unpacks to more than 200 times"):
+                list(documents(bomb, whole=whole, limits=settings.landing))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * MIB
+    with open_file(bomb, settings.landing.max_unpack_ratio) as file:
+        pieces = iter(lambda: file.read(MIB), b"")
+        with pytest.raises(LandingError):
+            list(pieces)
+        assert file.tell() < 43 * MIB  # a hundredth
 
 
 def test_what_repeats_itself_is_no_bomb(

@@ -25,6 +25,12 @@ def test_the_worst_inputs_come_to_an_end(group: str) -> None:
             case.run(SIZE)
 
 
+@pytest.mark.parametrize("body", ["distinct keys", "digits of an amount"])
+def test_a_body_of_the_largest_size_comes_to_an_end(body: str) -> None:
+    """So do the bodies that once took an hour, at the largest size that is read by default."""
+    next(case for case in CASES if case.name == f"orders: {body}").run(5 << 20)
+
+
 def test_every_reader_has_a_case() -> None:
     """Bodies of each kind, webhooks, files, error bodies, headers and names are all tried."""
     assert set(GROUPS) >= {"orders", "menus", "stores", "webhook", "file", "error body", "Link header", "Retry-After"}

@@ -7,6 +7,7 @@ import json
 import socketserver
 import threading
 from contextlib import contextmanager
+from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,19 @@ def test_a_channel_that_fails_is_told_later(
     web[0].status = 200
     assert update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW) == []
     assert (len(web[0].asked), len(mail[0].received)) == (2, 1)
+
+
+def test_no_control_character_is_sent(tmp_path: Path, web: tuple[type[Web], int], mail: tuple[type[Mail], int]) -> None:
+    """Mail is read in terminals: escape and right-to-left signs, and what would begin a header, are replaced."""
+    hostile = Alarm("outage", "EUR\x1b]0;owned\x07\u202e\ud800 Zoë\r\nBcc: x@example.org")
+    settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
+    assert update_alarms(tmp_path, [hostile], channels_of(settings), looked_at={"outage"}, now=NOW) == []
+    expected = "EUR\ufffd]0;owned\ufffd\ufffd\ufffd Zoë Bcc: x@example.org"
+    assert web[0].asked[0][2]["text"] == f"ordermart: {expected}"
+    message = message_from_bytes(mail[0].received[0].encode(), policy=policy.default)
+    assert message["Subject"].endswith(expected)
+    assert message["Bcc"] is None
+    assert message.get_content().strip() == expected
 
 
 def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_one_byte_at_a_time_is_cut(raw_partner: Any, partner: Any) -> None:
             writer.write(_framed(b'{"id": 1}'))
             return
         writer.write(OK + b"content-length: 1000\r\n\r\n")
-        for _ in range(100):
+        for _ in range(1000):
             writer.write(b" ")
             await writer.drain()
             await asyncio.sleep(0.05)
@@ -155,7 +155,7 @@ def test_one_byte_at_a_time_is_cut(raw_partner: Any, partner: Any) -> None:
         return answers, time.monotonic() - began
 
     answers, seconds = _serve(raw_partner, script, main)
-    assert seconds < 4.5  # the whole body would take 5
+    assert seconds < 40  # the whole body would take 50
     assert [(a.id, a.code) for a in answers if isinstance(a, Failed)] == [(7, "timeout")]
     assert {a.id for a in answers if isinstance(a, Fetched)} == {6, 8}
 

@@ -141,7 +141,10 @@ def test_by_link(jump: Any, partner: Any, answer: Any, where: str) -> None:
         ("<?page=2>; rel=next, <?page=3>; rel=next", "two next pages"),
         ("page=2", "cannot be read"),
         ("<?page=2", "cannot be read"),
+        (f"<?page={'2' * 70_000}>; rel=next", "address that cannot be requested"),
+        ("<http://partner.test/\x1b[31m>; rel=next", "address that cannot be requested"),
     ],
+    ids=range(11),
 )
 def test_a_link_that_cannot_be_followed(jump: Any, partner: Any, answer: Any, link: str, says: str) -> None:
     """A repeated, foreign, doubled or broken link is an error, and the token goes nowhere."""
@@ -182,7 +185,15 @@ def test_by_cursor(jump: Any, partner: Any, answer: Any, end: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "says"), [("a&b=c", "already"), ([], "not a cursor"), ({}, "not a cursor"), (True, "true")]
+    ("end", "says"),
+    [
+        ("a&b=c", "already"),
+        ([], "not a cursor"),
+        ({}, "not a cursor"),
+        (True, "true"),
+        ("a" * 70_000, "cannot be requested"),
+    ],
+    ids=range(5),
 )
 def test_a_bad_cursor(jump: Any, partner: Any, answer: Any, end: Any, says: str) -> None:
     """A repeated cursor, and what is no cursor, are errors."""

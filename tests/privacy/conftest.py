@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ANN, BOB = "+49 30 5550101", "+49 30 5550202"
 EMAIL = "ann@canary.example"
 NOTE = "canary-ring-at-anns-door"
+CODE = "canary-door-code-of-ann"  # in a field of which settings say that it is harmless
 # orders 1 and 3 are Ann's, 2 is Bob's; 1 has two versions
 
 
@@ -27,8 +28,9 @@ class World(Folder):
     """A folder whose settings publish dispatch notes, and where somebody was erased or not."""
 
     def configure(self, toml: str) -> None:
-        """Write the settings."""
-        self.file.write_text('[privacy]\nplaintext_fields = ["dispatch_note"]\n' + toml, encoding="utf-8")
+        """Write the settings; `toml` goes on in [privacy]."""
+        own = '[landing]\nallowed_pointers = ["/door"]\n[privacy]\nplaintext_fields = ["dispatch_note"]\n'
+        self.file.write_text(own + toml, encoding="utf-8")
 
     @property
     def settings(self) -> Settings:
@@ -57,17 +59,23 @@ def copied(of: World, place: Path) -> World:
     return world
 
 
-@pytest.fixture(scope="module")
-def landed(tmp_path_factory: pytest.TempPathFactory) -> World:
+def land(world: World) -> None:
     """Land three orders of two people in two loads, and quarantine bodies of both."""
-    world = World(tmp_path_factory.mktemp("privacy"))
     world.configure("")
     world.land("stores", [{"id": 1, "name": "Store 1", "timezone": "Europe/Berlin", "currency": "EUR"}])
-    world.land("orders", [person(1, ANN) | {"dispatch_note": NOTE}, person(2, BOB), person(3, ANN)])
+    own = person(1, ANN, door={"code": CODE}) | {"dispatch_note": NOTE}
+    world.land("orders", [own, person(2, BOB, door="b"), person(3, ANN)])
     broken = {"id": 9, "tip": "x"}
     world.land(
         "orders", [person(1, ANN, status="refused"), person(9, ANN) | broken, person(8, BOB) | broken | {"id": 8}]
     )
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Give a folder with what `land` lands."""
+    world = World(tmp_path_factory.mktemp("privacy"))
+    land(world)
     return world
 
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
-from pipelines.report.first_settings import proposed
+from pipelines.report.first_settings import first_record, proposed
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from tests.report.conftest import ROOT
@@ -42,7 +43,18 @@ NESTED = {
             ],
         ),
         ({"uuid": "a", "currency": "euro", "zone": "Berlin"}, ["", "", "", "", []]),
+        (  # keys that may be personal data, or steer a terminal; one that a search would take hours for
+            {
+                "ann@canary.example": {"id": 1, "menu": 2},
+                "+493055501": {"name": "Ann"},
+                "currency\x1b[2J": "EUR",
+                "menu" * 200_000 + "-": 1,
+                "timezone": "Europe/Berlin",
+            },
+            ["", "", "/timezone", "", []],
+        ),
     ],
+    ids=range(4),
 )
 def test_pointers_are_found_by_name_and_value(record: dict[str, Any], pointers: list[Any]) -> None:
     """Flat or nested, by names that are usual and values that fit; nothing is proposed that does not."""
@@ -84,6 +96,21 @@ def test_init_writes_settings_that_work(service: Sandbox, tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shop-client-secret", "shop-keys.json", "shop.toml"]
     again = init(tmp_path, service.base_url)
     assert (again.returncode, "exists" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("body", [b'[{"id":' + b"[" * 100_000, b'[{"\xff":1}]', b"[1]", b"[{]"], ids=range(4))
+def test_record_that_cannot_be_read_is_named(body: bytes) -> None:
+    """Whatever the service's first record is, there is none then, and a sentence says why."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        is_token = request.url.path.endswith("authenticate")
+        content = b'{"access_token": "t", "expires_in": 3600}' if is_token else body
+        return httpx.Response(200, stream=httpx.ByteStream(content))
+
+    environ = {"ORDERMART_PARTNER__CLIENT_ID": "x", "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox-secret"}
+    record, why = first_record(load_settings(environ=environ), httpx.MockTransport(handle))
+    assert record is None
+    assert "page 1" in why or "first store record" in why or "no objects" in why
 
 
 def test_init_without_a_token_says_what_to_correct(service: Sandbox, tmp_path: Path) -> None:

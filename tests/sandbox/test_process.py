@@ -68,8 +68,8 @@ def test_a_signal_ends_it_cleanly_and_fast(name: signal.Signals) -> None:
         with socket.create_connection(("127.0.0.1", port)):
             since = time.monotonic()
             process.send_signal(name)
-            assert process.wait(10) == 0
-            assert time.monotonic() - since < 9
+            assert process.wait(40) == 0
+            assert time.monotonic() - since < 30
         assert process.stderr.read() == ""
 
 

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
             "[sales] counted_statuses and excluded_statuses: both contain 'b'",
         ),
         ("business_day", 'timezone = "Mars/Olympus"', "[business_day] timezone: 'Mars/Olympus'"),
+        (
+            "business_day",
+            'dayparts = [{name = "a", from = 24}]',
+            "[business_day] dayparts: 'a' needs a name and an hour",
+        ),
+        (
+            "business_day",
+            'dayparts = [{name = "a", from = 1}, {name = "b", from = 1}]',
+            "[business_day] dayparts: two have the same hour",
+        ),
         ("business_day", 'timezone = ""', "[business_day] timezone: ''"),
         ("business_day", 'timezone = "../UTC"', "[business_day] timezone: '../UTC'"),
         ("business_day", 'timezone = "America"', "[business_day] timezone: 'America'"),

@@ -139,3 +139,18 @@ def test_the_hash_follows_the_tables_it_is_asked_for(read: Callable[..., Setting
     assert settings_hash(plain, "sales", "menus") != settings_hash(sold, "sales", "menus")
     assert settings_hash(plain, "menus") == settings_hash(sold, "menus")
     assert settings_hash(plain) == settings_hash(secret)
+
+
+def test_dayparts_go_on_past_midnight(read: Callable[..., Settings]) -> None:
+    """Every hour has the daypart that began last; by default five parts, the last until the first begins."""
+    default = read().business_day.daypart_of_hour
+    assert [default[hour] for hour in (0, 4, 5, 11, 14, 17, 22)] == [
+        "late_night",
+        "late_night",
+        "breakfast",
+        "lunch",
+        "afternoon",
+        "dinner",
+        "late_night",
+    ]
+    assert read("[business_day]\ndayparts = []\n").business_day.daypart_of_hour == [None] * 24

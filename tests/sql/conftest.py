@@ -26,6 +26,7 @@ SETTINGS: Row = {
     "business_day_time": "created_at",
     "business_day_timezone": "UTC",
     "business_day_start": "00:00",
+    "daypart_of_hour": ["night"] * 6 + ["day"] * 18,
     "sales_counted": [],
     "sales_excluded": [],
     "menus_product_id_scope": "global",

@@ -24,6 +24,19 @@ LINES = [
 
 
 @pytest.mark.duckdb2
+def test_discount_shares_add_up(run_check: Run) -> None:
+    """A share too many, too few or too large is found; an order whose lines have none is not."""
+    claim = "mart.order_lines__share_the_discount"
+    orders = [ORDERS[0] | {"discount": "1"}, ORDERS[1]]
+    lines = [LINES[0] | {"discount_share": "0.4"}, LINES[0] | {"line_no": 2, "discount_share": "0.6"}, LINES[1]]
+    assert run_check(claim, {"mart.orders": orders, "mart.order_lines": lines}) == []
+    for place, share, residual in ((0, "0.4001", "0.0001"), (1, None, "-0.6"), (2, "0", None)):
+        planted = [line | ({"discount_share": share} if n == place else {}) for n, line in enumerate(lines)]
+        (found,) = run_check(claim, {"mart.orders": orders, "mart.order_lines": planted})
+        assert (found["entity_id"], found["residual"]) == (lines[place]["order_id"], residual and Decimal(residual))
+
+
+@pytest.mark.duckdb2
 def test_mart_lines_tie_to_core_lines(run_check: Run) -> None:
     """A line that is missing, extra, on another day, or of another quantity or product is found."""
     claim = "mart.order_lines__tie_to_core_order_lines"

@@ -94,6 +94,19 @@ def test_what_is_lacking_is_counted(run_table: Run) -> None:
     assert (row["line_count"], row["unit_count"]) == (3, 2)
 
 
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("table", ["daily_store_sales", "daily_platform_sales", "hourly_store_sales"])
+def test_average_order_value(run_table: Run, table: str) -> None:
+    """The average is over the orders that state a total, exact to four decimals; without one there is none."""
+    largest = "99999999999999.9999"
+    orders = [order(n, total_price=price) for n, price in enumerate(("10", "10", "0.0001", None))]
+    orders += [order(n, sale_class="excluded", total_price=largest) for n in (7, 8, 9)]
+    orders += [order(10, sale_class="unmapped")]
+    rows = run_table(f"mart.{table}", {"mart.orders": orders})
+    averages = {row["sale_class"]: row["average_order_value"] for row in rows}
+    assert averages == {"counted": Decimal("6.6667"), "excluded": Decimal(largest), "unmapped": None}
+
+
 def test_amounts_too_large_for_one_order(run_table: Run) -> None:
     """A hundred of the largest amounts that an order may state add up to the cent."""
     (row,) = run_table(

@@ -6,7 +6,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -45,3 +45,35 @@ def test_smallest_unit_is_the_currencys_or_the_amounts(
     """ISO 4217 says how many decimals a currency has; of an unknown one the amount does."""
     row = con.execute("select smallest_unit(?::varchar, ?::decimal(18, 4))", [currency, amount]).fetchone()
     assert row == (Decimal(unit),)
+
+
+@pytest.mark.duckdb2
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(AMOUNTS, st.integers(-(2**63), 2**63 - 1))
+def test_divided_equals_decimal(con: duckdb.DuckDBPyConnection, amount: Decimal, number: int) -> None:
+    """An amount by a whole number is as Python's decimal rounds it to four decimals; by zero it is null."""
+    row = con.execute("select divided(cast(? as decimal(38, 4)), ?)", [str(amount), number]).fetchone()
+    exact = EXACT.divide(amount, Decimal(number)).quantize(Decimal("0.0001"), ROUND_HALF_UP, EXACT) if number else None
+    assert row == (exact,)
+
+
+@pytest.mark.duckdb2
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.decimals(-(10**14) + 1, 10**14 - 1, places=4) | st.decimals(-(10**5), 10**5, places=2),
+    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
+    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
+    st.sampled_from(["1", "0.01", "0.0001"]),
+)
+def test_a_share_is_cut_to_whole_units(
+    con: duckdb.DuckDBPyConnection, amount: Decimal, part: Decimal, rest: Decimal, unit: str
+) -> None:
+    """A share is exact and cut to units, of the largest amounts as of common ones; the whole is all of it."""
+    whole = part + rest
+    assume(whole > 0)
+    row = con.execute(
+        "select share_of(?::decimal(18, 4), ?::decimal(38, 4), ?::decimal(38, 4), ?::decimal(5, 4))",
+        [str(amount), str(part), str(whole), unit],
+    ).fetchone()
+    cut = EXACT.divide(EXACT.multiply(amount, part), EXACT.multiply(whole, Decimal(unit))).to_integral_value(ROUND_DOWN)
+    assert row == (amount if rest == 0 else cut * Decimal(unit),)

@@ -26,6 +26,7 @@ def order(order_id: int, time: str | None, **more: Any) -> dict[str, Any]:
         "sale_class": "counted",
         "currency": "EUR",
         "created_at_local": time and f"2026-01-{time}",
+        "daypart": time and f"part of {time[3:5]}",
         "line_count": 1,
         "unit_count": 2,
     } | more
@@ -49,6 +50,7 @@ def test_hours_are_of_the_stores_day(run_table: Run) -> None:
         (None, "counted", 1, None),
     ]
     assert {row["business_date"] for row in rows} == {dt.date(2026, 1, 10)}
+    assert [row["daypart"] for row in rows] == ["part of 01", "part of 12", "part of 12", None]
 
 
 def test_check_finds_hours_that_do_not_add_up(run_check: Run) -> None:

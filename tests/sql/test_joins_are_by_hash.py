@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Joins of every row with every row, where one side stays short whatever is landed.
 SHORT = {
     "audit.inactive_periods": "one row of days watched",
+    "audit.order_local_times": "the settings",
     "audit.order_components": "the components of the settings",
     "audit.order_populations": "subtotal and total",
     "audit.order_rule_settings": "the rules of the settings",
@@ -29,6 +30,7 @@ SHORT = {
     "mart.calendar": "the settings, and one row of days observed",
     "mart.orders": "the settings",
     "mart.orders__add_up_to_core_orders": "the settings",
+    "mart.modifier_attach_rates__tie_to_all_modifiers": "two sums",
     "mart.store_products": "the settings",
 }
 ROW_BY_ROW = re.compile(r"NESTED_LOOP|BLOCKWISE|CROSS_PRODUCT")

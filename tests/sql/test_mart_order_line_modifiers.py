@@ -33,6 +33,7 @@ LINE = {
     "currency": "EUR",
 }
 ADDED = {"order_id": 1, "line_no": 1, "modifier_no": 1, "modifier_id": 9, "name": "Milk", "action": "add"}
+VARIANCE = {"order_id": 1, "line_no": 1, "modifier_no": 1, "menu_match": "unique", "menu_entry_count": 1}
 CHECK = "mart.order_line_modifiers__add_up_to_order_lines"
 
 
@@ -43,6 +44,7 @@ def modifier(run_table: Run, rule: str | None, *, open_parts: list[int] | None =
         "mart.order_line_modifiers",
         {
             "core.order_line_modifiers": [ADDED | {"quantity": 3, "price": "0.1"} | more],
+            "mart.price_variances": [VARIANCE],
             "mart.order_lines": [line],
             "audit.order_rules": [{"order_id": 1, "line_rule": rule, "line_open_parts": open_parts or []}],
             "audit.formula_rules": RULES,
@@ -89,6 +91,30 @@ def test_no_amount_without_a_decision(
     """There is an amount only where rules that remain agree on this modifier, and a reason where there is none."""
     row = modifier(run_table, rule, **more)
     assert (row["missing_amount_reason"], row["modifier_amount"] is None) == (reason, reason is not None)
+
+
+@pytest.mark.duckdb2
+def test_repeated_modifiers_are_marked(run_table: Run) -> None:
+    """The same modifier with the same action, later in its line, is repeated; without an id it goes by its name."""
+    items = [(9, "Milk", "add"), (9, "Oat milk", "add"), (9, "Milk", "remove"), (9, "Milk", None)]
+    items += [(None, "Milk", "add"), (None, "Milk", "add"), (None, None, "add"), (None, None, "add")]
+    modifiers = [
+        ADDED | {"modifier_no": no, "modifier_id": modifier_id, "name": name, "action": action}
+        for no, (modifier_id, name, action) in enumerate(items, 1)
+    ]
+    other_line = [ADDED | {"line_no": 2}]
+    matches = [VARIANCE | {"modifier_no": no, "menu_match": "ambiguous"} for no in range(1, 9)]
+    rows = run_table(
+        "mart.order_line_modifiers",
+        {
+            "core.order_line_modifiers": modifiers + other_line,
+            "mart.price_variances": [*matches, VARIANCE | {"line_no": 2}, VARIANCE | {"modifier_no": None}],
+            "mart.order_lines": [LINE, LINE | {"line_no": 2}],
+            "audit.order_rules": [{"order_id": 1, "line_open_parts": []}],
+        },
+    )
+    assert [row["modifier_no"] for row in rows if row["is_repeated"]] == [2, 6, 8]
+    assert [row["menu_match"] for row in rows] == ["ambiguous"] * 8 + ["unique"]
 
 
 def test_check_finds_lines_that_do_not_add_up(run_check: Run) -> None:

@@ -38,6 +38,7 @@ SUMS = {
     "name": "Tea",
     "quantity": 2,
     "price": "5.1",
+    "modifier_count": 3,
     "add_once": "0.3",
     "add_own": "0.6",
     "other_once": "0.15",
@@ -109,7 +110,70 @@ def test_fourteen_digits_and_four_decimals(run_table: Run) -> None:
 def test_no_money_of_the_order(run_table: Run) -> None:
     """No column repeats an order's money: sums over lines are safe."""
     money = {name for name, value in lines(run_table, UNIT).items() if isinstance(value, Decimal)}
-    assert money == {"price", "modifiers_amount", "line_amount"}
+    assert money == {"price", "unit_price", "modifiers_amount", "line_amount"}
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("rule", "sums", "unit_price"),
+    [
+        (UNIT, {}, "5.1"),
+        (LINE, {}, "2.55"),
+        (LINE, {"quantity": 3, "price": "-5"}, "-1.6667"),
+        (LINE, {"quantity": 0}, None),
+        (UNIT, {"price": None}, None),
+        (UNIT, {"quantity": None}, "5.1"),
+        (None, {}, None),
+        (None, {"quantity": 1}, "5.1"),
+        (LINE, {"price": MOST, "quantity": 2**63 - 1}, "0"),
+    ],
+)
+def test_a_unit_price_by_the_rule(run_table: Run, rule: str | None, sums: dict[str, Any], unit_price: str) -> None:
+    """The price of one unit is price, or price by quantity where the rule has it per line; of one unit it is price."""
+    row = lines(run_table, rule, **sums)
+    assert row["unit_price"] == (unit_price and Decimal(unit_price).quantize(Decimal("0.0001")))
+    assert row["modifier_count"] == 3
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize(
+    ("discount", "currency", "prices", "shares"),
+    [
+        ("10", "EUR", ["1", "1", "1"], ["3.33", "3.33", "3.34"]),
+        ("10", "JPY", ["1", "1", "1"], ["3", "3", "4"]),
+        ("-0.0003", None, ["2", "1", "0"], ["-0.0002", "-0.0001", "0"]),
+        ("1", "EUR", ["0", "3", "0"], ["0", "1", "0"]),
+        ("1", "EUR", ["5", "-1"], [None, None]),
+        ("1", "EUR", ["0", "0"], [None, None]),
+        ("1", "EUR", ["5", None], [None, None]),
+        ("0", "EUR", ["5", None], ["0", "0"]),
+        (None, "EUR", ["5"], [None]),
+        (MOST, "EUR", [MOST, "0.0001"], [f"{MOST[:-2]}", "0.0099"]),
+        ("1", "EUR", [MOST] * 11, [None] * 11),
+    ],
+)
+def test_shares_add_up_to_the_discount(
+    run_table: Run, discount: str | None, currency: str | None, prices: list[str | None], shares: list[str | None]
+) -> None:
+    """A discount is shared by amount in units of the currency, to its last digit; not where an amount is unknown."""
+    sums = [
+        SUMS
+        | {"order_id": 1, "line_no": no, "price": price, "quantity": 1, "has_modifiers": False}
+        | {"is_whole": price is not None}
+        for no, price in enumerate(prices, 1)
+    ]
+    rows = run_table(
+        "mart.order_lines",
+        {
+            "mart.orders": [ORDER | {"discount": discount, "currency": currency}],
+            "audit.order_rules": [{"order_id": 1, "line_rule": UNIT, "line_open_parts": []}],
+            "audit.formula_rules": RULES,
+            "audit.order_line_sums": sums,
+        },
+    )
+    assert [row["discount_share"] for row in rows] == [share and Decimal(share) for share in shares]
+    if None not in shares:
+        assert sum(row["discount_share"] for row in rows) == Decimal(str(discount))
 
 
 @pytest.mark.duckdb2

@@ -31,13 +31,16 @@ def order(order_id: int, created_at: str | None = None, **more: Any) -> dict[str
 
 def placed(run_table: Run, orders: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
     """Return mart.orders of these orders; settings and other tables by name."""
+    stores = more.pop("stores", [BERLIN])
     tables = {
-        "core.stores": more.pop("stores", [BERLIN]),
+        "audit.customer_order_numbers": more.pop("numbers", []),
         "core.order_lines": more.pop("lines", []),
         "core.order_deliveries": more.pop("deliveries", []),
         "raw.order_checks": more.pop("checks", []),
     }
-    return run_table("mart.orders", {"core.orders": orders, "raw.settings": [more], **tables})
+    shared = {"core.orders": orders, "core.stores": stores, "raw.settings": [more]}
+    clocks = run_table("audit.order_local_times", shared)
+    return run_table("mart.orders", {**shared, "audit.order_local_times": clocks, **tables})
 
 
 def clock(zone: str) -> ZoneInfo:
@@ -113,12 +116,10 @@ def test_the_readers_timezone_does_not_matter(run_table: Run, con: duckdb.DuckDB
     answers = []
     for zone in ("UTC", "America/Los_Angeles", "Asia/Kathmandu"):
         con.execute(f"set timezone = '{zone}'")
-        sql = catalogue.table("mart.orders").sql
-        answers.append(
-            con.sql(
-                f"select business_date, created_at_local, requested_time_local from ({sql}) order by order_id"
-            ).fetchall()
-        )
+        clocks, sql = (catalogue.table(name).sql for name in ("audit.order_local_times", "mart.orders"))
+        times = con.sql(f"select created_at_local, requested_time_local from ({clocks}) order by order_id").fetchall()
+        dates = con.sql(f"select business_date from ({sql}) order by order_id").fetchall()
+        answers.append([(*one, *other) for one, other in zip(dates, times, strict=True)])
     assert answers[0] == answers[1] == answers[2]
     assert answers[0][0][2] == dt.datetime(2027, 1, 1, 0, 30)  # noqa: DTZ001 - a wall time
 
@@ -275,6 +276,22 @@ def test_hours_weekdays_and_promises(run_table: Run) -> None:
         (23, 6, None),
     ]
     assert rows[0]["promised_delivery_time"] == dt.datetime(2026, 1, 10, 23, 59, 59, tzinfo=dt.UTC)
+
+
+@pytest.mark.duckdb2
+def test_dayparts_begin_at_their_hours(run_table: Run) -> None:
+    """An hour has the daypart that began last, in the store's time zone; without a time there is none."""
+    orders = [order(1, "2026-01-10T04:59:59Z"), order(2, "2026-01-10T05:00:00Z"), order(3, None)]
+    assert [row["daypart"] for row in placed(run_table, orders)] == ["night", "day", None]
+    assert [row["daypart"] for row in placed(run_table, orders, daypart_of_hour=[None] * 24)] == [None] * 3
+
+
+@pytest.mark.duckdb2
+def test_a_customers_orders_are_numbered(run_table: Run) -> None:
+    """Numbers come from the step; an order without one is neither first nor later."""
+    numbers = [{"customer_key": "a", "order_id": n, "customer_order_no": no} for n, no in ((1, 2), (2, 1))]
+    rows = placed(run_table, [order(n) for n in (1, 2, 3)], numbers=numbers)
+    assert [(row["customer_order_no"], row["is_first_order"]) for row in rows] == [(2, False), (1, True), (None, None)]
 
 
 def test_deliveries_are_counted(run_table: Run) -> None:

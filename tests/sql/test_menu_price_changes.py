@@ -53,6 +53,7 @@ def test_price_before_and_after(run_table: Run) -> None:
     assert (row["previous_price"], row["price"]) == (Decimal(5), Decimal("5.5"))
     assert (row["unit_count_before"], row["day_count_before"]) == (3, 28)
     assert (row["unit_count_after"], row["day_count_after"]) == (9, 2)
+    assert (row["units_per_day_before"], row["units_per_day_after"]) == (Decimal("0.1071"), Decimal("4.5"))
 
 
 def test_what_is_no_change(run_table: Run) -> None:
@@ -81,3 +82,4 @@ def test_delivery_price_and_no_sales(run_table: Run) -> None:
         (None, Decimal(5), Decimal(7)),
     ]
     assert {(row["unit_count_before"], row["day_count_before"], row["day_count_after"]) for row in rows} == {(0, 0, 0)}
+    assert {row["units_per_day_after"] for row in rows} == {None}

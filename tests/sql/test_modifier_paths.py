@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipelines.landing.modifier_paths import paths_of_products
 from pipelines.warehouse import catalogue
 
 if TYPE_CHECKING:
@@ -121,10 +123,16 @@ def test_null_in_place_of_a_reference(run_table: Run) -> None:
     )
 )
 def test_same_as_the_plain_walk(run_table: Run, graph: Graph) -> None:
-    """Any small graph, cycles included, gives the paths of a plain depth-first walk."""
+    """Any small graph, cycles included, gives the paths of a plain depth-first walk, and as many as landing counts."""
     rows = walked(run_table, edges(graph))
     found = [(r["product_id"], r["path"], r["modifier_ids"], r["is_leaf"], r["is_cycle"]) for r in rows]
     assert found == expected(graph)
+    menu: dict[str, dict[str, Any]] = {"products": {}, "modifiers": {}}
+    for (kind, parent), below in graph.items():
+        member = "modifiers" if kind == "product" else "children"
+        menu[f"{kind}s"][str(parent)] = {member: [{"modifier_id": each} for each in below]}
+    counts = Counter(row["product_id"] for row in rows)
+    assert dict(paths_of_products(menu)) == counts
 
 
 @pytest.fixture

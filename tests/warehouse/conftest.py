@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import hashlib
 import json
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,8 @@ class World:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "ordermart.toml"
         file.write_text("", encoding="utf-8")
-        self.settings: Settings = load_settings(file, {"ORDERMART_WAREHOUSE__THREADS": "1", **environ})
+        self._environ = {"ORDERMART_WAREHOUSE__THREADS": "1", **environ}
+        self.settings: Settings = load_settings(file, self._environ)
         self.data = self.settings.data_dir
         self._loads = 0
         self._known: set[tuple[str, int, str]] = set()
@@ -104,6 +107,15 @@ class World:
         folder = self.data / "raw" / area / kind
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / f"{load_id}.parquet", compression="zstd")
+
+    def copied(self, folder: Path) -> World:
+        """Return the same world in another folder."""
+        shutil.copytree(self.settings.file.parent, folder, symlinks=True)
+        world = copy.copy(self)
+        world._known = set(self._known)
+        world.settings = load_settings(folder / self.settings.file.name, self._environ)
+        world.data = world.settings.data_dir
+        return world
 
     def build(self, *, full: bool = False) -> BuildResult:
         """Build for real."""

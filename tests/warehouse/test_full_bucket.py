@@ -64,7 +64,7 @@ def test_parts_become_smaller_until_memory_suffices(tmp_path: Path) -> None:
     assert result.rows["mart.orders"] == orders
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_full_bucket_fits_in_memory(tmp_path: Path) -> None:
     """A bucket of orders whose every line and modifier is on a menu builds in the least memory of the default."""
     orders = ORDERS_PER_BUCKET + 1

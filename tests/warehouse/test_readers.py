@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEPT = 5
-RELEASES = 100
-OPENS = 10_000
 READERS = 4
 
 
@@ -50,8 +48,9 @@ def read_all(release: Path, *, is_thorough: bool) -> set[str]:
 class Readers:
     """Threads that share the opens out evenly over the releases, so that they leave the publisher its time."""
 
-    def __init__(self, published: Path) -> None:
+    def __init__(self, published: Path, releases: int, opens: int) -> None:
         self._current = published / "current"
+        self._releases, self._wanted = releases, opens
         self._lock = threading.Lock()
         self.number = 0  # of the release that is current
         self.opens = 0
@@ -62,7 +61,7 @@ class Readers:
         while self._takes_one():
             first = self.number
             release = self._current.resolve()
-            if rng.random() < 0.01 and first < RELEASES - KEPT:  # a slow reader
+            if rng.random() < 0.01 and first < self._releases - KEPT:  # a slow reader
                 while self.number < first + KEPT - 3:
                     time.sleep(0.01)
                 late += 1
@@ -75,18 +74,21 @@ class Readers:
         """Count an open once it is its turn; tell whether there was one left."""
         while True:
             with self._lock:
-                if self.opens == OPENS:
+                if self.opens == self._wanted:
                     return False
-                if self.opens < (self.number + 1) * OPENS // (RELEASES + 1):
+                if self.opens < (self.number + 1) * self._wanted // (self._releases + 1):
                     self.opens += 1
                     return True
             time.sleep(0.005)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_readers_see_one_release_whole(world_of: Any, makers: Any, tmp_path: Path) -> None:
-    """10,000 opens, every tenth of all its files, over 100 releases in a row: no error, and never a mix."""
+@pytest.mark.parametrize(
+    ("releases", "opens"),
+    [pytest.param(15, 1_500, marks=pytest.mark.slow), pytest.param(100, 10_000, marks=pytest.mark.long)],
+)
+def test_readers_see_one_release_whole(world_of: Any, makers: Any, tmp_path: Path, releases: int, opens: int) -> None:
+    """Opens, every tenth of all its files, over many releases in a row: no error, and never a mix."""
     make_order, _, make_store = makers
     world = world_of(tmp_path, ORDERMART_WAREHOUSE__KEEP_RELEASES=str(KEPT))
     world.land("stores", [{"id": number, "document": make_store(number)} for number in (1, 2)])
@@ -94,17 +96,17 @@ def test_readers_see_one_release_whole(world_of: Any, makers: Any, tmp_path: Pat
     world.build()
     stamp(world, 0)
     publish(world.settings)
-    readers = Readers(world.data / "published")
+    readers = Readers(world.data / "published", releases, opens)
     with ThreadPoolExecutor(READERS) as pool:
         running = [pool.submit(readers.read, seed) for seed in range(READERS)]
         try:
-            for number in range(1, RELEASES + 1):
+            for number in range(1, releases + 1):
                 stamp(world, number)
                 publish(world.settings)
                 readers.number = number
         finally:
-            readers.number = RELEASES  # whatever came, no reader waits for more
+            readers.number = releases  # whatever came, no reader waits for more
         assert sum(each.result() for each in running) > 0  # some were slow
-    assert readers.opens == OPENS
+    assert readers.opens == opens
     assert len(list((world.data / "published" / "releases").iterdir())) == KEPT
-    assert read_all((world.data / "published" / "current").resolve(), is_thorough=True) == {str(RELEASES)}
+    assert read_all((world.data / "published" / "current").resolve(), is_thorough=True) == {str(releases)}

@@ -14,12 +14,14 @@ from pipelines.warehouse.rows.ties import tie_out
 # A fault in rows that no later build touches, and the tie that finds it.
 FAULTS = {
     "mart.orders__add_up_to_core_orders": "update mart.orders set tip = tip + 1 where order_id = 3",
+    "mart.orders__number_the_orders_of_customers": "update mart.orders set customer_order_no = 2 where order_id = 3",
     "mart.daily_store_sales__tie_to_all_orders": "update mart.daily_store_sales set store_id = 7 where store_id = 2",
     "mart.daily_reconciliations__tie_to_all_orders": "delete from mart.order_reconciliation where order_id = 3",
     "mart.daily_reconciliations__tie_to_daily_sales": "update mart.daily_reconciliations set tip = 99",
     "mart.product_mix__tie_to_all_lines": "delete from mart.product_mix where business_date = date '2026-11-03'",
     "mart.order_lines__tie_to_core_lines": "update mart.order_lines set product_id = 5 where order_id = 3",
     "core.order_lines__tie_to_all_orders": "update core.order_lines set order_id = 4 where order_id = 3",
+    "mart.modifier_attach_rates__tie_to_all_modifiers": "update mart.modifier_attach_rates set modifier_count = 99",
     "mart.price_variances__tie_to_lines_and_modifiers": "delete from core.order_line_modifiers where order_id = 3",
     "audit.daily_field_values__tie_to_core": "delete from core.order_deliveries where order_id = 3",
 }
@@ -56,7 +58,8 @@ def _full_order(make_order: Any, order_id: int) -> Any:
 def _started(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     world.land("stores", [{"id": each, "document": make_store(each)} for each in (1, 2)])
     world.land("menus", [{"id": 1, "document": make_menu(1)}])
-    world.land("orders", [{"id": each, "document": _full_order(make_order, each)} for each in range(1, 6)])
+    orders = [{"id": each, "document": _full_order(make_order, each), "customer": str(each)} for each in range(1, 6)]
+    world.land("orders", orders)
     world.build()
 
 

@@ -49,8 +49,8 @@ class OrderLineSums(
     """One row per order line: its price, its quantity, and what its modifiers could add up to.
 
     A step: read audit.formula_evidence instead.
-    Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are left out: they add nothing under
-    any rule.
+    Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are counted and else left out: they
+    add nothing under any rule.
     Caveats: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
     Quantities beyond a million count as not stated: their products would leave 38 digits.
     """
@@ -61,6 +61,7 @@ class OrderLineSums(
     name: Text = column("Name as sent.", nullable=True)
     quantity: Count = column("Quantity of the product as sent.", nullable=True)
     price: Money = column("Price as sent.", nullable=True)
+    modifier_count: Count = column("Number of its modifiers, of whatever price.", ge=0)
     add_once: Amount = column("Sum of the prices of modifiers with action add.", nullable=True)
     add_own: Amount = column("The same, each by its own quantity.", nullable=True)
     other_once: Amount = column("Sum of the prices of modifiers with any other action, or none.", nullable=True)

@@ -10,6 +10,7 @@ from pipelines.warehouse.contracts.contract import (
     Instant,
     LocalTime,
     Money,
+    Share,
     Text,
     Units,
     column,
@@ -33,6 +34,10 @@ _CURRENCY = (
 )
 _LOCAL = " in the store's time zone, without offset: in the repeated hour of autumn two instants look the same."
 _SUM = "Sum of {0} over the orders that state it; null if none does."
+AVERAGE_ORDER_VALUE = (
+    "AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged "
+    "again: divide the sums."
+)
 
 
 class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)):
@@ -40,13 +45,23 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
 
     Source: core.orders, core.order_lines, core.order_deliveries, core.stores, [business_day] and [sales].
     Caveats: sales are the rows with sale_class 'counted'; without lists in [sales] there are none. A join to lines or
-    deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation.
+    deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation. A late-arriving older
+    order renumbers its customer's later orders.
     """
 
     order_id: Id = column(_ORDER)
     store_id: Id = column("The store of the order.", nullable=True)
     customer_key: Text = column(
         "Pseudonymous key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
+    )
+    customer_order_no: Count = column(
+        "Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among "
+        "orders observed. Null without customer_key or created_at.",
+        nullable=True,
+        ge=1,
+    )
+    is_first_order: Flag = column(
+        "Whether it is its customer's first order (customer_order_no 1); null without one.", nullable=True
     )
     store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     timezone: Text = column("The time zone of local times and business day.")
@@ -76,6 +91,10 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
         "The promised pick-up time," + _LOCAL + " Null if not for pick-up.", nullable=True
     )
     hour: Count = column("The hour of created_at_local, 0 to 23; null without created_at.", nullable=True, ge=0, le=23)
+    daypart: Text = column(
+        "The daypart of that hour, by [business_day] dayparts; null without created_at, and without dayparts.",
+        nullable=True,
+    )
     weekday: Count = column("Of the business day: 1 for Monday to 7 for Sunday.", nullable=True, ge=1, le=7)
     minutes_promised: Count = column(
         "Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.",
@@ -130,6 +149,7 @@ class DailyStoreSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
 
 
 class ProductMix(
@@ -139,14 +159,15 @@ class ProductMix(
 
     Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
     Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
-    order once per product, so it does not add up over products. Join menu names through mart.store_products, never
-    core.products, which has a row per menu.
+    order once per product, so it does not add up over products; nor do shares and ranks over days. Join menu names
+    through mart.store_products, never core.products, which has a row per menu.
     """
 
     store_id: Id = column(_STORE, nullable=True)
     business_date: Day = column(_BUSINESS_DATE, nullable=True)
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
     product_id: Id = column("The product's id; null for lines that name none.", nullable=True)
+    store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     ordered_name: Text = column(
         "The product's name on the order lines of that day; if they differ, the alphabetically last.", nullable=True
     )
@@ -160,6 +181,24 @@ class ProductMix(
     line_amount: Amount = column("Sum of the line amounts; null if no line has one.", nullable=True)
     unvalued_line_count: Count = column(
         "Number of lines without an amount; if above 0, line_amount is incomplete.", ge=0
+    )
+    unit_share: Share = column(
+        "Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null if they "
+        "come to nothing.",
+        nullable=True,
+    )
+    unit_rank: Count = column(
+        "Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.", nullable=True, ge=1
+    )
+    amount_share: Share = column(
+        "Its line_amount by that of the store's day and sale class, of lines with an amount; null if they come to "
+        "nothing.",
+        nullable=True,
+    )
+    amount_rank: Count = column(
+        "Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.",
+        nullable=True,
+        ge=1,
     )
 
 

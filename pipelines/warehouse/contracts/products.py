@@ -16,6 +16,9 @@ from pipelines.warehouse.contracts.contract import (
     column,
 )
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
+from pipelines.warehouse.contracts.variances import MENU_MATCHES
+
+_PER_DAY = "Units by those days, to four decimals; null without days."
 
 
 class MartOrderLineModifiers(
@@ -26,8 +29,8 @@ class MartOrderLineModifiers(
 ):
     """One row per modifier of an order line, with its amount by the rule in force.
 
-    Source: core.order_line_modifiers, mart.order_lines and the rule of the order's lines; a blocking check adds a
-    line's price and modifiers up to its line_amount.
+    Source: core.order_line_modifiers, mart.order_lines, mart.price_variances and the rule of the order's lines; a
+    blocking check adds a line's price and modifiers up to its line_amount.
     Caveats: price times quantity is not the amount: the rule says whether a modifier counts once, per unit of its own
     or per unit of the line. Amounts are part of line_amount: do not add the two. Where the rule rounds lines, they are
     not rounded. Where it counts no modifiers, they are 0.
@@ -49,6 +52,11 @@ class MartOrderLineModifiers(
     product_name: Text = column("The product's name when ordered.", nullable=True)
     name: Text = column("The modifier's name when ordered.", nullable=True)
     action: Text = column("The action, as sent (observed: add).", nullable=True)
+    is_repeated: Flag = column(
+        "Whether the line has the same modifier and action before it; without repeated ones, rows count lines."
+    )
+    menu_match: Text = column("Whether the store's menus had it then, as in mart.price_variances.", isin=MENU_MATCHES)
+    menu_entry_count: Count = column("How many entries of those menus offered it, as in mart.price_variances.", ge=0)
     quantity: Count = column("Quantity of the modifier.", nullable=True)
     line_quantity: Count = column("Quantity of the line's product.", nullable=True)
     currency: Text = column(
@@ -98,8 +106,7 @@ class MenuPriceChanges(
 
     Source: core.menu_price_versions, and mart.product_mix for counted units of the stores that have the menu now.
     Caveats: the time is that of observation, not of when the price took effect. A product that a channel has at
-    several prices at once has no row. Units per day are unit_count_before / day_count_before against
-    unit_count_after / day_count_after; other things than the price may have changed as well.
+    several prices at once has no row. Other things than the price may have changed as well.
     """
 
     menu_id: Id = column("The menu's id.")
@@ -112,5 +119,7 @@ class MenuPriceChanges(
     delivery_price: Money = column("The price when delivered, from then on.", nullable=True)
     day_count_before: Count = column("Days of sales before the day of the change, at most 28.", ge=0, le=28)
     unit_count_before: Units = column("Counted units in those days; an unstated quantity adds none.")
+    units_per_day_before: Amount = column(_PER_DAY, nullable=True)
     day_count_after: Count = column("Days of sales after the day of the change, at most 28.", ge=0, le=28)
     unit_count_after: Units = column("Counted units in those days; an unstated quantity adds none.")
+    units_per_day_after: Amount = column(_PER_DAY, nullable=True)

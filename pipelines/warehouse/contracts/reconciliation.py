@@ -119,8 +119,8 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
 
     Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
     Caveats: quantities are always safe to add. Amounts need a subtotal rule in force for the order, by evidence or
-    [formula], and include modifiers as that rule counts them. Discounts, tips and delivery belong to no line; the
-    difference to the subtotal is unallocated_amount of mart.daily_reconciliations.
+    [formula], and include modifiers as that rule counts them. Tips and delivery belong to no line; the difference to
+    the subtotal is unallocated_amount of mart.daily_reconciliations.
     """
 
     order_id: Id = column(_ORDER)
@@ -132,9 +132,15 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     store_name: Text = column("The store's name; null if no store record has one.", nullable=True)
     name: Text = column("The product's name when ordered.", nullable=True)
     quantity: Count = column("Quantity of the product, as sent.", nullable=True)
+    modifier_count: Count = column("Number of modifiers of the line, of whatever price.", ge=0)
     currency: Text = column(_CURRENCY, nullable=True)
     price: Money = column(
         "The price of the line's product, as sent: per unit or per line, as the rule says.", nullable=True
+    )
+    unit_price: Amount = column(
+        "The price of one unit without modifiers: price, or where the rule has it per line, price by quantity to four "
+        "decimals. Null if that is open and quantity is not 1.",
+        nullable=True,
     )
     modifiers_amount: Amount = column(
         "The part of line_amount that modifiers make, before rounding; see mart.order_line_modifiers. Null without an "
@@ -144,6 +150,12 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     line_amount: Amount = column(
         "The line's amount under the subtotal rule in force, rounded if the rule rounds lines; null for "
         "missing_amount_reason.",
+        nullable=True,
+    )
+    discount_share: Amount = column(
+        "The line's share of the order's discount, in proportion to line_amount, in units of the currency: the shares "
+        "of an order add up to it. Null if a line has no amount or one below zero, or all are zero. An apportionment: "
+        "the source states no discount by line.",
         nullable=True,
     )
     missing_amount_reason: Text = column(

@@ -13,7 +13,7 @@ from pipelines.warehouse.contracts.contract import (
     Units,
     column,
 )
-from pipelines.warehouse.contracts.marts import SALE_CLASSES
+from pipelines.warehouse.contracts.marts import AVERAGE_ORDER_VALUE, SALE_CLASSES
 
 _STORE = "The store's id; null for orders that name none."
 _STORE_NAME = "The store's name; null if no store record has one."
@@ -44,6 +44,7 @@ class HourlyStoreSales(
         le=23,
     )
     sale_class: Text = column(_SALE_CLASS, isin=SALE_CLASSES)
+    daypart: Text = column("The daypart of that hour, as in mart.orders; null without one.", nullable=True)
     store_name: Text = column(_STORE_NAME, nullable=True)
     currency: Text = column(_CURRENCY, nullable=True)
     order_count: Count = column("Number of orders.", ge=1)
@@ -55,6 +56,7 @@ class HourlyStoreSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
 
 
 class DailyPlatformSales(
@@ -85,6 +87,7 @@ class DailyPlatformSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
 
 
 class Customers(Contract, table="mart.customers", scope="customer", key=("customer_key", "sale_class", "currency")):

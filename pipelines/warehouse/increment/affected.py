@@ -116,6 +116,8 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
     rows = changed_rows(staged, name, item)
     if not _any(staged, rows):
         return []
+    if staged.catalogue[name].key == (entity,):
+        return [f"select {entity} from {rows}"]
     is_of_a_time = item.scope == "order" and staged.catalogue[name].contract.grain().span
     clock = clock_of(staged, item) if is_of_a_time else None
     if clock:

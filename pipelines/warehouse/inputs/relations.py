@@ -161,6 +161,7 @@ RAW: dict[str, dict[str, str]] = {
         "business_day_time": "VARCHAR",
         "business_day_timezone": "VARCHAR",
         "business_day_start": "INTERVAL",
+        "daypart_of_hour": "VARCHAR[]",
         "sales_counted": "VARCHAR[]",
         "sales_excluded": "VARCHAR[]",
         "menus_product_id_scope": "VARCHAR",

@@ -192,6 +192,7 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             settings.business_day.time_field,
             settings.business_day.timezone,
             settings.business_day.day_start,
+            settings.business_day.daypart_of_hour,
             list(settings.sales.counted_statuses),
             list(settings.sales.excluded_statuses),
             settings.menus.product_id_scope,

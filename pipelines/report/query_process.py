@@ -1,0 +1,99 @@
+"""Run one select on a release in a process of its own: the request on standard input, the answer on standard output.
+
+`pipelines.report.limited_query` starts this file by its path, without its environment, and ends it after a time limit:
+DuckDB's own limits do not hold for a function that makes one huge value. Imports DuckDB and the standard library;
+knows neither settings nor vault.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import resource
+import sys
+from typing import Any
+
+import duckdb
+
+BESIDE_DUCKDB = 512 * 2**20  # bytes of Python, libraries and stacks, beyond DuckDB's own limit
+MAX_TEXT = 10_000  # characters of one value
+MAX_ANSWER = 100_000  # characters of all values
+MAX_EXACT = 2**53  # a larger integer loses digits in readers that know only doubles
+THREADS = 4
+
+
+def main() -> None:
+    """Answer the request; an error of the query is part of the answer."""
+    request = json.load(sys.stdin)
+    try:
+        answer = select(request)
+    except duckdb.Error as error:
+        answer = {"error": str(error)}
+    except MemoryError:
+        answer = {"error": "Out of Memory Error: the query needs more than the memory limit"}
+    json.dump(answer, sys.stdout)
+
+
+def select(request: dict[str, Any]) -> dict[str, Any]:
+    """Return columns and the first rows of the request's select, and whether there are more."""
+    limit_memory(request["memory_bytes"])
+    con = open_release(request["database"], request["memory_bytes"])
+    kinds = [statement.type for statement in con.extract_statements(request["sql"])]
+    if kinds != [duckdb.StatementType.SELECT]:
+        found = ", ".join(kind.name for kind in kinds) or "nothing"
+        return {"error": f"only one SELECT statement is allowed; found: {found}"}
+    relation = con.sql(request["sql"])
+    columns = [{"name": name, "type": str(kind)} for name, kind in zip(relation.columns, relation.types, strict=True)]
+    rows: list[list[Any]] = []
+    size = 0
+    first = relation.limit(request["max_rows"] + 1)
+    while len(rows) < request["max_rows"] and (row := first.fetchone()) is not None:
+        values = [plain(value) for value in row]
+        size += len(json.dumps(values))
+        if size > MAX_ANSWER:
+            return {"columns": columns, "rows": rows, "is_truncated": True}
+        rows.append(values)
+    return {"columns": columns, "rows": rows, "is_truncated": first.fetchone() is not None}
+
+
+def limit_memory(memory_bytes: int) -> None:
+    """Limit this process's own memory; DuckDB counts its buffers and not the values that functions make."""
+    soft = memory_bytes + BESIDE_DUCKDB
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def open_release(database: str, memory_bytes: int) -> duckdb.DuckDBPyConnection:
+    """Open the file read-only, in UTC, without access to other files or the network, its settings locked."""
+    options: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": False,
+        "python_enable_replacements": False,
+        "memory_limit": f"{memory_bytes}B",
+        "temp_directory": "",
+        "threads": THREADS,
+    }
+    con = duckdb.connect(database, read_only=True, config=options)
+    con.execute("set timezone = 'UTC'")
+    con.execute("set lock_configuration = true")
+    return con
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: exact numbers and times as text, a long text cut."""
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    is_exact = isinstance(value, int) and abs(value) <= MAX_EXACT  # a boolean is one
+    if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+-- One row per business day, sale class, product, modifier and action; lines alone, too.
+with
+
+-- lines, which have no modifier, and modifiers, by id or else by name
+items as not materialized (
+    select
+        business_date,
+        sale_class,
+        currency,
+        product_id,
+        name as product_name,
+        false as is_modifier,
+        cast(null as bigint) as modifier_id,
+        cast(null as varchar) as modifier_name,
+        cast(null as varchar) as action,
+        false as is_repeated,
+        cast(null as bigint) as menu_entry_count,
+        cast(null as decimal(38, 4)) as modifier_amount,
+    from mart.order_lines
+
+    union all
+
+    select
+        business_date,
+        sale_class,
+        currency,
+        product_id,
+        product_name,
+        true as is_modifier,
+        modifier_id,
+        name as modifier_name,
+        action,
+        is_repeated,
+        menu_entry_count,
+        modifier_amount,
+    from mart.order_line_modifiers
+)
+
+select
+    -- keys
+    business_date,
+    sale_class,
+    currency,
+    product_id,
+    if(product_id is null, product_name, null) as unnamed_product,
+    is_modifier,
+    modifier_id,
+    if(modifier_id is null, modifier_name, null) as unnamed_modifier,
+    action,
+    -- names
+    max(product_name) as product_name,
+    max(modifier_name) as modifier_name,
+    -- quantities
+    count(*) as item_count,
+    count(*) filter (where not is_repeated) as line_count,
+    count(*) filter (where not is_repeated and menu_entry_count = 1)
+        as unique_line_count,
+    count(*) filter (where not is_repeated and menu_entry_count > 1)
+        as ambiguous_line_count,
+    -- money
+    sum(modifier_amount) as modifier_amount,
+    count(*) - count(modifier_amount) as unvalued_count,
+from items
+group by
+    business_date,
+    sale_class,
+    currency,
+    product_id,
+    unnamed_product,
+    is_modifier,
+    modifier_id,
+    unnamed_modifier,
+    action

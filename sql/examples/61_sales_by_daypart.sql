@@ -1,0 +1,12 @@
+-- At which daypart do stores sell how much?
+select
+    store_id,
+    store_name,
+    daypart,
+    currency,
+    sum(order_count) as order_count,
+    sum(total_price) as total_price,
+from mart.hourly_store_sales
+where sale_class = 'counted'
+group by store_id, store_name, daypart, currency
+order by store_id, currency, total_price desc nulls last, daypart
