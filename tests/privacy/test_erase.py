@@ -168,6 +168,17 @@ def test_killed_erasure_is_finished_by_the_next_run(world: World, point: str, mo
     assert len((world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8").splitlines()) == 1
 
 
+def test_killed_erasure_is_finished_by_the_same_command(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives the receipt of the erasure that was killed; a request about another person is refused as ever."""
+    _killed_at("add_to_log", world, monkeypatch)
+    with pytest.raises(PrivacyError, match="order 77"):
+        erase(copied(world, world.place.with_name("other")).settings, Asked("order_id", "77"))
+    done = erase(world.settings, Asked("phone", ANN))
+    assert done.entry is not None
+    assert (done.entry.body["order_ids"], done.destroyed.customers, done.rewritten) == ([1, 3], 1, 2)
+    assert len(erasures(ledger_of(world.data))) == 1
+
+
 def _hashes(world: World) -> list[str]:
     with open_vault(world.settings) as vault:
         return [each.key_sha256 for each in vault.erasing.of_phone(ANN)]
