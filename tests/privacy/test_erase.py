@@ -70,6 +70,14 @@ def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: t
     assert [row["id"] for row in _raw(world, "observations") if row["customer_key"]] == [2]
     content = b"".join(path.read_bytes() for path in world.data.rglob("*") if path.is_file())
     assert key.encode() not in content
+    having = (
+        "select table_schema || '.' || table_name from information_schema.columns where column_name = 'customer_key'"
+    )
+    tables = [table for (table,) in world.rows(having)]
+    assert {"core.orders", "mart.orders", "mart.customers"} <= set(tables)
+    for table in tables:
+        assert filled.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == [(1,)]
+        assert world.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == []
     with open_vault(world.settings) as vault:
         for order_id in (1, 3):
             with pytest.raises(VaultError, match="erased"):
