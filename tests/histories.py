@@ -82,7 +82,7 @@ def history(seed: int) -> History:
     if rng.random() < 0.5:  # names of loads follow the clock, files may arrive in another order
         rng.shuffle(numbers)
     steps: History = []
-    builds = rng.sample(range(len(loads) - 1), k=min(rng.choice([1, 1, 2, 3]), len(loads) - 1))
+    builds = rng.sample(range(len(loads) - 1), k=min(rng.choice([1, 1, 1, 2]), len(loads) - 1))
     for place, (number, load) in enumerate(zip(numbers, loads, strict=True)):
         steps.append({"do": "land", "number": number, **load})
         if place in builds:

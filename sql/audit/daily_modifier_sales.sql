@@ -1,4 +1,4 @@
--- One row per business day, sale class, product, modifier and action; the product alone, too.
+-- One row per business day, sale class, product, modifier and action; lines alone, too.
 with
 
 -- lines, which have no modifier, and modifiers, by id or else by name
@@ -14,7 +14,7 @@ items as not materialized (
         cast(null as varchar) as modifier_name,
         cast(null as varchar) as action,
         false as is_repeated,
-        cast(null as varchar) as menu_match,
+        cast(null as bigint) as menu_entry_count,
         cast(null as decimal(38, 4)) as modifier_amount,
     from mart.order_lines
 
@@ -31,7 +31,7 @@ items as not materialized (
         name as modifier_name,
         action,
         is_repeated,
-        cast(menu_match as varchar) as menu_match,
+        menu_entry_count,
         modifier_amount,
     from mart.order_line_modifiers
 )
@@ -53,9 +53,9 @@ select
     -- quantities
     count(*) as item_count,
     count(*) filter (where not is_repeated) as line_count,
-    count(*) filter (where not is_repeated and menu_match = 'unique')
+    count(*) filter (where not is_repeated and menu_entry_count = 1)
         as unique_line_count,
-    count(*) filter (where not is_repeated and menu_match = 'ambiguous')
+    count(*) filter (where not is_repeated and menu_entry_count > 1)
         as ambiguous_line_count,
     -- money
     sum(modifier_amount) as modifier_amount,

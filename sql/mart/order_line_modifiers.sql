@@ -56,6 +56,7 @@ modifiers as (
         modifiers.quantity,
         modifiers.price,
         variances.menu_match,
+        variances.menu_entry_count,
         coalesce(modifiers.modifier_no > repeated.first_no, false) as is_repeated,
         -- as audit.order_line_sums: no action is an action not known, and products of
         -- quantities beyond a million would leave 38 digits
@@ -132,6 +133,7 @@ select
     action,
     is_repeated,
     menu_match,
+    menu_entry_count,
     quantity,
     line_quantity,
     -- money

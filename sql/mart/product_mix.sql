@@ -70,18 +70,6 @@ names as (
         lines.sale_class,
         lines.product_id,
         lines.currency
-),
-
--- a store's day and class is what shares and ranks are of
-days as (
-    select
-        store_id,
-        business_date,
-        sale_class,
-        sum(unit_count) as unit_count,
-        sum(line_amount) as line_amount,
-    from sold
-    group by store_id, business_date, sale_class
 )
 
 select
@@ -102,30 +90,16 @@ select
     sold.currency,
     sold.line_amount,
     sold.line_count - sold.valued_line_count as unvalued_line_count,
-    -- mix
-    sold.unit_count / if(days.unit_count > 0, days.unit_count, null) as unit_share,
-    if(
-        sold.unit_count is null,
-        null,
-        rank() over (
-            partition by sold.store_id, sold.business_date, sold.sale_class
-            order by sold.unit_count desc nulls last
-        )
-    ) as unit_rank,
-    sold.line_amount / if(days.line_amount > 0, days.line_amount, null) as amount_share,
-    if(
-        sold.line_amount is null,
-        null,
-        rank() over (
-            partition by sold.store_id, sold.business_date, sold.sale_class
-            order by sold.line_amount desc nulls last
-        )
-    ) as amount_rank,
+    -- mix; a total that is not above zero has no shares
+    sold.unit_count
+    / if(sum(sold.unit_count) over mix > 0, sum(sold.unit_count) over mix, null)
+        as unit_share,
+    if(sold.unit_count is null, null, rank() over units) as unit_rank,
+    sold.line_amount
+    / if(sum(sold.line_amount) over mix > 0, sum(sold.line_amount) over mix, null)
+        as amount_share,
+    if(sold.line_amount is null, null, rank() over amounts) as amount_rank,
 from sold
-inner join days
-    on sold.store_id is not distinct from days.store_id
-    and sold.business_date is not distinct from days.business_date
-    and sold.sale_class = days.sale_class
 left join repeats
     on sold.store_id is not distinct from repeats.store_id
     and sold.business_date is not distinct from repeats.business_date
@@ -138,3 +112,13 @@ left join names
     and sold.sale_class = names.sale_class
     and sold.product_id is not distinct from names.product_id
     and sold.currency is not distinct from names.currency
+window
+    mix as (partition by sold.store_id, sold.business_date, sold.sale_class),
+    units as (
+        partition by sold.store_id, sold.business_date, sold.sale_class
+        order by sold.unit_count desc nulls last
+    ),
+    amounts as (
+        partition by sold.store_id, sold.business_date, sold.sale_class
+        order by sold.line_amount desc nulls last
+    )

@@ -60,6 +60,7 @@ def order(order_id: int) -> dict[str, Any]:
         "platform": "web",
         "created_at": "2026-11-01T10:00:00Z",
         "loyalty_card": mark("unknown"),
+        f"{MARK}@example.org": {"a": 1},
         "items": [
             {
                 "id": 1,
@@ -95,7 +96,7 @@ def bodies() -> dict[str, tuple[int, bytes]]:
         5: (200, json.dumps(order(5))[:-1] + f', "status": "{mark("twice")}"}}'),
         6: (200, json.dumps(order(6) | {"id": mark("id")})),
         7: (404, json.dumps({"error": mark("not found")})),
-        8: (400, json.dumps({"error": mark("bad request")})),
+        8: (400, json.dumps({"error": mark("bad request"), f"{MARK}@example.org": 1})),
         9: (200, f"<html>{mark('page')}</html>"),
         10: (200, json.dumps(order(10) | {"created_at": mark("time")})),
     }

@@ -79,7 +79,7 @@ def _leave_another_log(path: Path) -> None:
     "damage",
     [
         _cut,
-        _leave_another_log,
+        pytest.param(_leave_another_log, marks=pytest.mark.slow),
         pytest.param(_garble, marks=pytest.mark.slow),
         pytest.param(_spoil_the_middle, marks=pytest.mark.slow),
     ],

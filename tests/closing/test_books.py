@@ -165,6 +165,7 @@ def test_an_order_built_before_a_close_but_not_released(
     assert books.world.contents() == before
 
 
+@pytest.mark.slow
 def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:
     """With posted restatements and every fiscal period closed a day stays closed; without any it is reopened."""
     books = posted

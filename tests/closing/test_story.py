@@ -112,6 +112,7 @@ def test_a_closed_month_cannot_be_closed_again(october: Any) -> None:
             october.close(what, store)
 
 
+@pytest.mark.slow
 def test_another_rule_reaches_closed_days_after_reopening_alone(october: Any) -> None:
     """A rule of the settings that changed restates nothing; once the day is reopened its lines have amounts by it."""
     rule = "line_price/no_modifiers/all_add/before_discount/unrounded"

@@ -6,6 +6,8 @@ import random
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from pipelines.warehouse import catalogue
 
 RECONCILED = (
@@ -50,6 +52,7 @@ def priced(make_orders: Any, world: Any, rules: list[tuple[str, str]], seed: int
     return orders
 
 
+@pytest.mark.slow
 def test_every_rule_balances_what_it_priced(make_orders: Any, gather: Any, world: Any) -> None:
     """All 2,202 subtotal rules and 1,079 total rules: formula, lines and rest are those of Decimal arithmetic."""
     names = (

@@ -100,6 +100,7 @@ def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return found
 
 
+@pytest.mark.slow
 def test_a_new_field_is_compared_between_versions(outcome: dict[str, Any]) -> None:
     """A field with a column has its old and new values, from an increment as from a full build."""
     assert outcome["full"] == [False, True]

@@ -72,7 +72,7 @@ def test_one_poison_id_in_ten_thousand(jump: Any, partner: Any, fake: Any, clien
     assert len({found.id for found in answers if isinstance(found, Fetched)}) == 9_999
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.4, 1.0])
+@pytest.mark.parametrize("seconds", [pytest.param(0.1, marks=pytest.mark.slow), 0.4, 1.0])
 def test_the_pace_follows_the_service(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, *, seconds: float
 ) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def test_lines_and_modifiers_have_rows_of_their_own(run_table: Run) -> None:
     """A day has a row of a product's lines, and one of each of its modifiers; lines of different days are apart."""
     line: dict[str, Any] = {"sale_class": "counted", "currency": "EUR", "product_id": 5}
-    modifier = line | {"order_id": 1, "modifier_id": 9, "is_repeated": False, "menu_match": "unique"}
+    modifier = line | {"order_id": 1, "modifier_id": 9, "is_repeated": False, "menu_entry_count": 1}
     rows = run_table(
         "audit.daily_modifier_sales",
         {

@@ -33,7 +33,7 @@ LINE = {
     "currency": "EUR",
 }
 ADDED = {"order_id": 1, "line_no": 1, "modifier_no": 1, "modifier_id": 9, "name": "Milk", "action": "add"}
-VARIANCE = {"order_id": 1, "line_no": 1, "modifier_no": 1, "menu_match": "unique"}
+VARIANCE = {"order_id": 1, "line_no": 1, "modifier_no": 1, "menu_match": "unique", "menu_entry_count": 1}
 CHECK = "mart.order_line_modifiers__add_up_to_order_lines"
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
 
 LINE = {"business_date": "2026-01-10", "sale_class": "counted", "currency": "EUR", "product_id": 5}
-MILK = {"modifier_id": 9, "action": "add", "is_repeated": False, "menu_match": "unique", "modifier_amount": "0.5"}
+MILK = {"modifier_id": 9, "action": "add", "is_repeated": False, "menu_entry_count": 1, "modifier_amount": "0.5"}
 
 
 def rates(run_table: Run, lines: list[dict[str, Any]], modifiers: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,9 +38,9 @@ def test_lines_with_a_modifier_over_all_lines(run_table: Run) -> None:
     modifiers: list[dict[str, Any]] = [
         {},
         {"is_repeated": True},
-        {"menu_match": "ambiguous", "business_date": "2026-01-11", "modifier_amount": None},
-        {"menu_match": "none", "name": "Oat milk", "business_date": "2026-01-12"},
-        {"menu_match": "menu_unknown", "business_date": None, "name": "Zzz"},
+        {"menu_entry_count": 2, "business_date": "2026-01-11", "modifier_amount": None},
+        {"menu_entry_count": 0, "name": "Oat milk", "business_date": "2026-01-12"},
+        {"menu_entry_count": 0, "business_date": None, "name": "Zzz"},
     ]
     (row,) = rates(run_table, [{}, {}, {}, later, later, {}, {}, {"business_date": None, "name": "Zzz"}], modifiers)
     assert (row["product_name"], row["modifier_name"]) == ("Chai", "Oat milk")

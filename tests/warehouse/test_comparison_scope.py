@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -13,6 +15,7 @@ AT = "2026-11-01T10:00:00Z"
 COVERAGE = "select known_count, fetched_count, not_found_count, quarantined_count from audit.coverage order by all"
 
 
+@pytest.mark.slow
 def test_orders_alike_follow_one_that_changed(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
     """An order repeats another one, or none, once the one that it repeated has other lines or another customer."""
     world = world_of(tmp_path)

@@ -48,7 +48,8 @@ def test_seeds_cover_what_can_happen() -> None:
 
 def test_fault_in_the_warehouse_is_a_difference(tmp_path: Path) -> None:
     """A value that was changed behind the build's back is found, and its table named."""
-    steps = [*history(0), {"do": "alter", "sql": "update core.orders set platform = 'planted'"}]
+    first = history(0)[0]
+    steps = [first, {"do": "build"}, {"do": "alter", "sql": "update core.orders set platform = 'planted'"}]
     with pytest.raises(Difference, match=r"core\.orders"):
         play(steps, tmp_path)
 

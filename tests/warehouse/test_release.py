@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import threading
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -17,7 +16,6 @@ from pipelines.warehouse.release import release
 from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kathmandu")
@@ -169,6 +167,7 @@ def test_classes_add_up_to_everything_placed(shown: Any) -> None:
     assert read(folder, "select count(*), sum(total_price) from mart.orders") == placed
 
 
+@pytest.mark.slow
 def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> None:
     """A night that changes an order of November rewrites November, and links October."""
     publish(landed.settings, landed.build())
@@ -243,36 +242,6 @@ def test_an_end_in_the_middle_leaves_old_or_new(
     assert current(landed) != old
     assert read(current(landed), "select tip::varchar from core.orders where order_id = 2") == [("3.0000",)]
     assert not list((landed.data / "published").rglob(".unfinished-*"))
-
-
-@pytest.mark.slow
-def test_a_reader_sees_one_release(landed: Any, make_order: Any) -> None:
-    """Who resolves `current` once, again and again while releases change, always finds file and Parquet that agree."""
-    publish(landed.settings, landed.build())
-    stop, wrong = threading.Event(), []
-
-    def look(publishing: Callable[[], bool] = stop.is_set) -> None:
-        while not publishing():
-            folder = current(landed)
-            try:
-                tip = read(folder, "select tip from core.orders where order_id = 2")
-                again = read(folder, f"select tip from '{folder}/parquet/core/orders/**/*.parquet' where order_id = 2")
-            except (duckdb.IOException, FileNotFoundError):  # the release was one of those that go
-                continue
-            if tip != again:
-                wrong.append((tip, again))
-
-    reader = threading.Thread(target=look)
-    reader.start()
-    try:
-        for hour in range(1, 4):
-            document = make_order(2, tip=str(hour))
-            landed.land("orders", [{"id": 2, "document": document, "at": hour, "customer": "c2"}])
-            publish(landed.settings, landed.build())
-    finally:
-        stop.set()
-        reader.join()
-    assert wrong == []
 
 
 def _end(*_: Any, **__: Any) -> None:

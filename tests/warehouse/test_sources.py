@@ -46,6 +46,7 @@ def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: 
     assert not world.build().changed
 
 
+@pytest.mark.slow
 def test_control_totals_are_compared(world: Any, make_order: Any, tmp_path: Path) -> None:
     """Totals imported after a build are compared by the next one, and a later import by the one after."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])

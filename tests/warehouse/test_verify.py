@@ -60,6 +60,7 @@ def test_sound_warehouse_is_proven_in_full(published: Any) -> None:
     assert "audit.coverage" in found.tables
 
 
+@pytest.mark.slow
 def test_rotation_covers_every_order_and_day(published: Any) -> None:
     """Parts follow each other until all ids are proven, then begin again; each is in the log."""
     for _ in range(4):
@@ -101,6 +102,7 @@ def test_altered_rows_of_the_warehouse_are_named(published: Any) -> None:
     assert not any(each.is_proven for each in verifications(published.data) if each.part != "day")
 
 
+@pytest.mark.slow
 def test_altered_day_is_named(published: Any) -> None:
     """A day that does not add up its orders is found by verifying that day; another day is proven."""
     _alter(
@@ -116,6 +118,7 @@ def test_altered_day_is_named(published: Any) -> None:
     assert CliRunner().invoke(app, ["verify", "--days", "0", "--fraction", "2"]).exit_code != 0
 
 
+@pytest.mark.slow
 def test_altered_release_is_named(published: Any) -> None:
     """The warehouse is right, and a row of each form of the release is not."""
     release = published.data / "published" / "current" / "ordermart.duckdb"
@@ -147,7 +150,7 @@ def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_histories_are_proven_by_samples(seed: int, tmp_path: Path) -> None:
     """After the increments of a history, every part of the rotation is what the full path gives."""
     world, _ = run(history(seed), tmp_path)

@@ -56,6 +56,7 @@ class MartOrderLineModifiers(
         "Whether the line has the same modifier and action before it; without repeated ones, rows count lines."
     )
     menu_match: Text = column("Whether the store's menus had it then, as in mart.price_variances.", isin=MENU_MATCHES)
+    menu_entry_count: Count = column("How many entries of those menus offered it, as in mart.price_variances.", ge=0)
     quantity: Count = column("Quantity of the modifier.", nullable=True)
     line_quantity: Count = column("Quantity of the line's product.", nullable=True)
     currency: Text = column(
