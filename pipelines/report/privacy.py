@@ -24,7 +24,8 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
     entry, destroyed = done.entry, done.destroyed
     if entry is not None:
         orders = len(entry.body["order_ids"])
-        yield f"Erased {counted(destroyed.customers, 'customer', 'customers')} with {counted(orders, 'order', 'orders')}."
+        customers = counted(destroyed.customers, "customer", "customers")
+        yield f"Erased {customers} with {counted(orders, 'order', 'orders')}."
         yield f"Ledger entry {entry.no} of {entry.at}, hash {entry.sha256}"
     yield (
         f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions, "

@@ -162,7 +162,8 @@ def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         named = ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in statuses.fetchall())
         yield f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
     if unlabelled:
-        yield f"{counted(unlabelled, 'order has', 'orders have')} no currency: set [partner.store] currency_pointer, or [finance] currency"
+        orders = counted(unlabelled, "order has", "orders have")
+        yield f"{orders} no currency: set [partner.store] currency_pointer, or [finance] currency"
 
 
 def landed(summary: LoadSummary) -> str:
