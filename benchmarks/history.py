@@ -41,8 +41,9 @@ from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
 from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from pipelines.warehouse.catalogue import Table
     from pipelines.warehouse.contracts.contract import Column
 
 Steps = dict[str, float]
@@ -58,7 +59,9 @@ def measure(
         with _timed(f"copied {copies} times"):
             shutil.rmtree(folder / "copied", ignore_errors=True)
             kept = Path(shutil.copytree(kept, folder / "copied", copy_function=_linked))
-            _add_years(warehouse_file(kept / "data"), orders, copies)
+            with duckdb.connect(warehouse_file(kept / "data"), config={"memory_limit": "2GB"}) as con:
+                add_years(con, tables(), orders, copies)
+                _add_states(con, orders, copies)
     shutil.rmtree(folder / "nights", ignore_errors=True)
     folder = Path(shutil.copytree(kept, folder / "nights", copy_function=_linked))
     settings = load_settings(folder / "ordermart.toml", {"ORDERMART_WAREHOUSE__MEMORY_LIMIT": memory})
@@ -88,25 +91,27 @@ def _prepare(folder: Path, orders: int) -> None:
         build(settings)
 
 
-def _add_years(file: Path, orders: int, copies: int) -> None:
-    """Copy the rows by order, day and month of a warehouse of a year, with ids and times that go on."""
+def add_years(con: duckdb.DuckDBPyConnection, found: Iterable[Table], orders: int, copies: int) -> None:
+    """Copy the rows by order, day and month of a year's tables, with ids and times that go on."""
     days = math.ceil(orders * seconds_apart(orders) / 86400)
-    with duckdb.connect(file, config={"memory_limit": "2GB"}) as con:
-        con.execute("set timezone = 'UTC'")
-        for table in tables():
-            if key_of(table) not in {"order_id", *UNDATED}:
-                continue
-            row = con.execute(f"select count(*) from {table.name}").fetchone()
-            for copy in range(1, copies):
-                columns = ", ".join(_moved(each, copy * orders, copy * days) for each in table.columns)
-                con.execute(f"insert into {table.name} select {columns} from {table.name} limit {row[0] if row else 0}")
+    con.execute("set timezone = 'UTC'")
+    for table in found:
+        if key_of(table) not in {"order_id", *UNDATED}:
+            continue
+        row = con.execute(f"select count(*) from {table.name}").fetchone()
         for copy in range(1, copies):
-            con.execute(
-                f"""
-                insert into build.states
-                select * replace (id + {copy * orders} as id) from build.states where kind = 'orders' and id < {orders}
-                """
-            )
+            columns = ", ".join(_moved(each, copy * orders, copy * days) for each in table.columns)
+            con.execute(f"insert into {table.name} select {columns} from {table.name} limit {row[0] if row else 0}")
+
+
+def _add_states(con: duckdb.DuckDBPyConnection, orders: int, copies: int) -> None:
+    for copy in range(1, copies):
+        con.execute(
+            f"""
+            insert into build.states
+            select * replace (id + {copy * orders} as id) from build.states where kind = 'orders' and id < {orders}
+            """
+        )
 
 
 def _moved(column: Column, orders: int, days: int) -> str:

@@ -191,8 +191,8 @@ def build(
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")
 def demo(
     *,
-    orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 5000,
-    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
+    orders: Annotated[int, typer.Option(min=1, help="Number of orders in the sandbox.")] = 2500,
+    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 12,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of documents with a planted fault.")] = 0.02,
     next_night: Annotated[
         bool, typer.Option("--next-night", help="Move the demo's world on by a day, and run that night.")

@@ -64,8 +64,9 @@ def vault_erase(
     """Erase a customer: destroy key, lookup hashes and every encrypted version, then rebuild and publish.
 
     The ledger records the erasure without personal data. Amounts and other customers stay as they are. Personal data of
-    an erased order is never stored again. It cannot be undone. Exit codes: 0 erased; 1 nothing is held, or there are
-    backups and no [privacy] erasure_log; 2 invalid usage; 4 another run holds the lock.
+    an erased order is never stored again. It cannot be undone. If it is killed, the same command or the next run
+    finishes it. Exit codes: 0 erased; 1 nothing is held, or there are backups and no [privacy] erasure_log; 2 invalid
+    usage; 4 another run holds the lock.
     """
     from pipelines.backup.holding import backups_holding
     from pipelines.backup.record import last_backup

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
-_CLOSES, _HEARS, _VERIFIES = 2, 4, 3  # the nights after which the books are closed, and from which on the others are
+_CLOSES, _VERIFIES, _HEARS = 2, 3, 4  # the night after which books are closed, the one that verifies, and the first
+# that hears of changes by webhooks
 
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, next_night: bool = False) -> int:
@@ -68,6 +69,8 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     state = read_state(settings)
     if next_night and state is None:
         raise SettingsError(f"--next-night: there is no demo in {settings.data_dir}: run `ordermart demo` first")
+    if state and state.now and not state.night:
+        raise SettingsError(f"the demo in {settings.data_dir} is of an earlier version: remove it to begin again")
     if state is None:
         state = State(orders, stores, faults)
         typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)
@@ -144,7 +147,7 @@ def _play(
         write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver is at this time too
         move_and_hear(settings, sandbox, now)
     guard_source(settings)
-    seconds = 1 if number >= _VERIFIES else 0
+    seconds = 1 if number == _VERIFIES else 0
     chosen = msgspec.structs.replace(settings, verify=msgspec.structs.replace(settings.verify, seconds=seconds))
     started = utc_now()
     with terminal_progress() as progress:

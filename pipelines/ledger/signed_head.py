@@ -51,14 +51,14 @@ def signing_ledger(settings: Settings) -> Ledger:
 
 
 def sign_missing_heads(settings: Settings) -> None:
-    """Sign the head where a kill, or missing keys, left it unsigned; without keys do nothing."""
+    """Sign the head where a kill, or missing keys, left it unsigned; if it cannot be, the next entry says so."""
     ledger = Ledger(settings.data_dir / "ledger")
-    with contextlib.suppress(VaultError):
+    with contextlib.suppress(VaultError, OSError):
         count = sum(1 for _ in ledger.entries())
         if count:
             key = Ed25519PrivateKey.from_private_bytes(ledger_seed(settings)).public_key()
             with ledger.locked():
-                if any(_size(folder / NOTE, key) < count for folder in _folders(settings, ledger)):
+                if any(_is_behind(folder / NOTE, key, count) for folder in _folders(settings, ledger)):
                     _sign(settings, ledger, count)
 
 
@@ -155,12 +155,12 @@ def _folders(settings: Settings, ledger: Ledger) -> list[Path]:
     return [ledger.folder, *([witness] if witness else [])]
 
 
-def _size(path: Path, key: Ed25519PublicKey) -> float:
-    """Return of how many entries a head is; infinity if it is not one of this key, and stays."""
-    with contextlib.suppress(FileNotFoundError):
-        head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
-        return head.size if head else float("inf")
-    return 0
+def _is_behind(path: Path, key: Ed25519PublicKey, count: int) -> bool:
+    """Tell whether a head is missing, or is of fewer entries; one of another key is not, and stays."""
+    if not path.exists():
+        return True
+    head = opened(path.read_text(encoding="utf-8", errors="replace"), key)
+    return head is not None and head.size < count
 
 
 def _is_continued(ledger: Ledger, folder: Path, key: Ed25519PublicKey) -> bool:

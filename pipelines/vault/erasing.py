@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.vault.content import contact, values
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pipelines.vault.refused import RefusedBodies
 
 _LEAST_DIGITS = 6  # of a phone number that is searched for in quarantined bodies
-_BETWEEN = rb"[\s()./+-]*"
+_MOST_DIGITS, _MOST_SIGNS = 32, 320  # of what is searched for: the search takes as many steps for each byte
+_BETWEEN = rb"[\s()./+-]*+"
 
 
 class Customer(NamedTuple):
@@ -156,14 +158,14 @@ class Erasing:
         return versions
 
     def _texts(self, customers: Iterable[int]) -> list[re.Pattern[bytes]]:
-        """Return what finds these customers' phone numbers and e-mail addresses in a body."""
+        """Return what finds these customers' phone numbers and e-mail addresses, or their beginnings, in a body."""
         phones, emails = set(), set()
         for n in customers:
             query = "select id, body from personal_data where kind = 'orders' and customer = ?"
             for id_, body in self._db.execute(query, (n,)).fetchall():
                 phone, email = contact(self._content_of("orders", id_, n, body))
-                phones.add("".join(each for each in phone if each.isdecimal()))
-                emails.add(email.strip())
+                phones.add("".join(islice((each for each in phone if each.isdecimal()), _MOST_DIGITS)))
+                emails.add(email.strip()[:_MOST_SIGNS])
         return [
             *(re.compile(_BETWEEN.join(c.encode() for c in each)) for each in phones if len(each) >= _LEAST_DIGITS),
             *(re.compile(re.escape(each.encode()), re.IGNORECASE) for each in emails if each),

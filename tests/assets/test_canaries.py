@@ -60,6 +60,7 @@ def order(order_id: int) -> dict[str, Any]:
         "platform": "web",
         "created_at": "2026-11-01T10:00:00Z",
         "loyalty_card": mark("unknown"),
+        f"{MARK}@example.org": {"a": 1},
         "items": [
             {
                 "id": 1,
@@ -95,7 +96,7 @@ def bodies() -> dict[str, tuple[int, bytes]]:
         5: (200, json.dumps(order(5))[:-1] + f', "status": "{mark("twice")}"}}'),
         6: (200, json.dumps(order(6) | {"id": mark("id")})),
         7: (404, json.dumps({"error": mark("not found")})),
-        8: (400, json.dumps({"error": mark("bad request")})),
+        8: (400, json.dumps({"error": mark("bad request"), f"{MARK}@example.org": 1})),
         9: (200, f"<html>{mark('page')}</html>"),
         10: (200, json.dumps(order(10) | {"created_at": mark("time")})),
     }
@@ -263,7 +264,7 @@ def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], mo
     ]
 
     async def answers() -> list[bytes]:
-        async with Client(server(load_settings(), Limits())) as client:
+        async with Client(server(load_settings(), Limits(seconds=240))) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in calls}
             return [(await client.call_tool(*call)).model_dump_json().encode() for call in calls]
 
