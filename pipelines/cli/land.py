@@ -20,7 +20,7 @@ app = typer.Typer(help="Land documents from files, validated like fetched ones."
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="Files or quoted patterns, also gzipped. A menu per file; stores and orders as a JSON array or one per line."
+        help="Files or quoted patterns, also gzipped. One menu per file; stores, orders: a JSON array, or one per line."
     ),
 ]
 ObservedAt = Annotated[
