@@ -69,6 +69,8 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     state = read_state(settings)
     if next_night and state is None:
         raise SettingsError(f"--next-night: there is no demo in {settings.data_dir}: run `ordermart demo` first")
+    if state and state.now and not state.night:
+        raise SettingsError(f"the demo in {settings.data_dir} is of an earlier version: remove it to begin again")
     if state is None:
         state = State(orders, stores, faults)
         typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)

@@ -11,7 +11,6 @@ from decimal import localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from pipelines.clock import utc_now
 from pipelines.landing.checksums import note_checksums, noted_files
 from pipelines.landing.clock import Clock, load_id_at, now_in_utc
 from pipelines.landing.exact import InvalidDocumentError
@@ -215,7 +214,7 @@ class Load:
             PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
-        now = utc_now()
+        now = now_in_utc()
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
         refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
         self._write(

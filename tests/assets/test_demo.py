@@ -75,6 +75,17 @@ def release(played: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield db
 
 
+def test_a_demo_of_an_earlier_version_is_refused(ordermart: Ordermart, tmp_path: Path) -> None:
+    """Its world was another one, so its nights do not go on: a sentence says what to do."""
+    (tmp_path / "data" / "sandbox").mkdir(parents=True)
+    state = {"orders": 300, "stores": 4, "faults": 0.02, "now": "2026-10-28T03:15:00+00:00"}
+    (tmp_path / "data" / "sandbox" / "world.json").write_text(json.dumps(state))
+    config = tmp_path / "mine.toml"
+    config.write_text('[data]\ndir = "data"\n')
+    refused = ordermart("demo", config=str(config))
+    assert (refused.returncode, "of an earlier version: remove it to begin again" in refused.stderr) == (2, True)
+
+
 def test_no_table_is_empty(release: duckdb.DuckDBPyConnection) -> None:
     """Every table of the release has rows, but those that no run leaves any in."""
     names = release.execute(

@@ -62,7 +62,7 @@ def ready(world_of: Callable[..., World], make_order: Callable[..., Document], t
     (folder / "erasures.jsonl").touch()
     made = world_of(folder, SETTINGS)
     made.land("stores", [{"id": 3, "name": "Harbour", "timezone": "America/New_York", "currency": "USD"}])
-    orders = [make_order(number, created_at="2026-10-31T16:00:00Z") for number in (7, 232105)]
+    orders = [make_order(number, created_at="2026-10-31T16:00:00Z") for number in (7, 247390)]
     made.land("orders", orders, LATER)
     made.publish()
     demo = made.settings.data_dir / "demo.toml"

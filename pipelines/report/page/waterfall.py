@@ -59,8 +59,9 @@ def waterfall_section(reconciled: Reconciliation) -> Section:
         "ordermart reconcile",
     )
     note = paragraph(
-        "Every step is a sum of what orders state. The residual is what tested orders leave unexplained; not tested is "
-        "the rest of orders that lack a price or have no rule. Nothing is added across currencies or sale classes.",
+        "Every step is a sum of what orders state, by the rule of most orders. The residual is what the orders' own "
+        "rules leave unexplained; the rest is of orders with another rule or none, or without a price, and of "
+        "components of the settings. Nothing is added across currencies or sale classes.",
         "soft",
     )
     return Section("reconciliation", "From lines to totals", (*charts, table, note))
@@ -80,11 +81,11 @@ def _waterfall(line: Mapping[str, Any], place: int, signs: Mapping[str, int]) ->
     total, residual = line["total_price"], line["total_residual"]
     if total is not None:
         residual = residual or Decimal(0)
-        untested = total - known - residual  # of orders that lack a part, or have no rule
+        rest = total - known - residual  # of orders with another rule or none, or without a part; of components
         if residual:
             rows.append(_step("residual", residual, known, known + residual, currency, kind="break"))
-        if untested:
-            rows.append(_step("not tested", untested, known + residual, total, currency))
+        if rest:
+            rows.append(_step("rest", rest, known + residual, total, currency))
         rows.append(_step("total", total, 0, total, currency, is_sum=True))
     title = f"{line['sale_class'].capitalize()} orders, {currency or 'currency not stated'}"
     description = (
