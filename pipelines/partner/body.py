@@ -55,6 +55,8 @@ async def _compressed(response: httpx.Response, limit: int) -> tuple[bytes, bool
             body += decompressor.decompress(chunk, limit + 1 - len(body))
             if len(body) > limit:
                 return bytes(body), True
+            if decompressor.eof:
+                break  # zlib would keep all that follows
     except zlib.error:
         raise BodyError("truncated", "the body is not the gzip data that it claims to be") from None
     if not decompressor.eof:

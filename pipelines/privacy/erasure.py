@@ -80,9 +80,9 @@ def erase(
         with open_vault(settings) as vault:
             found = customers(vault, asked)
     except PrivacyError:
-        if done.entry is None:
+        if done.entry is None or not _may_be_of(done.entry, asked):
             raise
-        # else an erasure that was killed has just been finished: most likely this one
+        # else this one was killed before, and has just been finished
     else:
         body = {
             "found_by": asked.found_by,
@@ -100,6 +100,12 @@ def erase(
         done.build_error = str(error)
     remove_old_releases(settings, done)
     return done
+
+
+def _may_be_of(entry: Entry, asked: Asked) -> bool:
+    """Tell whether an erasure can be the one that a request is about; the entry has no phone number or address."""
+    is_order = asked.found_by == "order_id"
+    return entry.body["found_by"] == asked.found_by and (not is_order or int(asked.value) in entry.body["order_ids"])
 
 
 def apply_erasures(settings: Settings) -> Erasure:

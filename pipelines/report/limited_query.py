@@ -75,9 +75,8 @@ class LimitedQueries:
                 f"the query took longer than {self.limits.seconds:g} seconds: read fewer rows or group them"
             ) from None
         if done.returncode != 0:
-            raise QueryError(
-                f"the query ended with code {done.returncode}, most likely at its limit of {self.limits.memory_mib} MiB"
-            )
+            why = (done.stderr.splitlines() or [f"most likely at its limit of {self.limits.memory_mib} MiB"])[-1]
+            raise QueryError(f"the query's process ended with code {done.returncode}: {why}")
         answer: dict[str, Any] = json.loads(done.stdout)
         if "error" in answer:
             raise QueryError(answer["error"])

@@ -4,7 +4,7 @@ select
     any_value(store_name) as store_name,
     currency,
     count(*) as order_count,
-    sum(total_price) / count(total_price) as average_order_value,
+    sum(total_price) / nullif(count(total_price), 0) as average_order_value,
 from mart.orders
 where sale_class = 'counted'
 group by store_id, currency

@@ -9,3 +9,4 @@ select
     completeness,
 from audit.coverage
 order by business_date desc nulls last, store_id
+limit 100

@@ -1,13 +1,34 @@
 -- How many customers of a month come back in later months?
+with
+
+active as (
+    select
+        customer_key,
+        currency,
+        date_trunc('month', business_date) as business_month,
+    from mart.orders
+    where sale_class = 'counted'
+        and customer_key is not null and business_date is not null
+    group by all
+),
+
+first as (
+    select
+        customer_key,
+        currency,
+        min(business_month) as first_month,
+    from active
+    group by customer_key, currency
+)
+
 select
-    date_trunc('month', customers.first_created_at) as first_month,
-    date_diff('month', customers.first_created_at, orders.created_at) as months_later,
-    count(distinct orders.customer_key) as customer_count,
-from mart.orders as orders
-inner join mart.customers as customers
-    on orders.customer_key = customers.customer_key
-    and orders.sale_class = customers.sale_class
-    and orders.currency is not distinct from customers.currency
-where orders.sale_class = 'counted' and orders.created_at is not null
-group by first_month, months_later
-order by first_month, months_later
+    active.currency,
+    first.first_month,
+    date_diff('month', first.first_month, active.business_month) as months_later,
+    count(*) as customer_count,
+from active
+inner join first
+    on active.customer_key = first.customer_key
+    and active.currency is not distinct from first.currency
+group by active.currency, first.first_month, months_later
+order by active.currency, first.first_month, months_later

@@ -10,7 +10,7 @@ select
     unit_share,
     currency,
     line_amount,
-    amount_share,
+    sales_share,
 from mart.product_mix
 where
     sale_class = 'counted'

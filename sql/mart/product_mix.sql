@@ -97,8 +97,8 @@ select
     if(sold.unit_count is null, null, rank() over units) as unit_rank,
     sold.line_amount
     / if(sum(sold.line_amount) over mix > 0, sum(sold.line_amount) over mix, null)
-        as amount_share,
-    if(sold.line_amount is null, null, rank() over amounts) as amount_rank,
+        as sales_share,
+    if(sold.line_amount is null, null, rank() over amounts) as sales_rank,
 from sold
 left join repeats
     on sold.store_id is not distinct from repeats.store_id

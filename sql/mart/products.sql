@@ -50,6 +50,7 @@ select
     -- names
     coalesce(on_menus.name, sold.name, known.names[-1]) as product_name,
     coalesce(known.names, []) as names,
+    categories.category,
     -- menus
     on_menus.product_id is not null as is_on_menu,
     coalesce(on_menus.menu_ids, []) as menu_ids,
@@ -62,3 +63,5 @@ select
 from known
 left join on_menus on known.product_id = on_menus.product_id
 left join sold on known.product_id = sold.product_id
+left join raw.product_categories as categories
+    on known.product_id = categories.product_id

@@ -264,7 +264,7 @@ def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], mo
     ]
 
     async def answers() -> list[bytes]:
-        async with Client(server(load_settings(), Limits())) as client:
+        async with Client(server(load_settings(), Limits(seconds=240))) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in calls}
             return [(await client.call_tool(*call)).model_dump_json().encode() for call in calls]
 

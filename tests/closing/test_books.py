@@ -18,6 +18,7 @@ from pipelines.report.audit_pack import make_pack
 from pipelines.report.closing import format_blockers, reopened, restatements
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DAY, D31 = "2026-10-31", dt.date(2026, 10, 31)
@@ -53,9 +54,10 @@ def there(books: Any) -> Decimal:
     return found
 
 
-@pytest.fixture
-def posted(books: Any, hours: tuple[int, int]) -> Any:
+@pytest.fixture(scope="module")
+def template(books_of: Callable[[Path], Any], hours: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Close October, restate it by +21.83, and post that to November."""
+    books = books_of(tmp_path_factory.mktemp("posted") / "books")
     books.land(1, created_at=AT, store_id=1, total_price="100.00")
     books.land(2, created_at="2026-10-30T10:00:00Z", store_id=1, total_price="50.00")
     books.publish()
@@ -65,6 +67,12 @@ def posted(books: Any, hours: tuple[int, int]) -> Any:
     books.post("2026-11")
     books.publish()
     return books
+
+
+@pytest.fixture
+def posted(template: Any, tmp_path: Path) -> Any:
+    """Give a copy of those books."""
+    return template.copied(tmp_path / "books")
 
 
 @pytest.mark.slow

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import LedgerError, verify
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
 OCTOBER, LAST = "2026-10-31T10:00:00Z", "2026-10-30T10:00:00Z"
 D30, D31 = date(2026, 10, 30), date(2026, 10, 31)
 
 
-@pytest.fixture
-def october(books: Any) -> Any:
+@pytest.fixture(scope="module")
+def template(books_of: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Close October with six orders on two days."""
+    books = books_of(tmp_path_factory.mktemp("october") / "books")
     for order_id in range(1, 7):
         books.land(order_id, created_at=OCTOBER if order_id < 5 else LAST, store_id=1, total_price="10.00")
     books.publish()
     assert books.close("2026-10").order_count == 6
     books.publish()
     return books
+
+
+@pytest.fixture
+def october(template: Any, tmp_path: Path) -> Any:
+    """Give a copy of those books."""
+    return template.copied(tmp_path / "books")
 
 
 def test_changes_to_a_closed_month_are_restated(october: Any, hours: tuple[int, int]) -> None:

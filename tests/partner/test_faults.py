@@ -186,6 +186,26 @@ def test_a_body_without_end_is_read_to_the_limit(raw_partner: Any, partner: Any,
         assert sent < 60_000_000
 
 
+def test_what_follows_compressed_data_is_not_read(raw_partner: Any, partner: Any) -> None:
+    """Bytes after the end of a gzip body would be kept in memory, however many: reading ends there."""
+    sent = 0
+
+    async def script(_: str, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(OK + b"content-encoding: gzip\r\n\r\n" + gzip.compress(BODY))
+        for _ in range(2_000):
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+            sent += 65_536
+
+    async def main(server: Any) -> Fetched:
+        async with PartnerClient(partner(server.base_url), max_bytes=100_000) as client:
+            return await client.order(7)
+
+    assert _serve(raw_partner, script, main).body == BODY
+    assert sent < 60_000_000
+
+
 def test_a_body_of_just_the_limit_is_whole(raw_partner: Any, partner: Any) -> None:
     """The limit itself is allowed."""
 

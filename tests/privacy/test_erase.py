@@ -70,6 +70,14 @@ def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: t
     assert [row["id"] for row in _raw(world, "observations") if row["customer_key"]] == [2]
     content = b"".join(path.read_bytes() for path in world.data.rglob("*") if path.is_file())
     assert key.encode() not in content
+    having = (
+        "select table_schema || '.' || table_name from information_schema.columns where column_name = 'customer_key'"
+    )
+    tables = [table for (table,) in world.rows(having)]
+    assert {"core.orders", "mart.orders", "mart.customers"} <= set(tables)
+    for table in tables:
+        assert filled.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == [(1,)]
+        assert world.rows(f"select 1 from {table} where customer_key = '{key}' limit 1") == []
     with open_vault(world.settings) as vault:
         for order_id in (1, 3):
             with pytest.raises(VaultError, match="erased"):
@@ -97,7 +105,7 @@ def test_receipt_and_ledger_have_no_personal_data(erased: tuple[World, str]) -> 
     (backup,) = world.backups.glob("2*")
     assert backups_holding(world.data, entry) == [backup]
     assert f"STILL HELD  backup {backup}" in printed
-    assert "Erased 1 customers with 2 orders." in printed
+    assert "Erased 1 customer with 2 orders." in printed
     log = (world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8")
     ledger = (world.data / "ledger" / "ledger.jsonl").read_text("utf-8")
     for text in (printed, log, ledger):
@@ -166,6 +174,17 @@ def test_killed_erasure_is_finished_by_the_next_run(world: World, point: str, mo
     with open_vault(world.settings) as vault:
         assert vault.erasing.of_phone(ANN) == []
     assert len((world.place / "elsewhere" / "erasures.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def test_killed_erasure_is_finished_by_the_same_command(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives the receipt of the erasure that was killed; a request about another person is refused as ever."""
+    _killed_at("add_to_log", world, monkeypatch)
+    with pytest.raises(PrivacyError, match="order 77"):
+        erase(copied(world, world.place.with_name("other")).settings, Asked("order_id", "77"))
+    done = erase(world.settings, Asked("phone", ANN))
+    assert done.entry is not None
+    assert (done.entry.body["order_ids"], done.destroyed.customers, done.rewritten) == ([1, 3], 1, 2)
+    assert len(erasures(ledger_of(world.data))) == 1
 
 
 def _hashes(world: World) -> list[str]:

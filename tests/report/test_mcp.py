@@ -26,14 +26,14 @@ ENDLESS = "select count(*) from range(1000000000) as a, range(1000000000) as b w
 
 
 def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[str, ...]) -> None:
-    """Every tool answers, amounts as exact text; errors are answers, and the server goes on; no personal value."""
+    """Every tool answers without the vault's keys: exact amounts as text, errors as sentences, no personal value."""
     texts: list[str] = []
 
     async def session() -> dict[str, Any]:
         parameters = StdioServerParameters(
             command=sys.executable,
-            args=["-m", "pipelines.cli", "mcp", "--config", str(world.file), "--timeout-seconds", "60"],
-            env=world.environ,
+            args=["-m", "pipelines.cli", "mcp", "--config", str(world.file), "--timeout-seconds", "240"],
+            env=world.environ | {"ORDERMART_VAULT__KEY_FILE": str(world.folder / "no-keys.json")},
             cwd=ROOT,
         )
         async with Client(parameters) as client:
@@ -115,8 +115,8 @@ def test_duckdb_refuses_all_but_reading_the_release(world: World) -> None:
     [
         (ENDLESS, Limits(seconds=0.5), "took longer than 0.5 seconds"),
         # one value, which DuckDB neither counts nor interrupts
-        ("select length(repeat('x', 2000000000))", Limits(memory_mib=64), "Out of Memory|ended with code"),
-        ("select list(range) from range(100000000)", Limits(memory_mib=64), "Out of Memory"),
+        ("select length(repeat('x', 2000000000))", Limits(seconds=240, memory_mib=64), "Out of Memory|ended with code"),
+        ("select list(range) from range(100000000)", Limits(seconds=240, memory_mib=64), "Out of Memory"),
     ],
 )
 def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits, message: str) -> None:
@@ -128,13 +128,15 @@ def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits
 
 def test_query_answer_is_limited_in_size(world: World) -> None:
     """Rows, characters of a value and of the answer are limited; the server's limit of rows wins."""
-    queries = LimitedQueries(world.settings.data_dir, Limits(max_rows=5))
+    queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240, max_rows=5))
     answer = queries.select("select range as n, 2::hugeint ** 100 as big from range(9)", max_rows=100)
     assert [row[0] for row in answer["rows"]] == [0, 1, 2, 3, 4]
     assert answer["is_truncated"] is True
     long = queries.select("select repeat('x', 50000) as text from range(3)")
     assert long["rows"][0][0].endswith("… (50,000 characters)")
-    wide = LimitedQueries(world.settings.data_dir, Limits()).select("select repeat('x', 9000) as text from range(90)")
+    wide = LimitedQueries(world.settings.data_dir, Limits(seconds=240)).select(
+        "select repeat('x', 9000) as text from range(90)"
+    )
     assert len(json.dumps(wide["rows"])) <= MAX_ANSWER + 1_000
     assert wide["is_truncated"] is True
 

@@ -58,7 +58,9 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.duckdb2
 def test_names_menus_and_sales(run_table: Run) -> None:
     """The name on a menu comes first, then the latest on an order; all names that were seen are listed."""
-    rows = run_table("mart.products", GIVEN)
+    categories = [{"product_id": 7, "category": "Bakery"}, {"product_id": 99, "category": "None of them"}]
+    rows = run_table("mart.products", GIVEN | {"raw.product_categories": categories})
+    assert [row["category"] for row in rows] == [None, None, "Bakery"]
     columns = (
         "product_id",
         "product_name",

@@ -144,7 +144,7 @@ def test_shares_and_ranks_are_of_a_stores_day_and_class(run_table: Run) -> None:
         line(2, 1, 5, 1, line_amount="1", sale_class="deleted"),
         line(3, 1, 5, 0, line_amount="0", business_date=None, store_id=None),
     )
-    columns = ("store_name", "unit_share", "unit_rank", "amount_share", "amount_rank")
+    columns = ("store_name", "unit_share", "unit_rank", "sales_share", "sales_rank")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         ("North", 0.375, 1, 0.25, 2),
         ("North", 0.375, 1, 0.75, 1),

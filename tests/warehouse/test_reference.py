@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.settings import SettingsError, load_settings
 from pipelines.warehouse import publish
-from pipelines.warehouse.release.reference import read_reference
+from pipelines.warehouse.inputs.reference import read_reference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,12 @@ def test_files_become_tables_of_a_release(world_of: Any, makers: Any, tmp_path: 
         ]
     assert list((first.path / "parquet" / "ref" / "stores").glob("*.parquet"))
     assert publish(world.settings, run="night").id == first.id
+    categories = "select product_id, category from mart.products order by all"
+    assert world.rows(categories) == [(100, "Soups"), (101, None)]
     (tmp_path / "products.csv").write_text(PRODUCTS + "101,Breads,false\n", encoding="utf-8")
+    built = world.build()
+    assert (built.full, built.why) == (False, "nothing was landed; raw.product_categories changed")
+    assert world.rows(categories) == [(100, "Soups"), (101, "Breads")]
     second = publish(world.settings, run="night")
     assert second.id != first.id
     assert len(second.notes) == 1

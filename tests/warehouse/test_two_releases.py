@@ -78,6 +78,8 @@ def test_changed_amounts_are_sums_before_and_after(world: Any) -> None:
         )
         assert told == [(*world.con.execute(total).fetchone(), *con.execute(total).fetchone())]
         assert told[0][1] - told[0][0] == Decimal("16.5") - 2 * Decimal("13.5001")
+        averages = "from meta.changed_amounts where column_name in ('average_order_value', 'unit_price')"
+        assert con.execute(averages).fetchall() == []
 
 
 def test_diff_says_what_the_release_says(world: Any) -> None:

@@ -190,12 +190,12 @@ class ProductMix(
     unit_rank: Count = column(
         "Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.", nullable=True, ge=1
     )
-    amount_share: Share = column(
+    sales_share: Share = column(
         "Its line_amount by that of the store's day and sale class, of lines with an amount; null if they come to "
         "nothing.",
         nullable=True,
     )
-    amount_rank: Count = column(
+    sales_rank: Count = column(
         "Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.",
         nullable=True,
         ge=1,

@@ -75,7 +75,7 @@ class MartOrderLineModifiers(
 class MartProducts(Contract, table="mart.products", scope="all", key=("product_id",)):
     """One row per product that is on a menu, was on one, or was sold.
 
-    Source: core.products, core.menu_product_versions and mart.product_mix.
+    Source: core.products, core.menu_product_versions, mart.product_mix and [reference] products.
     Caveats: if ids differ from menu to menu ([menus] product_id_scope = "per_menu"), a row may be several products:
     names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix
     has them by class.
@@ -87,6 +87,7 @@ class MartProducts(Contract, table="mart.products", scope="all", key=("product_i
         nullable=True,
     )
     names: Texts = column("All names seen on menus and orders, sorted.")
+    category: Text = column("Its category by the file of [reference] products; null if not listed.", nullable=True)
     is_on_menu: Flag = column("Whether a menu has it now.")
     menu_ids: Ids = column("The menus that have it now, sorted.")
     first_sold_date: Day = column("The first business day on which it was ordered; null if never.", nullable=True)

@@ -18,6 +18,7 @@
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
+| raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
 | raw.plans | what was planned night by night, and what came of it: a source |
@@ -245,6 +246,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.sales_sets": (),
     "raw.settings": (),
     "raw.assumptions": (),
+    "raw.product_categories": (),
     "raw.zone_offsets": (),
     "raw.hints": (),
     "raw.control_totals": (),

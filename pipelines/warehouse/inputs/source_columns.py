@@ -13,6 +13,7 @@ SOURCES: dict[str, dict[str, str]] = {
         "kind": "VARCHAR",
         "id": "BIGINT",
     },
+    "raw.product_categories": {"product_id": "BIGINT", "category": "VARCHAR"},
     "raw.plans": {
         "plan_no": "BIGINT",
         "planned_at": "TIMESTAMP WITH TIME ZONE",

@@ -1,4 +1,4 @@
-"""Inputs of a build that no load brings: ledger entries, logs of other packages, and the assumptions of the settings.
+"""Inputs of a build that no load brings: ledger entries, logs of other packages, what settings and their files say.
 
 Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
 that it read; a table is recomputed when a source that it reads has another one. A table of scope order (menu, store)
@@ -12,7 +12,7 @@ import datetime as dt
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
 from pipelines.warehouse.inputs import breaks, closes
+from pipelines.warehouse.inputs.reference import categories
 from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 ASSUMED = "raw.assumptions"
+CATEGORIES = "raw.product_categories"
 _ACTS = (
     "raw.control_totals",
     "raw.day_closes",
@@ -61,18 +63,21 @@ def states(settings: Settings) -> dict[str, str]:
     """Return source → state, to be read before the rows: what comes in between is seen by the next build."""
     return {
         **{name: source.state(settings.data_dir) for name, source in SOURCES.items()},
-        ASSUMED: hashlib.sha256(json.dumps(_assumptions(settings)).encode()).hexdigest(),
+        **{
+            name: hashlib.sha256(json.dumps(rows(settings)).encode()).hexdigest() for name, rows in _OF_SETTINGS.items()
+        },
     }
 
 
 def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
     """Make the table of each source, or only of those named."""
-    for name in only or (*SOURCES, ASSUMED):
+    for name in only or (*SOURCES, *_OF_SETTINGS):
         columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
         con.execute(f"create or replace table {name} ({columns})")
-        if name == ASSUMED:
-            marks = ", ".join("?" for _ in inputs.RAW[name])
-            con.executemany(f"insert into {name} values ({marks})", _assumptions(settings))
+        if name in _OF_SETTINGS:
+            arrays = [pa.array(values) for values in zip(*_OF_SETTINGS[name](settings), strict=True)]
+            if arrays:
+                con.from_arrow(pa.table(arrays, names=list(inputs.RAW[name]))).insert_into(name)
         else:
             SOURCES[name].create(con, name, settings.data_dir)
 
@@ -83,6 +88,10 @@ def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]
         (number, each.question, each.section, each.undocumented, assumed, each.ask)
         for number, each, assumed in assumptions(settings)
     ]
+
+
+# What settings and the files that they name say: the rows of a source, which are its state, too.
+_OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {ASSUMED: _assumptions, CATEGORIES: categories}
 
 
 def _inbox(data_dir: Path) -> Path:

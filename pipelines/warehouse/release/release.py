@@ -24,13 +24,14 @@ from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.catalogue.meta import COMPARED
+from pipelines.warehouse.inputs.reference import read_reference
 from pipelines.warehouse.release import need
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import write_parquet
-from pipelines.warehouse.release.reference import read_reference, write_reference
+from pipelines.warehouse.release.reference import write_reference
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, remembered, session
 
