@@ -1,6 +1,6 @@
 """How the whole suite runs: which slow tests run by default, and that each worker takes one thread and little disk.
 
-Each test begins with the umask of the process, which commands narrow.
+Each test begins with the usual umask and clock, which commands may change.
 
 Temporary folders are in memory if there is plenty of it: what tests build is synced hundreds of times, and a killed
 process leaves there what it leaves on a disk. TMPDIR or --basetemp chooses another place.
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from pipelines import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +49,22 @@ def _usual_umask() -> Iterator[None]:
     before = os.umask(0o022)
     yield
     os.umask(before)
+
+
+@pytest.fixture(autouse=True)
+def _usual_clock(_clock_of_module: None) -> Iterator[None]:
+    """Restore the clock, which commands run in this process with the demo's settings shift."""
+    before = clock._shift
+    yield
+    clock._shift = before
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _clock_of_module() -> Iterator[None]:
+    """Do the same for what fixtures of a module run."""
+    before = clock._shift
+    yield
+    clock._shift = before
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

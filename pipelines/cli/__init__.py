@@ -79,7 +79,10 @@ def ordermart(
     ] = False,
     config: Config = None,
 ) -> None:
-    """Ingest orders and menus from a partner ordering service into a warehouse that adds up."""
+    """Ingest orders and menus from a partner ordering service into a warehouse that adds up.
+
+    Start with `ordermart demo`, which needs no service; for your own service with `ordermart init FILE`.
+    """
     if config is not None:  # as each command's own --config, which takes precedence
         os.environ["ORDERMART_CONFIG"] = str(config)
 

@@ -19,7 +19,9 @@ app = typer.Typer(help="Land documents from files, validated like fetched ones."
 
 Files = Annotated[
     list[Path],
-    typer.Argument(help="Files or quoted globs, gzip too. Menus: one per file. Others: a JSON array, or one per line."),
+    typer.Argument(
+        help="Files or quoted patterns, also gzipped. One menu per file; stores, orders: a JSON array, or one per line."
+    ),
 ]
 ObservedAt = Annotated[
     datetime | None,

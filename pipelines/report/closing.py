@@ -99,7 +99,8 @@ def _closed(period: Period, done: Closed) -> Iterator[str]:
         yield 'Fix these, or accept them: --with-exceptions "REASON".'
         return
     release, act = done.entry.body["release"], "Prepared" if done.is_prepared else "Closed"
-    yield f"{act} {span(period)} as ledger entry {done.entry.no}: {done.order_count:,} orders of release {release}."
+    orders = counted(done.order_count, "order", "orders")
+    yield f"{act} {span(period)} as ledger entry {done.entry.no}: {orders} of release {release}."
     yield from _totals(done.totals)
     if done.already_closed:
         yield f"  Already closed: {', '.join(map(str, done.already_closed))}."

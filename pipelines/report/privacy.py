@@ -9,6 +9,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pipelines.report.text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -22,7 +24,8 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
     entry, destroyed = done.entry, done.destroyed
     if entry is not None:
         orders = len(entry.body["order_ids"])
-        yield f"Erased {destroyed.customers:,} customers with {orders:,} orders."
+        customers = counted(destroyed.customers, "customer", "customers")
+        yield f"Erased {customers} with {counted(orders, 'order', 'orders')}."
         yield f"Ledger entry {entry.no} of {entry.at}, hash {entry.sha256}"
     yield (
         f"Destroyed: the keys and lookup hashes, {destroyed.versions:,} encrypted versions, "

@@ -45,16 +45,16 @@ def select(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": f"only one SELECT statement is allowed; found: {found}"}
     relation = con.sql(request["sql"])
     columns = [{"name": name, "type": str(kind)} for name, kind in zip(relation.columns, relation.types, strict=True)]
+    first = relation.limit(request["max_rows"] + 1).fetchall()
     rows: list[list[Any]] = []
     size = 0
-    first = relation.limit(request["max_rows"] + 1)
-    while len(rows) < request["max_rows"] and (row := first.fetchone()) is not None:
+    for row in first[: request["max_rows"]]:
         values = [plain(value) for value in row]
         size += len(json.dumps(values))
         if size > MAX_ANSWER:
-            return {"columns": columns, "rows": rows, "is_truncated": True}
+            break
         rows.append(values)
-    return {"columns": columns, "rows": rows, "is_truncated": first.fetchone() is not None}
+    return {"columns": columns, "rows": rows, "is_truncated": len(rows) < len(first)}
 
 
 def limit_memory(memory_bytes: int) -> None:

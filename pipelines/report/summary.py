@@ -13,7 +13,7 @@ import duckdb
 from pipelines.finance.currencies import money
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
-from pipelines.report.text import plain
+from pipelines.report.text import counted, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,7 +137,7 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
         ).fetchall()
         for currency, sale_class, number, total in totals:
             amount = money(total, currency) if total is not None else "unknown"
-            yield f"  {sale_class} {amount} {currency} in {number:,} orders"
+            yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
         yield from _unnamed(db)
         yield from alarms(db, release, is_new=night.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
@@ -162,7 +162,8 @@ def _unnamed(db: duckdb.DuckDBPyConnection) -> Iterator[str]:
         named = ", ".join(f"{plain(status or 'none')} {number:,}" for status, number in statuses.fetchall())
         yield f"No status counts as a sale: name them in [sales] counted_statuses, excluded_statuses. Seen: {named}"
     if unlabelled:
-        yield f"{unlabelled:,} orders have no currency: set [partner.store] currency_pointer, or [finance] currency"
+        orders = counted(unlabelled, "order has", "orders have")
+        yield f"{orders} no currency: set [partner.store] currency_pointer, or [finance] currency"
 
 
 def landed(summary: LoadSummary) -> str:

@@ -1,8 +1,7 @@
 -- One row per menu, product, modifier below it and interval: what menus were seen to ask.
 --
 -- A row without a modifier is the product itself. Where a menu was seen to change is
--- where an interval ends: what it asked in between is what was last observed. Before it
--- was first seen, it is taken as it was then.
+-- where an interval ends: what it asked in between is what was last observed.
 with
 
 edges as (
@@ -50,6 +49,7 @@ asked as (
     select
         menu_id,
         product_id,
+        cast(null as bigint) as modifier_id,
         price,
         delivery_price,
         observed_from,
@@ -57,52 +57,35 @@ asked as (
         is_current,
         1 as menu_entry_count,
     from core.menu_price_versions
+    where product_id is not null
 
-    union all by name
+    union all
 
-    select *
+    select
+        menu_id,
+        product_id,
+        modifier_id,
+        price,
+        cast(null as decimal(18, 4)) as delivery_price,
+        observed_from,
+        change_seen_at,
+        is_current,
+        menu_entry_count,
     from edges
     where modifier_id is not null
 ),
 
 -- what was seen at an unknown time counts as seen before all, and is then replaced
-seen as (
+spans as (
     select
         *,
-        coalesce(observed_from, cast('-infinity' as timestamptz)) as seen_at,
+        coalesce(observed_from, cast('-infinity' as timestamptz)) as from_at,
         if(
             is_current,
             cast('infinity' as timestamptz),
             coalesce(change_seen_at, cast('-infinity' as timestamptz))
         ) as until_at,
-        unnest([false, true]) as is_first_seen_later,
     from asked
-),
-
--- a menu is known from its first price on, as in audit.stores_with_menus
-menus as (
-    select
-        *,
-        coalesce(
-            min(seen_at) filter (where modifier_id is null) over (partition by menu_id),
-            cast('-infinity' as timestamptz)
-        ) as known_from,
-    from seen
-),
-
-spans as (
-    select
-        * replace (if(is_first_seen_later, known_from, until_at) as until_at),
-        if(
-            is_first_seen_later,
-            cast('-infinity' as timestamptz),
-            greatest(seen_at, known_from)
-        ) as from_at,
-    from menus
-    where product_id is not null
-        and until_at > known_from
-        and (not is_first_seen_later or seen_at <= known_from)
-        and (not is_first_seen_later or known_from > cast('-infinity' as timestamptz))
 ),
 
 bounds as (
@@ -130,8 +113,7 @@ select
     intervals.modifier_id,
     nullif(intervals.from_at, cast('-infinity' as timestamptz)) as offered_from,
     nullif(intervals.until_at, cast('infinity' as timestamptz)) as offered_until,
-    nullif(max(spans.seen_at), cast('-infinity' as timestamptz)) as seen_at,
-    bool_or(spans.is_first_seen_later) as is_first_seen_later,
+    nullif(max(spans.from_at), cast('-infinity' as timestamptz)) as seen_at,
     -- where
     cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
     -- money

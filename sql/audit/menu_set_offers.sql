@@ -4,12 +4,9 @@
 with
 
 sets as (
-    select
-        menu_scope_id as menu_set_no,
-        max(known_until) filter (where are_first_seen_later) as first_seen_at,
+    select distinct menu_scope_id as menu_set_no
     from audit.stores_with_menus
     where are_several
-    group by menu_scope_id
 ),
 
 spans as (
@@ -19,21 +16,14 @@ spans as (
         offers.product_id,
         offers.modifier_id,
         coalesce(offers.offered_from, cast('-infinity' as timestamptz)) as from_at,
-        -- a menu is taken as first seen until the first of the set was seen, not longer
-        if(
-            offers.is_first_seen_later,
-            sets.first_seen_at,
-            coalesce(offers.offered_until, cast('infinity' as timestamptz))
-        ) as until_at,
+        coalesce(offers.offered_until, cast('infinity' as timestamptz)) as until_at,
         offers.seen_at,
-        offers.is_first_seen_later,
         offers.menu_entry_count,
         offers.prices,
         offers.delivery_prices,
     from sets
     inner join core.store_menus as store_menus on sets.menu_set_no = store_menus.store_id
     inner join audit.menu_offers as offers on store_menus.menu_id = offers.menu_id
-    where sets.first_seen_at is not null or not offers.is_first_seen_later
 ),
 
 bounds as (
@@ -64,7 +54,6 @@ select
     -- where: of offers of several menus none is named
     if(count(distinct spans.menu_id) = 1, any_value(spans.menu_id), null) as menu_id,
     if(count(distinct spans.menu_id) = 1, any_value(spans.seen_at), null) as seen_at,
-    bool_or(spans.is_first_seen_later) as is_first_seen_later,
     cast(sum(spans.menu_entry_count) as bigint) as menu_entry_count,
     -- money
     list_sort(list_distinct(flatten(list(spans.prices)))) as prices,

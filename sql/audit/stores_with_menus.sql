@@ -49,7 +49,7 @@ select
     true as are_first_seen_later,
     false as are_all_known,
     are_several,
-    menu_scope_id,
+    store_id as menu_scope_id,
 from numbered
 where some_from > cast('-infinity' as timestamptz)
 

@@ -9,9 +9,8 @@ menus as not materialized (
         store_id,
         coalesce(known_from, cast('-infinity' as timestamptz)) as from_at,
         coalesce(known_until, cast('infinity' as timestamptz)) as until_at,
-        are_first_seen_later,
         are_all_known,
-        are_several,
+        if(are_first_seen_later, 'store', if(are_several, 'set', 'menu')) as offers_of,
         menu_scope_id,
     from audit.stores_with_menus
 ),
@@ -25,10 +24,8 @@ orders as not materialized (
         orders.sale_class,
         orders.dispatch_method,
         orders.currency,
-        menus.store_id is not null as is_menu_known,
-        menus.are_first_seen_later,
         menus.are_all_known,
-        menus.are_several,
+        menus.offers_of,
         menus.menu_scope_id,
     from mart.orders as orders
     left join menus
@@ -73,13 +70,23 @@ sold as not materialized (
 ),
 
 offers as not materialized (
-    select false as are_several, menu_id as menu_scope_id, *
+    select 'menu' as offers_of, menu_id as menu_scope_id, *
     from audit.menu_offers
 
     union all by name
 
-    select true as are_several, menu_set_no as menu_scope_id, * exclude (menu_set_no)
+    select 'set' as offers_of, menu_set_no as menu_scope_id, * exclude (menu_set_no)
     from audit.menu_set_offers
+
+    union all by name
+
+    select
+        'store' as offers_of,
+        store_id as menu_scope_id,
+        offered_product_id as product_id,
+        offered_modifier_id as modifier_id,
+        * exclude (store_id, offered_product_id, offered_modifier_id),
+    from audit.first_menu_offers
 )
 
 select
@@ -97,8 +104,8 @@ select
     -- match with the menus then
     coalesce(offers.menu_entry_count, 0) as menu_entry_count,
     case
-        when not sold.is_menu_known then 'menu_unknown'
-        when sold.are_first_seen_later and offers.menu_entry_count > 0
+        when sold.offers_of is null then 'menu_unknown'
+        when sold.offers_of = 'store' and offers.menu_entry_count > 0
             then 'first_seen_later'
         when offers.menu_entry_count = 1 then 'unique'
         when offers.menu_entry_count > 1 then 'ambiguous'
@@ -120,11 +127,7 @@ select
         as menu_delivery_price,
     -- outcome
     case
-        when
-            not sold.is_menu_known
-            or offers.menu_entry_count is null
-            or sold.price is null
-            then 'indeterminate'
+        when offers.menu_entry_count is null or sold.price is null then 'indeterminate'
         when list_contains(offers.prices, sold.price)
             and list_contains(offers.delivery_prices, sold.price) then 'both'
         when list_contains(offers.prices, sold.price) then 'price'
@@ -136,7 +139,7 @@ select
     sold.price - menu_delivery_price as delivery_price_variance,
 from sold
 left join offers -- equal keys and bounds only: others would force a nested loop
-    on sold.are_several = offers.are_several
+    on sold.offers_of = offers.offers_of
     and sold.menu_scope_id = offers.menu_scope_id
     and sold.product_id = offers.product_id
     and sold.modifier_id is not distinct from offers.modifier_id

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -258,3 +260,22 @@ def test_two_at_once_make_one_environment(clone: Path) -> None:
     said = [process.communicate(timeout=120) for process in two]
     assert [out.split()[0] for out, _ in said] == ["first", "first"]
     assert sum("waiting for it" in errors for _, errors in said) == 1
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_set_up_shows_one_line_of_progress_on_a_terminal(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    """What is fetched is counted in one line, which is gone at the end; where nobody looks nothing is written."""
+    pip = tmp_path / "pip.py"
+    pip.write_text("print('Collecting one'); print('Collecting two'); print('Installing collected packages: one, two')")
+    written = io.StringIO()
+    monkeypatch.setattr(written, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(sys, "stderr", written)
+    runpy.run_path(str(project / "bootstrap.py"))["install"]([sys.executable, str(pip)], "requirements.lock", [])
+    lines = written.getvalue().split("\r\033[K")
+    assert lines == (
+        ["", *(f"Setting up: requirements.lock, {each}" for each in ("fetching 1", "fetching 2", "installing 2")), ""]
+        if is_terminal
+        else [""]
+    )

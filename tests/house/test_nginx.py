@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-pytestmark = pytest.mark.skipif(not NGINX, reason="nginx is not installed: docs/deploy/nginx.conf is not run")
+pytestmark = [
+    pytest.mark.nginx,
+    pytest.mark.skipif(not NGINX, reason="nginx is not installed: docs/deploy/nginx.conf is not run"),
+]
 HOST = "orders.example.org"
 
 

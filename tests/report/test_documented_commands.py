@@ -62,7 +62,8 @@ def ready(world_of: Callable[..., World], make_order: Callable[..., Document], t
     (folder / "erasures.jsonl").touch()
     made = world_of(folder, SETTINGS)
     made.land("stores", [{"id": 3, "name": "Harbour", "timezone": "America/New_York", "currency": "USD"}])
-    orders = [make_order(number, created_at="2026-10-31T16:00:00Z") for number in (7, 247390)]
+    explained = next(int(each.words[-1]) for each in BLOCKS if "explain" in each.words)  # of the README
+    orders = [make_order(number, created_at="2026-10-31T16:00:00Z") for number in (7, explained)]
     made.land("orders", orders, LATER)
     made.publish()
     demo = made.settings.data_dir / "demo.toml"

@@ -26,7 +26,7 @@ ENDLESS = "select count(*) from range(1000000000) as a, range(1000000000) as b w
 
 
 def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[str, ...]) -> None:
-    """Every tool answers, amounts as exact text; errors are answers; no vault is needed, no personal value is sent."""
+    """Every tool answers without the vault's keys: exact amounts as text, errors as sentences, no personal value."""
     texts: list[str] = []
 
     async def session() -> dict[str, Any]:

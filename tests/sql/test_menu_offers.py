@@ -35,11 +35,6 @@ def seen(price: str | None, since: int | None, until: int | None = None, **other
     }
 
 
-def observed(run_table: Run, given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the offers since menus were observed."""
-    return [row for row in run_table("audit.menu_offers", given) if not row["is_first_seen_later"]]
-
-
 @pytest.mark.duckdb2
 def test_offers_are_intervals(run_table: Run) -> None:
     """Each change of a price begins an interval; two places at once are counted, and their prices listed."""
@@ -60,8 +55,8 @@ def test_offers_are_intervals(run_table: Run) -> None:
 def test_modifiers_are_offered_below_a_product(run_table: Run) -> None:
     """A modifier of the product, and one below that modifier, are offered with the prices of their places."""
     edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
-    rows = observed(
-        run_table,
+    rows = run_table(
+        "audit.menu_offers",
         {
             "core.modifier_price_versions": [
                 edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
@@ -78,8 +73,8 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
     """Below a modifier that a product has twice another stands twice, at one price; a path that is a cycle is none."""
     edge = {"menu_id": 1, "modifier_id": 7, "observed_from": at(1), "is_current": True}
     path = {"menu_id": 1, "product_id": 5, "modifier_id": 7, "is_cycle": False}
-    rows = observed(
-        run_table,
+    rows = run_table(
+        "audit.menu_offers",
         {
             "core.modifier_price_versions": [
                 edge | {"parent_type": "product", "parent_id": 5, "price": "1"},
@@ -94,25 +89,25 @@ def test_each_path_to_a_modifier_is_a_place(run_table: Run) -> None:
 
 def test_interval_ends_where_the_next_begins(run_table: Run) -> None:
     """What was replaced and came back later leaves a gap; what is not current and never seen replaced is none."""
-    rows = observed(run_table, {"core.menu_price_versions": [seen("3", 1, 4), seen("3", 8)]})
+    rows = run_table("audit.menu_offers", {"core.menu_price_versions": [seen("3", 1, 4), seen("3", 8)]})
     first, fourth, eighth = (dt.datetime(2026, 10, day, 12, tzinfo=dt.UTC) for day in (1, 4, 8))
     assert [(row["offered_from"], row["offered_until"]) for row in rows] == [(first, fourth), (eighth, None)]
     before_all = seen("3", None) | {"is_current": False}
-    assert observed(run_table, {"core.menu_price_versions": [before_all]}) == []
+    assert run_table("audit.menu_offers", {"core.menu_price_versions": [before_all]}) == []
 
 
 def test_prices_not_stated_are_left_out(run_table: Run) -> None:
     """An entry without a price is counted, and adds no price; equal prices of two entries are one, in order."""
     versions = [seen(None, 1), seen("5", 1), seen("5.0", 1), seen("4", 1, delivery_price="6")]
-    (row,) = observed(run_table, {"core.menu_price_versions": versions})
+    (row,) = run_table("audit.menu_offers", {"core.menu_price_versions": versions})
     assert (row["menu_entry_count"], row["prices"], row["delivery_prices"]) == (4, [4, 5], [6])
 
 
 def test_entry_that_names_nothing_is_left_out(run_table: Run) -> None:
     """An entry without a product, and a place without a modifier, offer nothing."""
     edge = {"menu_id": 1, "parent_type": "product", "parent_id": 5, "price": "1", "is_current": True}
-    rows = observed(
-        run_table,
+    rows = run_table(
+        "audit.menu_offers",
         {
             "core.menu_price_versions": [seen("3", 1, product_id=None)],
             "core.modifier_price_versions": [edge | {"modifier_id": None, "observed_from": at(1)}],
@@ -124,8 +119,8 @@ def test_entry_that_names_nothing_is_left_out(run_table: Run) -> None:
 def test_menus_and_products_are_kept_apart(run_table: Run) -> None:
     """Each menu asks its own price of each product, and of a modifier below that product in that menu."""
     edge = {"menu_id": 2, "parent_type": "modifier", "parent_id": 7, "modifier_id": 8, "is_current": True}
-    rows = observed(
-        run_table,
+    rows = run_table(
+        "audit.menu_offers",
         {
             "core.menu_price_versions": [seen("3", 1), seen("4", 1, menu_id=2), seen("5", 1, product_id=6)],
             "core.modifier_price_versions": [edge | {"observed_from": at(1), "price": "2"}],
@@ -141,20 +136,3 @@ def test_menus_and_products_are_kept_apart(run_table: Run) -> None:
         (2, 5, None, [4]),
         (2, 6, 8, [2]),
     ]
-
-
-def test_before_a_menu_was_seen_it_is_taken_as_it_was_then(run_table: Run) -> None:
-    """What it asked first it is taken to have asked before, not what came later; one of an unknown time was ever so."""
-    versions = [seen("3", 4, 7), seen("4", 7), seen("5", 7, product_id=6), seen("6", None, menu_id=2)]
-    below = {"menu_id": 1, "parent_type": "product", "parent_id": 5, "modifier_id": 8, "price": "2"}
-    edges = [below | {"observed_from": at(2), "is_current": True}]  # seen while the menu had no price yet
-    rows = run_table("audit.menu_offers", {"core.menu_price_versions": versions, "core.modifier_price_versions": edges})
-    assert [
-        (row["product_id"], row["modifier_id"], row["offered_until"].day, row["seen_at"].day, row["prices"])
-        for row in rows
-        if row["is_first_seen_later"]
-    ] == [(5, 8, 4, 2, [2]), (5, None, 4, 4, [3])]
-    since = [(row["modifier_id"], row["offered_from"] and row["offered_from"].day) for row in rows]
-    assert sorted(since, key=str) == sorted(
-        [(8, None), (8, 4), *((None, day) for day in (None, 4, 7, 7, None))], key=str
-    )

@@ -19,14 +19,12 @@ def offer(menu_id: int, price: str, since: int | None, until: int | None = None,
     """Return what a menu asked for product 5, seen when it began."""
     seen = {"offered_from": at(since), "offered_until": at(until), "seen_at": at(since)}
     found = {"menu_id": menu_id, "product_id": 5, "menu_entry_count": 1, "prices": [price], "delivery_prices": []}
-    found["is_first_seen_later"] = False
     return found | seen | others
 
 
 def offers(run_table: Run, *given: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return the offers of stores 8 and 9 with menus 1 and 2; store 7 has menu 1 alone."""
     several, single = {"are_several": True, "menu_scope_id": 8}, {"are_several": False, "menu_scope_id": 1}
-    several |= {"are_first_seen_later": True, "known_until": at(2)}
     menus = [(7, 1), *((store, menu) for store in (8, 9) for menu in (1, 2))]
     rows = run_table(
         "audit.menu_set_offers",
@@ -66,14 +64,3 @@ def test_a_time_that_is_unknown_is_before_all(run_table: Run) -> None:
     below = offer(2, "1", 4, modifier_id=6)
     assert offers(run_table, offer(1, "3", 2), below) == [(2, None, 1, 2, 1, [3]), (4, None, 2, 4, 1, [1])]
     assert offers(run_table) == []
-
-
-def test_before_the_first_each_menu_is_taken_as_first_seen(run_table: Run) -> None:
-    """Until the first of the set was seen on the 2nd all are taken as first seen; the second is unknown after that."""
-    later = {"is_first_seen_later": True}
-    given = (offer(1, "3", None, 2, **later), offer(1, "3", 2), offer(2, "4", None, 5, **later), offer(2, "4", 5))
-    assert offers(run_table, *given) == [
-        (None, 2, None, None, 2, [3, 4]),
-        (2, 5, 1, 2, 1, [3]),
-        (5, None, None, None, 2, [3, 4]),
-    ]

@@ -29,7 +29,6 @@ def offered(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the offers of menus and of the store's set of menus."""
     offer = {"menu_id": 1, "product_id": 5, "menu_entry_count": 1, "delivery_prices": []}
-    offer["is_first_seen_later"] = False
     given = {"audit.menu_offers": [offer | each for each in offers]}
     held = {"audit.stores_with_menus": stores, "core.store_menus": [{"store_id": 9, "menu_id": each} for each in menus]}
     return given | {"audit.menu_set_offers": run_table("audit.menu_set_offers", given | held)}
@@ -151,7 +150,10 @@ def test_the_menus_first_seen_later(run_table: Run, menus: tuple[int, ...]) -> N
     named: Given = {"core.store_menus": held}
     stores = {"audit.stores_with_menus": run_table("audit.stores_with_menus", seen | named)}
     given: Given = stores | {"audit.menu_offers": run_table("audit.menu_offers", seen)}
-    given["audit.menu_set_offers"] = run_table("audit.menu_set_offers", given | named)
+    given["audit.first_menu_offers"] = run_table("audit.first_menu_offers", given | named | seen)
+    given["audit.menu_set_offers"] = run_table(
+        "audit.menu_set_offers", stores | named | {"audit.menu_offers": given["audit.menu_offers"]}
+    )
     days, several = (1, 3, 4, 5, 7), len(menus) > 1
     orders = [{"order_id": day, "store_id": 9, "created_at": at(day), "sale_class": "counted"} for day in days]
     lines = [

@@ -90,7 +90,7 @@ def test_orders_from_before_their_menus(world: Any, makers: Any, remade: list[in
     for menu_id, hour, price, compared, matches in (
         (1, 60, "5.25", [2], ["price", "price", "indeterminate"]),  # the first of store 1: its orders alone
         (1, 70, "9", [], ["price", "price", "indeterminate"]),  # what it asks later changes none
-        (2, 80, "9", [3], ["price", "price", "neither"]),  # the first of store 2; all orders have its modifier
+        (2, 80, "9", [1], ["price", "price", "neither"]),  # the first of store 2, at another price
         (1, 55, "8", [2], ["neither", "neither", "neither"]),  # it was seen earlier, and dearer
     ):
         remade.clear()
@@ -136,7 +136,7 @@ def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
     remade.clear()
     sold.land("menus", [{"id": 2, "at": 160, "document": make_menu(2, p100="1", p101="1")}])
     assert not sold.build().full
-    assert remade == [1]
+    assert remade == [2]  # the one since then, and the one from before the first menu, compared with both
     assert sold.rows(PLACES)[6:] == [("menu_unknown",), ("none",)]
     before = sold.contents()
     assert sold.build(full=True).full

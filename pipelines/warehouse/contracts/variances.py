@@ -58,7 +58,7 @@ class StoresWithMenus(
     are_first_seen_later: Flag = column("Whether none had been observed yet, so that each is taken as first observed.")
     are_all_known: Flag = column("Whether every menu that its record names had been observed by then.")
     are_several: Flag = column("Whether its record names several menus.")
-    menu_scope_id: Id = column("Where its offers are: the menu, or the set of menus in audit.menu_set_offers.")
+    menu_scope_id: Id = column("Where its offers are: the menu, the set in audit.menu_set_offers, or the store itself.")
 
 
 class MenuOffers(
@@ -74,21 +74,18 @@ class MenuOffers(
     A step: read mart.price_variances instead.
     Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
     of the product itself; only those have delivery prices.
-    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed, and before it
-    was first observed, what it asked then. Which modifiers lie below a product is taken from the menu as it is now.
+    Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
+    lie below a product is taken from the menu as it is now.
     """
 
     menu_id: Id = column("The menu, as the service numbers it.")
     product_id: Id = column("The product.")
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
-    offered_from: Instant = column(
-        "When it was first observed so; null for an archive of unknown time, and before the first.", nullable=True
-    )
+    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
     seen_at: Instant = column(
         "When the last of the prices in force was first observed; null for an archive of unknown time.", nullable=True
     )
-    is_first_seen_later: Flag = column("Whether no such menu had been observed yet, so that it is taken as first seen.")
     menu_entry_count: Count = column("How many entries of the menu offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
@@ -111,13 +108,36 @@ class MenuSetOffers(
     menu_set_no: Id = column("The set: the least store_id of the stores whose records name these menus.")
     product_id: Id = column("The product.")
     modifier_id: Id = column("The modifier, anywhere below the product; null for the product itself.", nullable=True)
-    offered_from: Instant = column(
-        "When it was first observed so; null for an archive of unknown time, and before the first.", nullable=True
-    )
+    offered_from: Instant = column("When it was first observed so; null for an archive of unknown time.", nullable=True)
     offered_until: Instant = column("When something else was first observed; null while it is current.", nullable=True)
     menu_id: Id = column("The menu that offered it; null if several did.", nullable=True)
     seen_at: Instant = column("As in audit.menu_offers; null if several menus offered it.", nullable=True)
-    is_first_seen_later: Flag = column("Whether no such menu had been observed yet, so that it is taken as first seen.")
+    menu_entry_count: Count = column("How many entries of these menus offer it.", ge=1)
+    prices: Amounts = column("The different prices in those places; those not stated are left out.")
+    delivery_prices: Amounts = column("The different delivery prices in those places.")
+
+
+class FirstMenuOffers(
+    Contract,
+    table="audit.first_menu_offers",
+    scope="all",
+    key=("store_id", "offered_product_id", "offered_modifier_id", "offered_from"),
+    span=("offered_from", "offered_until"),
+    is_released=False,
+):
+    """One row per store, product and modifier below it: which prices its menus asked when each was first observed.
+
+    A step: read mart.price_variances instead.
+    Source: audit.menu_offers, audit.stores_with_menus, core.store_menus and core.menu_price_versions.
+    """
+
+    store_id: Id = column("The store.")
+    offered_product_id: Id = column("The product.")
+    offered_modifier_id: Id = column("The modifier, anywhere below the product; null for the product.", nullable=True)
+    offered_from: Instant = column("Null: from ever.", nullable=True)
+    offered_until: Instant = column("When the first of the store's menus was first observed.")
+    menu_id: Id = column("The menu that offered it; null if several did.", nullable=True)
+    seen_at: Instant = column("As in audit.menu_offers; null if several menus offered it.", nullable=True)
     menu_entry_count: Count = column("How many entries of these menus offer it.", ge=1)
     prices: Amounts = column("The different prices in those places; those not stated are left out.")
     delivery_prices: Amounts = column("The different delivery prices in those places.")
@@ -126,8 +146,8 @@ class MenuSetOffers(
 class PriceVariances(Contract, table="mart.price_variances", scope="order", key=("order_id", "line_no", "modifier_no")):
     """One row per order line and per modifier of a line: its price against the menus as observed when ordered.
 
-    Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers and
-    audit.menu_set_offers.
+    Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers,
+    audit.menu_set_offers and audit.first_menu_offers.
     Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
     shortly after a price change may be compared with the old price, and one from before any menu of the store was
     observed is compared with each of them as first observed (menu_match is first_seen_later): it may have asked another

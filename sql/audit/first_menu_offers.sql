@@ -1,0 +1,58 @@
+-- One row per store, product and modifier below it: what its menus asked when first seen.
+--
+-- For orders from before any menu of the store was seen. Keyed by store, so that a menu
+-- seen for the first time affects the orders of its stores alone.
+with
+
+menus as (
+    select
+        menu_id,
+        min(observed_from) as first_seen_at,
+    from core.menu_price_versions
+    group by menu_id
+    having count(*) = count(observed_from) -- of an archive of unknown time: seen before all
+),
+
+stores as (
+    select
+        store_id,
+        known_until,
+    from audit.stores_with_menus
+    where are_first_seen_later
+),
+
+offers as (
+    select
+        stores.store_id,
+        stores.known_until,
+        offers.menu_id,
+        offers.product_id,
+        offers.modifier_id,
+        offers.seen_at,
+        offers.menu_entry_count,
+        offers.prices,
+        offers.delivery_prices,
+    from stores
+    inner join core.store_menus as store_menus on stores.store_id = store_menus.store_id
+    inner join menus on store_menus.menu_id = menus.menu_id
+    inner join audit.menu_offers as offers on store_menus.menu_id = offers.menu_id
+    where coalesce(offers.offered_from <= menus.first_seen_at, true)
+        and coalesce(offers.offered_until > menus.first_seen_at, true)
+)
+
+select
+    -- keys: of other names than in orders' tables, which would be affected by them
+    store_id,
+    product_id as offered_product_id,
+    modifier_id as offered_modifier_id,
+    cast(null as timestamptz) as offered_from,
+    any_value(known_until) as offered_until,
+    -- where: of offers of several menus none is named
+    if(count(distinct menu_id) = 1, any_value(menu_id), null) as menu_id,
+    if(count(distinct menu_id) = 1, any_value(seen_at), null) as seen_at,
+    cast(sum(menu_entry_count) as bigint) as menu_entry_count,
+    -- money
+    list_sort(list_distinct(flatten(list(prices)))) as prices,
+    list_sort(list_distinct(flatten(list(delivery_prices)))) as delivery_prices,
+from offers
+group by store_id, product_id, modifier_id
