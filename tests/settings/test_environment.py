@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from pipelines.settings import PREFIX, Secret, Settings, load_settings
+from pipelines.settings.business_day import Daypart
 from pipelines.settings.tables import FormulaComponent, FormulaRule
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ OTHERS: dict[str, tuple[str, object]] = {
     "business_day.time_field": ("requested_time", "requested_time"),
     "business_day.timezone": ("America/Sao_Paulo", "America/Sao_Paulo"),
     "business_day.day_start": ("04:30", "04:30"),
+    "business_day.dayparts": (
+        '[{name = "day", from = 6}, {name = "night", from = 20}]',
+        (Daypart(name="day", from_hour=6), Daypart(name="night", from_hour=20)),
+    ),
     "menus.product_id_scope": ("per_menu", "per_menu"),
     "formula.max_violation_rate": ("0.1", 0.1),
     "closing.tolerance": ('{EUR = "0.02"}', {"EUR": "0.02"}),

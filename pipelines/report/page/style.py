@@ -50,7 +50,7 @@ margin:0;padding:0}}
 .figures dt{{color:var(--soft);font-size:.8rem}}.figures dd{{margin:0;font-size:1.35rem;font-weight:600;
 font-variant-numeric:tabular-nums;overflow-wrap:anywhere}}.figures dd small{{font-size:.8rem;font-weight:400;
 color:var(--soft);display:block}}
-.cards{{columns:27rem;column-gap:1rem;margin-bottom:1rem}}
+.cards{{columns:34rem;column-gap:1rem;margin-bottom:1rem}}
 .card{{background:var(--back);border:1px solid var(--line);border-radius:10px;padding:1rem;
 margin:0 0 1rem;break-inside:avoid}}
 .card.bad{{border-top:.25rem solid var(--red)}}.card.warn{{border-top:.25rem solid var(--orange)}}
