@@ -172,8 +172,13 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
     assert len(after["core.orders"]) > 40
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("folder", "flags"), [("published", []), ("warehouse", ["--full"])])
+@pytest.mark.parametrize(
+    ("folder", "flags"),
+    [
+        pytest.param("published", [], marks=pytest.mark.slow),
+        pytest.param("warehouse", ["--full"], marks=pytest.mark.long),
+    ],
+)
 def test_kills_at_the_switch(landed: Any, make_order: Any, folder: str, flags: list[str]) -> None:
     """Killed before any renaming, linking or removing where it switches, a build leaves `current` a whole release."""
     with _start(landed) as process:
