@@ -46,7 +46,7 @@ def test_outage_of_orders_limits_requests(serve: Callable[..., Place], rates: di
     assert place.pull().counts["accepted"] == 300
 
 
-@pytest.mark.parametrize("rates", [{"rate_429": 1}, pytest.param(ALL_OF_THEM, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rates", [{"rate_429": 1}, pytest.param(ALL_OF_THEM, marks=pytest.mark.long)])
 def test_outage_in_mid_run_limits_requests(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """When orders begin to fail with 32 in flight, at most 35 are requested from then on; the rest stays due."""
     place = serve(orders=2_500, stores=2, days=3, trouble={"latency_seconds": 0.4})
