@@ -21,7 +21,6 @@ from pipelines.assets.night import Exit, run_night
 from pipelines.clock import shift_clock, utc_now
 from pipelines.definitions import NIGHTLY, job
 from pipelines.demo.books import close_the_books
-from pipelines.demo.hearing import move_and_hear
 from pipelines.demo.place import (
     DAYS,
     SETTINGS,
@@ -32,6 +31,7 @@ from pipelines.demo.place import (
     write_reference,
     write_state,
 )
+from pipelines.demo.webhooks import advance_with_webhooks
 from pipelines.durable import make_folder
 from pipelines.landing import guard_source
 from pipelines.notify.history import ended_run, remember_run
@@ -54,8 +54,9 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
-_CLOSES, _VERIFIES, _HEARS = 2, 3, 4  # the night after which books are closed, the one that verifies, and the first
-# that hears of changes by webhooks
+_CLOSING = 2  # the night after which the books are closed
+_VERIFYING = 3  # the night that verifies
+_WEBHOOKS = 4  # the first night that learns of changes by webhooks
 
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, next_night: bool = False) -> int:
@@ -88,7 +89,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
                 typer.echo(
                     f"Night {state.night}, {now:%Y-%m-%d %H:%M}: {accepted:,} orders accepted, a release published"
                 )
-            if len(nights) > 1 and state.night == _CLOSES:
+            if len(nights) > 1 and state.night == _CLOSING:
                 close_the_books(settings, now)
     typer.echo(summary(settings, night))
     typer.echo(
@@ -134,20 +135,20 @@ def _play(
 ) -> tuple[Night, State]:
     """Move both clocks, run a night for what changed since the last one, and keep the state; the last has a page.
 
-    The first three nights ask for what changed by a list of ids, later ones hear of it by webhooks.
+    The first three nights request what changed by a list of ids; later ones learn of it by webhooks.
     """
     number = state.night + (now.isoformat() != state.now)
     ahead = shift_clock(now)
     file = None
-    if number < _HEARS:
+    if number < _WEBHOOKS:
         sandbox.set_clock(now)
         file = folder(settings) / "order_ids.txt"
         file.write_text("".join(f"{order_id}\n" for order_id in _changed(world, state, now)), encoding="ascii")
     else:
-        write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver is at this time too
-        move_and_hear(settings, sandbox, now)
+        write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver reads the time from there
+        advance_with_webhooks(settings, sandbox, now)
     guard_source(settings)
-    seconds = 1 if number == _VERIFIES else 0
+    seconds = 1 if number == _VERIFYING else 0
     chosen = msgspec.structs.replace(settings, verify=msgspec.structs.replace(settings.verify, seconds=seconds))
     started = utc_now()
     with terminal_progress() as progress:

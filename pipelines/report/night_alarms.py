@@ -24,6 +24,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
+from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
 
@@ -98,7 +99,8 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: boo
         return
     new = _rows(_file(current), _REFUSED) - (_rows(_file(before), _REFUSED) if before else set())
     if is_new and new:
-        yield Alarm("new_failures", f"{len(new):,} ids were newly quarantined or failed: see audit.quarantine.")
+        ids = counted(len(new), "id was", "ids were")
+        yield Alarm("new_failures", f"{ids} newly quarantined or failed: see audit.quarantine.")
     yield from _of_release(settings, current, now)
     if is_new and before and (changed := _rows(_file(current), _RULES) ^ _rows(_file(before), _RULES)):
         yield Alarm(

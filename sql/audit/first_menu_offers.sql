@@ -1,4 +1,4 @@
--- One row per store, product and modifier below it: what its menus asked when first seen.
+-- One row per store, product and modifier below it: prices on its menus when first seen.
 --
 -- For orders from before any menu of the store was seen. Keyed by store, so that a menu
 -- seen for the first time affects the orders of its stores alone.
@@ -10,7 +10,7 @@ menus as (
         min(observed_from) as first_seen_at,
     from core.menu_price_versions
     group by menu_id
-    having count(*) = count(observed_from) -- of an archive of unknown time: seen before all
+    having count(*) = count(observed_from) -- null: an archive of unknown time, before all
 ),
 
 stores as (

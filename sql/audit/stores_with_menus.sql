@@ -39,7 +39,7 @@ numbered as (
     from stores
 )
 
--- before the first was seen, each stands as it was first seen
+-- before any menu was seen, each counts as it was when first seen
 select
     -- keys
     store_id,

@@ -74,12 +74,15 @@ ARROW_TYPES: dict[str, pa.DataType] = {name: kind for kind, name in _DUCKDB_TYPE
 """The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 
 
-def column(meaning: str, *, named: str | None = None, nullable: bool = False, **checks: Any) -> Any:
+def column(
+    meaning: str, *, named: str | None = None, nullable: bool = False, adds_up: bool = True, **checks: Any
+) -> Any:
     """Declare a column: what it means, whether the interface lets it be null, and Pandera's checks (ge=0, isin=…).
 
-    `named` is for names that start with an underscore, which Pandera does not take for fields.
+    `named` is for names that start with an underscore, which Pandera does not take for fields. An average or the price
+    of a unit is an amount that does not add up over rows.
     """
-    return pandera.Field(description=meaning, alias=named, nullable=nullable, **checks)
+    return pandera.Field(description=meaning, alias=named, nullable=nullable, metadata={"adds_up": adds_up}, **checks)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Column:
     type: str
     nullable: bool
     description: str
+    adds_up: bool = True
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ class Contract(pandera.DataFrameModel):
                 type=_type(_DUCKDB_TYPES[each.dtype.type.pyarrow_dtype], each.checks),
                 nullable=each.nullable,
                 description=each.description or "",
+                adds_up=(each.metadata or {}).get("adds_up", True),
             )
             for name, each in schema.columns.items()
         )

@@ -149,7 +149,7 @@ class DailyStoreSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
-    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True, adds_up=False)
 
 
 class ProductMix(

@@ -141,6 +141,7 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
         "The price of one unit without modifiers: price, or where the rule has it per line, price by quantity to four "
         "decimals. Null if that is open and quantity is not 1.",
         nullable=True,
+        adds_up=False,
     )
     modifiers_amount: Amount = column(
         "The part of line_amount that modifiers make, before rounding; see mart.order_line_modifiers. Null without an "

@@ -56,7 +56,7 @@ class HourlyStoreSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
-    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True, adds_up=False)
 
 
 class DailyPlatformSales(
@@ -87,7 +87,7 @@ class DailyPlatformSales(
     discount: Amount = column(_SUM.format("discount"), nullable=True)
     loyalty_discount: Amount = column(_SUM.format("loyalty_discount"), nullable=True)
     total_price: Amount = column(_SUM.format("total_price"), nullable=True)
-    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True)
+    average_order_value: Amount = column(AVERAGE_ORDER_VALUE, nullable=True, adds_up=False)
 
 
 class Customers(Contract, table="mart.customers", scope="customer", key=("customer_key", "sale_class", "currency")):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every night
 _ORDERS = "core.orders"
-_NO_SUMS = frozenset({"average_order_value", "unit_price"})  # amounts that add up to nothing
 
 
 class Side(NamedTuple):
@@ -216,7 +215,7 @@ def _has_order(table: Table) -> bool:
 
 def _is_amount(column: Column) -> bool:
     is_decimal = column.type.startswith("DECIMAL") and column.type.endswith(",4)")
-    return is_decimal and column.name not in _NO_SUMS
+    return is_decimal and column.adds_up
 
 
 def _parquet(side: Side, files: list[File]) -> str:

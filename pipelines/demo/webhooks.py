@@ -1,6 +1,6 @@
-"""Hear of what happens as a running installation does: the sandbox sends signed webhooks to the real receiver.
+"""Deliver the demo's webhooks as in a running installation: the sandbox signs and sends, the real receiver listens.
 
-The receiver is a process of its own, as `ordermart webhooks serve` is, for as long as webhooks come.
+The receiver is `ordermart webhooks serve` in a process of its own, and ends once every webhook is answered.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _READY = "ready on "
-_LOST = 0.02  # of the webhooks: what they said is found by the sample alone
+_LOST = 0.02  # share of the webhooks that are never sent: only the random sample finds those changes
 _PATIENCE_SECONDS = 120.0
 
 
-class HearingError(Exception):
-    """The receiver of the demo did not start, or did not get every webhook; the message says which."""
+class DeliveryError(Exception):
+    """The demo's receiver did not start, or did not answer every webhook; the message says which."""
 
 
-def move_and_hear(settings: Settings, sandbox: Sandbox, now: dt.datetime) -> int:
+def advance_with_webhooks(settings: Settings, sandbox: Sandbox, now: dt.datetime) -> int:
     """Move the world's clock to `now` while the receiver listens; return how many webhooks were acknowledged."""
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
     with _receiver(settings, secret) as address:
@@ -43,7 +43,7 @@ def move_and_hear(settings: Settings, sandbox: Sandbox, now: dt.datetime) -> int
             deadline = time.monotonic() + _PATIENCE_SECONDS
             while (sent := sandbox.served()["webhooks"])["pending"]:
                 if time.monotonic() > deadline:
-                    raise HearingError(f"{sent['pending']} webhooks were not answered in {_PATIENCE_SECONDS:g} s")
+                    raise DeliveryError(f"{sent['pending']} webhooks were not answered in {_PATIENCE_SECONDS:g} s")
                 time.sleep(0.1)
         finally:
             sandbox.set_webhooks()
@@ -66,7 +66,7 @@ def _receiver(settings: Settings, secret: str) -> Iterator[str]:
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         line = process.stdout.readline()
         if not line.startswith(_READY):
-            raise HearingError(f"the webhook receiver ended with exit code {process.wait(10)}")
+            raise DeliveryError(f"the webhook receiver ended with exit code {process.wait(10)}")
         yield line.removeprefix(_READY).strip()
     finally:
         process.terminate()
