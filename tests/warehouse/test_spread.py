@@ -1,0 +1,147 @@
+"""A full build whose buckets are made elsewhere, out of files alone, gives what one in this process gives."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from pipelines.engines import EngineError
+from pipelines.landing import raw_files
+from pipelines.settings.kinds import KINDS
+from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
+from pipelines.warehouse.build import part as parts
+from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.inputs.sources import create_sources, states
+from pipelines.warehouse.rows.profile import profiled
+from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
+from tests.histories import history, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse import CheckResult
+    from tests.warehouse.conftest import World
+
+BUCKETS = 3
+
+
+class LastFirst:
+    """An engine of one process that sends values as a cluster would, begins at the end, and runs every task twice."""
+
+    memory_bytes = 500_000_000
+
+    def __init__(self, lost: int = 0) -> None:
+        self.lost = lost  # tasks of which nothing is heard
+        self.sent: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def width(self) -> int:
+        return 2
+
+    def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        self.sent += values
+        for place in reversed(range(self.lost, len(values))):
+            function(pickle.loads(pickle.dumps(values[place])))  # noqa: S301 - our own
+            yield place, pickle.loads(pickle.dumps(function(values[place])))  # noqa: S301
+
+
+def build_on(engine: LastFirst, settings: Settings, file: Path, buckets: int = BUCKETS) -> list[CheckResult]:
+    """Build everything into a file by an engine."""
+    raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
+    with session(settings) as con:
+        create_sources(con, settings)
+        memory = Memory(fingerprint_of(settings), states(settings))
+        return rebuild(con, file, raw, memory, buckets, 1, lambda *_: None, engine)
+
+
+def difference(one: Path, other: Path) -> list[str]:
+    """Return the tables of which columns, types or rows differ between two warehouse files."""
+    differing = []
+    with duckdb.connect() as con:
+        con.execute(f"attach '{one}' as one (read_only)")
+        con.execute(f"attach '{other}' as other (read_only)")
+        for name in [*(table.name for table in catalogue.tables()), "build.states"]:
+            columns = [con.execute(f"describe {side}.{name}").fetchall() for side in ("one", "other")]
+            rows = f"(from one.{name} except all from other.{name}) union all (from other.{name} except all from one.{name})"
+            if columns[0] != columns[1] or con.execute(f"select 1 from ({rows}) limit 1").fetchall():
+                differing.append(name)
+    return differing
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return the world of a history of edits, refusals, closes and reopenings, built in full in this process."""
+    world, _ = run(history(3), tmp_path_factory.mktemp("lived"))
+    world.build(full=True)
+    return world
+
+
+def test_buckets_made_elsewhere_give_the_same_tables(lived: World, tmp_path: Path) -> None:
+    """Rows, types and what checks found are the same; each part that is made twice counts once; nothing is left."""
+    engine, file = LastFirst(), tmp_path / "other.duckdb"
+    with profiled() as profile:
+        found = build_on(engine, lived.settings, file)
+    assert difference(warehouse_file(lived.data), file) == []
+    assert [(part.stage, part.bucket.number) for part in engine.sent] == [
+        (stage, number) for stage in range(3) for number in range(1, BUCKETS + 1)
+    ]
+    assert {each.name for each in found} == {check.name for table in catalogue.tables() for check in table.checks}
+    assert {each.name: each.violations for each in lived.build(full=True).checks} == {
+        each.name: each.violations for each in found
+    }
+    assert profile.costs["core.orders"].cpu_ns > 0
+    assert [each.name for each in tmp_path.iterdir()] == ["other.duckdb"]
+
+
+def test_a_difference_is_seen(lived: World, tmp_path: Path) -> None:
+    """A row that is not there, a type that is another one: the comparison of this file names the tables."""
+    file = tmp_path / "other.duckdb"
+    build_on(LastFirst(), lived.settings, file)
+    with duckdb.connect(str(file)) as con:
+        con.execute("delete from core.order_lines where rowid = (select min(rowid) from core.order_lines)")
+        con.execute("alter table core.stores alter store_id type integer")
+    assert difference(warehouse_file(lived.data), file) == ["core.stores", "core.order_lines"]
+
+
+def test_a_lost_bucket_is_missed(lived: World, tmp_path: Path) -> None:
+    """A bucket of which nothing was heard ends the build; no file, no part of one is left."""
+    with pytest.raises(EngineError, match=f"1 of {BUCKETS} buckets were not made, the first is 1"):
+        build_on(LastFirst(lost=1), lived.settings, tmp_path / "other.duckdb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blocking_check_blocks(world: World, make_order: Any, tmp_path: Path) -> None:
+    """What a blocking check finds in a bucket elsewhere is raised here, with its sample; nothing is left."""
+    world.land("orders", [{"id": 1, "document": make_order(1), "gate": {"lines": 9}}])
+    with pytest.raises(BuildBlocked) as blocked:
+        build_on(LastFirst(), world.settings, tmp_path / "other.duckdb")
+    assert [(each.name, each.sample[0]["entity_id"]) for each in blocked.value.failed] == [
+        ("core.orders__match_validation", 1)
+    ]
+    assert not list(tmp_path.glob("other*"))
+
+
+def test_a_node_that_differs_refuses(lived: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node with another version, or without the folder, says so and makes nothing."""
+    engine = LastFirst()
+    build_on(engine, lived.settings, tmp_path / "other.duckdb", 1)
+    part = engine.sent[0]
+    with pytest.raises(EngineError, match="must be a folder that all nodes have at the same path"):
+        parts.build_part(part)
+    for file in (part.draft, part.given):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    with pytest.raises(EngineError, match=r"runs another version \(DuckDB differ\)"):
+        parts.build_part(replace(part, code=part.code | {"DuckDB": "0"}))
