@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from typing import Self
 
     from pipelines.settings import Settings
-    from pipelines.warehouse import CheckResult
+    from pipelines.warehouse import BuildResult, CheckResult
+    from pipelines.warehouse.rows.profile import Profile
     from tests.warehouse.conftest import World
 
-BUCKETS = 3
+BUCKETS = 2
 
 
 class LastFirst:
-    """An engine of one process that sends values as a cluster would, begins at the end, and runs every task twice."""
+    """An engine of one process that sends values as a cluster would, begins at the end, and runs the last one twice."""
 
     memory_bytes = 500_000_000
 
@@ -48,13 +50,15 @@ class LastFirst:
         pass
 
     def width(self) -> int:
+        """Return how many it is said to run at once."""
         return 2
 
     def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Run the function for each value that is not lost."""
         self.sent += values
+        function(values[-1])
         for place in reversed(range(self.lost, len(values))):
-            function(pickle.loads(pickle.dumps(values[place])))  # noqa: S301 - our own
-            yield place, pickle.loads(pickle.dumps(function(values[place])))  # noqa: S301
+            yield place, pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(values[place])))))  # noqa: S301
 
 
 def build_on(engine: LastFirst, settings: Settings, file: Path, buckets: int = BUCKETS) -> list[CheckResult]:
@@ -74,51 +78,60 @@ def difference(one: Path, other: Path) -> list[str]:
         con.execute(f"attach '{other}' as other (read_only)")
         for name in [*(table.name for table in catalogue.tables()), "build.states"]:
             columns = [con.execute(f"describe {side}.{name}").fetchall() for side in ("one", "other")]
-            rows = f"(from one.{name} except all from other.{name}) union all (from other.{name} except all from one.{name})"
+            sides = f"from one.{name}", f"from other.{name}"
+            rows = " union all ".join(f"({left} except all {right})" for left, right in (sides, sides[::-1]))
             if columns[0] != columns[1] or con.execute(f"select 1 from ({rows}) limit 1").fetchall():
                 differing.append(name)
     return differing
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return the world of a history of edits, refusals, closes and reopenings, built in full in this process."""
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuildResult]:
+    """Return the world of a history of edits, refusals, closes and reopenings, and its full build in this process."""
     world, _ = run(history(3), tmp_path_factory.mktemp("lived"))
-    world.build(full=True)
-    return world
+    return world, world.build(full=True)
 
 
-def test_buckets_made_elsewhere_give_the_same_tables(lived: World, tmp_path: Path) -> None:
-    """Rows, types and what checks found are the same; each part that is made twice counts once; nothing is left."""
-    engine, file = LastFirst(), tmp_path / "other.duckdb"
+@pytest.fixture(scope="module")
+def elsewhere(
+    lived: tuple[World, BuildResult], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, LastFirst, list[CheckResult], Profile]:
+    """Return the file of the same world's full build by an engine, the engine, what was found and what it cost."""
+    engine, file = LastFirst(), tmp_path_factory.mktemp("elsewhere") / "other.duckdb"
     with profiled() as profile:
-        found = build_on(engine, lived.settings, file)
-    assert difference(warehouse_file(lived.data), file) == []
-    assert [(part.stage, part.bucket.number) for part in engine.sent] == [
-        (stage, number) for stage in range(3) for number in range(1, BUCKETS + 1)
-    ]
-    assert {each.name for each in found} == {check.name for table in catalogue.tables() for check in table.checks}
-    assert {each.name: each.violations for each in lived.build(full=True).checks} == {
-        each.name: each.violations for each in found
-    }
+        found = build_on(engine, lived[0].settings, file)
+    return file, engine, found, profile
+
+
+def test_buckets_made_elsewhere_give_the_same_tables(
+    lived: tuple[World, BuildResult], elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile]
+) -> None:
+    """Rows, types and what checks found are the same; a part that is made twice counts once; nothing is left."""
+    (world, here), (file, engine, found, profile) = lived, elsewhere
+    assert difference(warehouse_file(world.data), file) == []
+    numbers = [(stage, number) for stage in range(3) for number in range(1, BUCKETS + 1)]
+    assert [(part.stage, part.bucket.number) for part in engine.sent] == numbers
+    assert {each.name: each.violations for each in here.checks} == {each.name: each.violations for each in found}
     assert profile.costs["core.orders"].cpu_ns > 0
-    assert [each.name for each in tmp_path.iterdir()] == ["other.duckdb"]
+    assert [each.name for each in file.parent.iterdir()] == ["other.duckdb"]
 
 
-def test_a_difference_is_seen(lived: World, tmp_path: Path) -> None:
+def test_a_difference_is_seen(
+    lived: tuple[World, BuildResult], elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile], tmp_path: Path
+) -> None:
     """A row that is not there, a type that is another one: the comparison of this file names the tables."""
     file = tmp_path / "other.duckdb"
-    build_on(LastFirst(), lived.settings, file)
+    shutil.copy(elsewhere[0], file)
     with duckdb.connect(str(file)) as con:
         con.execute("delete from core.order_lines where rowid = (select min(rowid) from core.order_lines)")
         con.execute("alter table core.stores alter store_id type integer")
-    assert difference(warehouse_file(lived.data), file) == ["core.stores", "core.order_lines"]
+    assert difference(warehouse_file(lived[0].data), file) == ["core.stores", "core.order_lines"]
 
 
-def test_a_lost_bucket_is_missed(lived: World, tmp_path: Path) -> None:
+def test_a_lost_bucket_is_missed(lived: tuple[World, BuildResult], tmp_path: Path) -> None:
     """A bucket of which nothing was heard ends the build; no file, no part of one is left."""
     with pytest.raises(EngineError, match=f"1 of {BUCKETS} buckets were not made, the first is 1"):
-        build_on(LastFirst(lost=1), lived.settings, tmp_path / "other.duckdb")
+        build_on(LastFirst(lost=1), lived[0].settings, tmp_path / "other.duckdb")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -133,15 +146,12 @@ def test_a_blocking_check_blocks(world: World, make_order: Any, tmp_path: Path) 
     assert not list(tmp_path.glob("other*"))
 
 
-def test_a_node_that_differs_refuses(lived: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_differs_refuses(elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile]) -> None:
     """A node with another version, or without the folder, says so and makes nothing."""
-    engine = LastFirst()
-    build_on(engine, lived.settings, tmp_path / "other.duckdb", 1)
-    part = engine.sent[0]
+    part = elsewhere[1].sent[0]
     with pytest.raises(EngineError, match="must be a folder that all nodes have at the same path"):
         parts.build_part(part)
-    for file in (part.draft, part.given):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    with pytest.raises(EngineError, match=r"runs another version \(DuckDB differ\)"):
-        parts.build_part(replace(part, code=part.code | {"DuckDB": "0"}))
+    here = elsewhere[0]  # any file that is there
+    other = replace(part, draft=here, given=here, code=part.code | {"DuckDB": "0"})
+    with pytest.raises(EngineError, match=r"runs another version \(other: DuckDB\)"):
+        parts.build_part(other)

@@ -89,7 +89,7 @@ def _require_files_and_code(part: Part) -> None:
         )
     if other := [name for name, value in code_fingerprint().items() if value != part.code[name]]:
         raise EngineError(
-            f"node {here} runs another version ({' and '.join(other)} differ): install the same on all nodes, "
+            f"node {here} runs another version (other: {' and '.join(other)}): install the same on all nodes, "
             "and start their Ray again"
         )
 
