@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.warehouse import warehouse_file
-from tests.histories import SETTINGS, history, run
+from tests.histories import SETTINGS, run
 from tests.ray_cluster import ADDRESS, Cluster, NoNamespacesError
-from tests.warehouse.test_spread import difference
+from tests.warehouse.test_spread import HISTORY, difference
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,7 +28,7 @@ pytestmark = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a world that a history left, built in full in this process, and a copy of its warehouse."""
     folder = tmp_path_factory.mktemp("world")
-    world, _ = run(history(3), folder)
+    world, _ = run(HISTORY, folder)
     world.build(full=True)
     shutil.copy(warehouse_file(world.data), folder / "local.duckdb")
     return folder
@@ -74,9 +74,7 @@ def test_a_worker_killed_in_a_task_leaves_no_trace(cluster: Cluster, folder: Pat
 
 
 def test_a_killed_driver_and_a_killed_node_leave_no_trace(cluster: Cluster, folder: Path) -> None:
-    """A build whose driver was killed while it loaded leaves the warehouse as it was; the next one, in which the other
-    node is killed, gives the same tables, and removes what the first left.
-    """
+    """A build whose driver was killed changes nothing; the next one, with the other node killed, gives the same."""
     file = folder / "data" / "warehouse" / "warehouse.duckdb"
     before = file.read_bytes()
     cluster.arm("driver", "stage-1.bucket-000001")
@@ -103,11 +101,8 @@ def test_an_open_cluster_is_refused(folder: Path) -> None:
     for cluster in started(Cluster(token=False, nodes=0)):
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 48}
         done = build(cluster, folder, **token)
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (
-            1,
-            f"ordermart: the Ray cluster at {ADDRESS} answers without a token: start its head and its nodes with "
-            "RAY_AUTH_MODE=token, or set [security] allow_open_ray = true",
-        )
+        assert done.returncode == 1
+        assert f"ordermart: the Ray cluster at {ADDRESS} answers without a token: start" in done.stdout
         too_large = build(
             cluster, folder, ORDERMART_SECURITY__ALLOW_OPEN_RAY="true", ORDERMART_ENGINE__TASK_MEMORY="50GB"
         )

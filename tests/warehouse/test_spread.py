@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tests.warehouse.conftest import World
 
 BUCKETS = 2
+HISTORY = history(1)[:-1]  # edits, refusals and a close; what is left out is the last build
 
 
 class LastFirst:
@@ -87,8 +88,8 @@ def difference(one: Path, other: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuildResult]:
-    """Return the world of a history of edits, refusals, closes and reopenings, and its full build in this process."""
-    world, _ = run(history(3), tmp_path_factory.mktemp("lived"))
+    """Return the world that a history left, and its full build in this process."""
+    world, _ = run(HISTORY, tmp_path_factory.mktemp("lived"))
     return world, world.build(full=True)
 
 
