@@ -60,6 +60,8 @@ class InTurn:
         """Run the function for each value."""
         for place, value in enumerate(values):
             yield place, function(value)
+        written = sum(file.stat().st_size for file in values[0].folder.glob("*.parquet"))
+        print(f"stage {values[0].stage}: {written / _MIB:,.0f} MiB of Parquet")
 
 
 def build(folder: Path, way: str, buckets: int, memory: int) -> None:
@@ -71,10 +73,11 @@ def build(folder: Path, way: str, buckets: int, memory: int) -> None:
     with session(settings) as con, profiled() as profile:
         create_sources(con, settings)
         now = Memory(fingerprint_of(settings), states(settings))
-        rebuild(con, folder / f"{way}.duckdb", raw, now, buckets, 1, lambda *_: None, engine)
+        file = folder / f"{way}.duckdb"
+        rebuild(con, file, raw, now, buckets, 1, lambda *_: None, engine)
     used = resource.getrusage(resource.RUSAGE_SELF)
     whole, taken = used.ru_utime + used.ru_stime, time.perf_counter() - began
-    print(f"{way}: {whole:.1f} s of CPU, {taken:.1f} s elapsed, peak {used.ru_maxrss / 1024:,.0f} MiB")
+    print(f"{way}: {whole:.1f} s of CPU, {taken:.1f} s elapsed, a file of {file.stat().st_size / _MIB:,.0f} MiB")
     names = {each.name: f"stage {stage.number}" for stage in stages() for each in (*stage.tables, *stage.checks)}
     names[DOCUMENTS] = "stage 0"
     seconds: dict[str, float] = defaultdict(float)
