@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 MOST = 2.5
 AGAIN = 4
-NOISE_SECONDS = 0.05  # below it, a ratio says more about memory and other programs
+# What takes less for 10 MiB follows the speed of memory; what grew with the square of its input would take hours.
+NOISE_SECONDS = 0.5
 
 
 def seconds(work: Callable[[Any], object], given: Any) -> float:
