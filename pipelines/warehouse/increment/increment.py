@@ -13,7 +13,8 @@ from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, m
 from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.increment.affected import is_stale, touched
-from pipelines.warehouse.increment.changed import changed_checks, changed_tables, concerns_readers, findings_of
+from pipelines.warehouse.increment.changed import changed_checks, concerns_readers, findings_of
+from pipelines.warehouse.increment.differences import note_differences
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.session import remember
@@ -95,10 +96,10 @@ def apply_changes(
         create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
     create_new_versions(con, raw, new)
     making = Making(con, full=False)
-    making.staged.sources = sources
+    making.staged.sources = set(sources)
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
-    changed, checks = changed_tables(making), changed_checks(making)
+    changed, checks = set(making.staged.sets), changed_checks(making)
     is_shown = bool(checks) or concerns_readers(making, changed)
     parts = _parts(making, changed, has_other_findings=bool(checks))
     con.execute("begin")
@@ -133,6 +134,7 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
             continue
         if isinstance(item, catalogue.Table):
             making.make(item, keys)
+            note_differences(staged, item)
         else:
             making.look(item, keys)
     _make_after_findings(making, later)
@@ -156,6 +158,7 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
     for table in tables:
         if is_stale(staged, table):
             making.make(table, None)
+            note_differences(staged, table)
     staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
 
 

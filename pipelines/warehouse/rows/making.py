@@ -21,7 +21,7 @@ from pipelines.warehouse.rows.verdicts import (
     rows_as_declared,
     violations,
 )
-from pipelines.warehouse.rows.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
+from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,9 @@ class Making:
     def _make(self, table: Table, keys: str | None) -> None:
         show(self.staged, table, keys)
         for name in GATHERED.keys() & set(table.depends_on):
-            GATHERED[name](self.con)
+            gather, filled = GATHERED[name]
+            gather(self.con)
+            self.staged.sources |= filled
         relation = f'fresh."{table.name}"'
         try:
             if self.staged.full:
@@ -97,26 +99,13 @@ class Making:
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
-        self.con.execute(f"delete from warehouse.{name} where {self._of_fresh_keys(name)}")
+        self.con.execute(f"delete from warehouse.{name} where {of_fresh_keys(self.staged, name)}")
         self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
 
     def differs(self, name: str, select: str = "select *", where: str = "") -> bool:
         """Tell whether the fresh rows of a table differ from the stored rows of the same keys, in what is selected."""
-        stored = f"({select} from (from warehouse.{name} where {self._of_fresh_keys(name)}) {where})"
+        stored = f"({select} from (from warehouse.{name} where {of_fresh_keys(self.staged, name)}) {where})"
         return differ(self.con, stored, f'({select} from fresh."{name}" {where})')
-
-    def _of_fresh_keys(self, name: str) -> str:
-        """Return the condition of the stored rows of a table that its fresh rows replace."""
-        keys = self.staged.sets[name]
-        if keys is None:
-            return "true"
-        key = str(key_of(self.staged.catalogue[name]))
-        bound = "true"
-        if self.staged.catalogue[name].scope in ENTITIES:
-            bound = between(self.con, keys, key, key)
-        plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
-        null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
-        return f"{plain} or {null}" if key in UNDATED else plain
 
     def results(self) -> list[CheckResult]:
         """Return a result for every check of the catalogue; warnings count all rows of audit.findings."""
