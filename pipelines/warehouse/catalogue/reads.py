@@ -76,19 +76,35 @@ def _parsed(sql: str) -> Reads:
     tree = _tree(sql)
     nodes = list(_dicts(tree))
     base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
-    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
     called = [n for n in nodes if n.get("class") == "FUNCTION" and n["function_name"] in _functions()]
-    given = [id(each) for call in called for each in call["children"]]
-    whole = {n["column_names"][0] for n in nodes if _is_lone_name(n) and id(n) not in given}
+    given = {id(each) for call in called for each in call["children"]}
+    whole = {
+        id(each) for select in nodes if select.get("type") == "SELECT_NODE" for each in _whole(select, base, given)
+    }
+    has_pivot = any(n.get("type") == "PIVOT" for n in nodes)  # groups by whatever columns there are
     return Reads(
         tables=tuple(sorted({_name(n) for n in base})),
         names=frozenset(_strings(tree)).union(*(_names_in_function(each["function_name"]) for each in called)),
-        stars=frozenset(
-            _name(n)
-            for n in base
-            if starred & {"", n["alias"], n["table_name"]} or (n["alias"] or n["table_name"]) in whole
-        ),
+        stars=frozenset(_name(n) for n in base if has_pivot or id(n) in whole),
     )
+
+
+def _whole(select: dict[str, Any], base: list[dict[str, Any]], given: set[int]) -> Iterator[dict[str, Any]]:
+    """Yield the tables, each a node, of which a select by itself takes all columns, or rows as they are.
+
+    `base` are the tables of the whole statement, `given` the ids of nodes that are rows given to functions.
+    """
+    scope = list(_within(select))
+    from_here = [n for n in scope if n.get("type") in ("BASE_TABLE", "SUBQUERY")]
+    here, ids = {_alias(n) for n in from_here}, {id(n) for n in from_here}
+    named = {n["relation_name"] for n in scope if n.get("class") == "STAR"}
+    named |= {n["column_names"][0] for n in scope if _is_lone_name(n) and id(n) not in given}
+    for table in base:
+        if id(table) in ids:
+            if named & {"", _alias(table)}:
+                yield table
+        elif _alias(table) in named - here:  # of a select around this one
+            yield table
 
 
 @functools.cache
@@ -115,6 +131,20 @@ def _tree(sql: str) -> dict[str, Any]:
     if tree["error"]:
         raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
     return tree
+
+
+def _alias(node: dict[str, Any]) -> str:
+    return str(node["alias"] or node.get("table_name", ""))
+
+
+def _within(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a select that are in none of its inner selects."""
+    for value in node.values() if isinstance(node, dict) else node:
+        if isinstance(value, dict) and value.get("type") != "SELECT_NODE":
+            yield value
+            yield from _within(value)
+        elif isinstance(value, list):
+            yield from _within(value)
 
 
 def _is_lone_name(node: dict[str, Any]) -> bool:

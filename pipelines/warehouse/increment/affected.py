@@ -56,12 +56,19 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
     return "touched.loads" if item.scope == "load" else None
 
 
+def has_keys(staged: Staged, keys: str) -> bool:
+    """Tell whether a relation of keys, which no longer changes, has any."""
+    if keys not in staged.has_keys:
+        staged.has_keys[keys] = _any(staged, keys)
+    return staged.has_keys[keys]
+
+
 def is_stale(staged: Staged, item: Table | Check) -> bool:
     """Tell whether a table or check without keys of its own must be recomputed: something it reads changed."""
     return any(
         reads_change(staged, name, item)
         or name in staged.sources
-        or (name in {"raw.states", "raw.refusals", "raw.findings"} and _any(staged, "touched.loads"))
+        or (name in {"raw.states", "raw.refusals", "raw.findings"} and has_keys(staged, "touched.loads"))
         for name in item.depends_on
     )
 
@@ -83,10 +90,12 @@ def _entities(staged: Staged, item: Table | Check) -> str:
     checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
     if checked in bases:
         bases -= {changed, f"touched.versioned_{kind}"}
-    if len(bases) == 1 and not others:
-        return bases.pop()
+    if len(bases) > 1:
+        bases = {base for base in bases if has_keys(staged, base)}
+    if len(bases) < 2 and not others:
+        return bases.pop() if bases else f"touched.no_{kind}"
     selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
-    return _keep(staged, item, " union ".join(selects) or f"select {entity} from {changed} limit 0")
+    return _keep(staged, item, " union ".join(selects))
 
 
 def _held(staged: Staged, item: Table | Check, entity: str) -> str:

@@ -74,6 +74,6 @@ def _concerns_readers(making: Making, name: str) -> bool:
         return name in DECISIONS and making.differs(name, DECISIONS[name], _ONLY.get(name, ""))
     differing = making.staged.differing[name]
     counted = [f'"{column.name}"' for column in table.columns if column.name not in OBSERVED]
-    if making.staged.sets[name] is None and len(counted) < len(table.columns):  # all columns are noted
+    if len(differing) == len(table.columns) > len(counted):  # perhaps noted as a whole
         return making.differs(name, f"select {', '.join(counted)}")
     return not differing <= OBSERVED

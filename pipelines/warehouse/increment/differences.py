@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from pipelines.warehouse.rows.views import Staged
 
 _LONE = "stands on one side alone"
+_FEW = 50_000  # rows of a whole table that are laid over each other; of more, only whether any differs is known
 
 
-def note_differences(staged: Staged, table: Table) -> None:
-    """Note in which columns a table's fresh rows differ from those they replace; drop them where they do not."""
+def note_differences(staged: Staged, table: Table, rows: int) -> None:
+    """Note in which columns a table's fresh rows, so many, differ from those they replace; drop them if in none."""
     columns = [column.name for column in table.columns]
-    if table.key and staged.sets[table.name] is not None:
+    if table.key and (staged.sets[table.name] is not None or rows <= _FEW):
         others = _others(table)
         flags = ", ".join(f'coalesce(bool_or("{each}"), false)' for each in (_LONE, *others))
         ((is_lone, *differs),) = staged.con.execute(
@@ -76,9 +77,10 @@ def _laid_over(staged: Staged, table: Table, columns: list[str]) -> str:
     same = " and ".join(f'n."{part}" {"is not distinct from" if is_null[part] else "="} o."{part}"' for part in key)
     flags = "".join(f', n."{each}" is distinct from o."{each}" as "{each}"' for each in columns)
     fresh, stored = (f"(select *, true as is_there from {side})" for side in _both(staged, table.name))
+    shown = f'coalesce(n."{scope_key}", o."{scope_key}") as "{scope_key}",' if scope_key else ""
     return f"""
         select
-            coalesce(n."{scope_key}", o."{scope_key}") as "{scope_key}",
+            {shown}
             n.is_there is null or o.is_there is null as "{_LONE}"
             {flags}
         from {fresh} as n

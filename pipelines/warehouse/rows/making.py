@@ -47,12 +47,12 @@ class Making:
         columns = ", ".join(f"{column.name} {column.type}" for column in catalogue.table(FINDINGS).columns)
         con.execute(f"create table raw.findings ({columns})")
 
-    def make(self, table: Table, keys: str | None) -> None:
-        """Make the rows of a table for these keys, and check them by themselves."""
+    def make(self, table: Table, keys: str | None) -> int:
+        """Make the rows of a table for these keys, check them by themselves, and return how many there are."""
         with measured(table.name):
-            self._make(table, keys)
+            return self._make(table, keys)
 
-    def _make(self, table: Table, keys: str | None) -> None:
+    def _make(self, table: Table, keys: str | None) -> int:
         show(self.staged, table, keys)
         for name in GATHERED.keys() & set(table.depends_on):
             gather, filled = GATHERED[name]
@@ -74,6 +74,7 @@ class Making:
             raise
         for result in rows_as_declared(self.con, table, relation, rows):
             self.tally.add(result)
+        return rows
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check in the rows of these keys."""

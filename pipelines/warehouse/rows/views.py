@@ -45,6 +45,7 @@ class Staged:
     differing: dict[str, frozenset[str]] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
+    has_keys: dict[str, bool] = field(default_factory=dict)  # by relation of keys, as far as it was asked
     shown: dict[str, str] = field(default_factory=dict)  # the views in place, by name
 
 
