@@ -18,32 +18,23 @@ rules as (
 
 orders as (
     select
-        orders.order_id,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        orders.store_name,
-        orders.currency,
-        orders.discount,
-        in_force.line_rule,
-        in_force.line_open_parts,
-        rules.* exclude (rule),
-    from mart.orders as orders
-    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
-    left join rules on in_force.line_rule = rules.rule
+        order_id,
+        store_id,
+        business_date,
+        sale_class,
+        store_name,
+        currency,
+        discount,
+        smallest_unit(currency, discount) as smallest,
+    from mart.orders
 ),
 
 lines as (
     select
-        orders.*,
-        sums.line_no,
-        sums.product_id,
-        sums.name,
-        sums.quantity,
-        sums.price,
-        sums.modifier_count,
-        sums.is_whole,
-        sums.has_other,
+        rules.* exclude (rule),
+        in_force.line_rule,
+        in_force.line_open_parts,
+        sums.*,
         case
             when quantity = 1 then price
             -- whether it is of a unit or of the line is open
@@ -56,8 +47,12 @@ lines as (
             sums.price,
             cast(sums.price as decimal(38, 4)) * quantity
         ) as product_amount,
+        -- what the rule has modifiers add, by unit or by line; most are added
+        if(is_own, sums.add_own, sums.add_once) + if(
+            sums.has_other, sign * if(is_own, sums.other_own, sums.other_once), 0
+        ) as added,
         case
-            when orders.line_rule is null or not sums.is_whole then null
+            when in_force.line_rule is null or not sums.is_whole then null
             -- what candidates that remain treat differently
             when len(line_open_parts) > 0 and list_has_any(
                 line_open_parts,
@@ -69,28 +64,18 @@ lines as (
                     if(sums.has_other, 5, null),
                 ]
             ) then null
-            else product_amount + case
-                when is_without or not sums.has_modifiers then 0
-                when not sums.has_other and (sums.quantity = 1 or not is_per_unit)
-                    then if(is_own, sums.add_own, sums.add_once)
-                else if(is_per_unit, sums.quantity, 1) * (
-                    if(is_own, sums.add_own, sums.add_once)
-                    + sign * if(is_own, sums.other_own, sums.other_once)
-                )
-            end
+            when is_without or not sums.has_modifiers then product_amount
+            else product_amount
+                + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
         end as exact,
         if(
             is_rounded_per_unit,
-            cast(sums.price as decimal(38, 4)) + if(
-                is_without,
-                0,
-                if(is_own, sums.add_own, sums.add_once)
-                + sign * if(is_own, sums.other_own, sums.other_once)
-            ),
+            cast(sums.price as decimal(38, 4)) + if(is_without, 0, added),
             null
         ) as per_unit,
     from audit.order_line_sums as sums
-    inner join orders on sums.order_id = orders.order_id
+    inner join audit.order_rules as in_force on sums.order_id = in_force.order_id
+    left join rules on in_force.line_rule = rules.rule
 ),
 
 valued as (
@@ -104,41 +89,49 @@ valued as (
             end as decimal(38, 4)
         ) as line_amount,
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
+        case
+            when line_amount is not null then null
+            when line_rule is null then 'no_rule'
+            when not is_whole then 'missing_input'
+            else 'undecided'
+        end as missing_amount_reason,
     from lines
 ),
 
--- shares are those of the lines so far, less those before: they add up to the discount
+-- shares are those of the lines so far, less those before: they add up to the discount;
+-- what lines have from their order is joined last, as sorting wide rows takes long
 apportioned as (
     select
         *,
-        sum(line_amount) over (partition by order_id order by line_no) as so_far,
+        sum(line_amount) over (
+            partition by order_id order by line_no rows unbounded preceding
+        ) as so_far,
         sum(line_amount) over (partition by order_id) as whole,
         -- null counts as below zero
         min(coalesce(line_amount, -1)) over (partition by order_id) as least,
-        smallest_unit(currency, discount) as smallest,
     from valued
 )
 
 select
     -- keys
-    order_id,
-    line_no,
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
+    lines.order_id,
+    lines.line_no,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    lines.product_id,
     -- names
-    store_name,
-    name,
+    orders.store_name,
+    lines.name,
     -- how much
-    quantity,
-    modifier_count,
+    lines.quantity,
+    lines.modifier_count,
     -- money
-    currency,
-    price,
-    cast(unit_price as decimal(38, 4)) as unit_price,
-    modifiers_amount,
-    line_amount,
+    orders.currency,
+    lines.price,
+    cast(lines.unit_price as decimal(38, 4)) as unit_price,
+    lines.modifiers_amount,
+    lines.line_amount,
     cast(
         case
             when discount = 0 then 0
@@ -147,10 +140,6 @@ select
                 - share_of(discount, so_far - line_amount, whole, smallest)
         end as decimal(38, 4)
     ) as discount_share,
-    case
-        when line_amount is not null then null
-        when line_rule is null then 'no_rule'
-        when not is_whole then 'missing_input'
-        else 'undecided'
-    end as missing_amount_reason,
-from apportioned
+    lines.missing_amount_reason,
+from apportioned as lines
+inner join orders on lines.order_id = orders.order_id
