@@ -18,27 +18,30 @@ rules as (
 
 orders as (
     select
-        order_id,
-        store_id,
-        business_date,
-        sale_class,
-        store_name,
-        currency,
-        discount,
+        order_id, store_id, business_date, sale_class, store_name, currency, discount,
         smallest_unit(currency, discount) as smallest,
     from mart.orders
 ),
 
+in_force as (
+    select
+        order_rules.order_id,
+        order_rules.line_rule is not null as has_rule,
+        -- of part_no 1 the lowest bit; none: zero
+        list_bit_or([0] || [1 << (part - 1) for part in line_open_parts]) as open_parts,
+        rules.* exclude (rule),
+    from audit.order_rules as order_rules
+    left join rules on order_rules.line_rule = rules.rule
+),
+
 lines as (
     select
-        rules.* exclude (rule),
-        in_force.line_rule,
-        in_force.line_open_parts,
+        in_force.* exclude (order_id),
         sums.*,
         case
             when quantity = 1 then price
             -- whether it is of a unit or of the line is open
-            when line_rule is null or list_contains(line_open_parts, 1) then null
+            when not has_rule or open_parts & 1 <> 0 then null
             else if(is_price_alone, divided(price, quantity), price)
         end as unit_price,
         -- most are sold once: nothing to multiply
@@ -52,18 +55,15 @@ lines as (
             sums.has_other, sign * if(is_own, sums.other_own, sums.other_once), 0
         ) as added,
         case
-            when in_force.line_rule is null or not sums.is_whole then null
+            when not has_rule or not sums.is_whole then null
             -- what candidates that remain treat differently
-            when len(line_open_parts) > 0 and list_has_any(
-                line_open_parts,
-                [
-                    if(sums.quantity <> 1 and sums.price <> 0, 1, null),
-                    if(sums.has_modifiers, 2, null),
-                    if(sums.has_modifiers and sums.quantity <> 1, 3, null),
-                    if(sums.has_own, 4, null),
-                    if(sums.has_other, 5, null),
-                ]
-            ) then null
+            when open_parts <> 0 and open_parts & (
+                if(sums.quantity <> 1 and sums.price <> 0, 1, 0)
+                | if(sums.has_modifiers, 2, 0)
+                | if(sums.has_modifiers and sums.quantity <> 1, 4, 0)
+                | if(sums.has_own, 8, 0)
+                | if(sums.has_other, 16, 0)
+            ) <> 0 then null
             when is_without or not sums.has_modifiers then product_amount
             else product_amount
                 + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
@@ -74,8 +74,7 @@ lines as (
             null
         ) as per_unit,
     from audit.order_line_sums as sums
-    inner join audit.order_rules as in_force on sums.order_id = in_force.order_id
-    left join rules on in_force.line_rule = rules.rule
+    inner join in_force on sums.order_id = in_force.order_id
 ),
 
 valued as (
@@ -91,7 +90,7 @@ valued as (
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
         case
             when line_amount is not null then null
-            when line_rule is null then 'no_rule'
+            when not has_rule then 'no_rule'
             when not is_whole then 'missing_input'
             else 'undecided'
         end as missing_amount_reason,
