@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from pipelines.engines.engine import EngineError
@@ -72,11 +74,14 @@ class RayCluster:
             )
         import ray  # noqa: PLC0415 - an extra
 
+        before = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(self._address, log_to_driver=False, logging_level="error")
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             reason = str(error).splitlines()[0]
             raise EngineError(f"the Ray cluster at {self._address} cannot be used ({reason})") from None
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)  # Ray sets its own
         self._ray = ray
         try:
             self._require_nodes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,6 +72,20 @@ def test_a_worker_killed_in_a_task_leaves_no_trace(cluster: Cluster, folder: Pat
     assert done.returncode == 0, done.stdout
     assert cluster.struck() == ["worker"]
     require_same(folder)
+
+
+def test_signals_stay_with_the_command(cluster: Cluster) -> None:
+    """A connection leaves SIGTERM to whoever handled it before, so that a stopped run ends in order."""
+    code = f"""
+import signal
+from pipelines.engines.ray_cluster import RayCluster
+signal.signal(signal.SIGTERM, print)
+with RayCluster({ADDRESS!r}, "300MB", needs_token=True) as connected:
+    assert signal.getsignal(signal.SIGTERM) is print
+    print("width", connected.width())
+"""
+    done = cluster.run(sys.executable, "-c", code)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["width 2"]), done.stdout
 
 
 def test_a_killed_driver_and_a_killed_node_leave_no_trace(cluster: Cluster, folder: Path) -> None:

@@ -16,6 +16,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
 from pipelines.warehouse.build import part as parts
 from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.build.spread import spans_of_files
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.profile import profiled
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
@@ -112,6 +113,7 @@ def test_buckets_made_elsewhere_give_the_same_tables(
     assert difference(warehouse_file(world.data), file) == []
     numbers = [(stage, number) for stage in range(3) for number in range(1, BUCKETS + 1)]
     assert [(part.stage, part.bucket.number) for part in engine.sent] == numbers
+    assert all(part.documents for part in engine.sent if part.stage == 0)
     assert {each.name: each.violations for each in here.checks} == {each.name: each.violations for each in found}
     assert profile.costs["core.orders"].cpu_ns > 0
     assert [each.name for each in file.parent.iterdir()] == ["other.duckdb"]
@@ -127,6 +129,17 @@ def test_a_difference_is_seen(
         con.execute("delete from core.order_lines where rowid = (select min(rowid) from core.order_lines)")
         con.execute("alter table core.stores alter store_id type integer")
     assert difference(warehouse_file(lived[0].data), file) == ["core.stores", "core.order_lines"]
+
+
+def test_a_part_reads_only_files_of_its_range(lived: tuple[World, BuildResult]) -> None:
+    """The least and the greatest id of each file are those of its rows."""
+    paths = [file.path for file in raw_files(lived[0].data, "orders").documents if file.path.exists()]
+    with duckdb.connect() as con:
+        spans = spans_of_files(con, paths)
+        found = [con.execute(f"select min(id), max(id) from '{path}'").fetchone() for path in paths]
+    assert len({span[1:] for span in spans}) > 1
+    filled = [(span, ids) for span, ids in zip(spans, found, strict=True) if ids != (None, None)]
+    assert [(low, high) for (_, low, high), _ in filled] == [ids for _, ids in filled]
 
 
 def test_a_lost_bucket_is_missed(lived: tuple[World, BuildResult], tmp_path: Path) -> None:

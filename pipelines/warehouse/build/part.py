@@ -17,7 +17,7 @@ from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.build.buckets import Bucket, Stage, make_bucket, stages
 from pipelines.warehouse.history.versions import RUNS
 from pipelines.warehouse.rows.making import FINDINGS, Making
-from pipelines.warehouse.rows.profile import Profile, profiled
+from pipelines.warehouse.rows.profile import Profile, measured, profiled
 from pipelines.warehouse.rows.results import BuildBlocked, CheckResult
 from pipelines.warehouse.rows.session import code_fingerprint, in_memory, quoted
 from pipelines.warehouse.rows.views import STATES
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+WRITING = "(files of buckets)"
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def _write(con: duckdb.DuckDBPyConnection, part: Part, own: Path, table: str, re
     """Write a table's rows to its file, and return how many they are."""
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
-    row = con.execute(f"copy (from {relation}) to '{quoted(unfinished)}' (format parquet)").fetchone()
+    with measured(WRITING):
+        row = con.execute(f"copy (from {relation}) to '{quoted(unfinished)}' (format parquet)").fetchone()
     unfinished.replace(part.file(table))
     return int(row[0]) if row else 0

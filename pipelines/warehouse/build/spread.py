@@ -58,9 +58,18 @@ class Spread:
         given = self.folder / "given.duckdb"
         if not given.exists():
             _write_given(con, given)
-        documents = tuple(paths) if stage.number == 0 else ()
+        spans = spans_of_files(con, paths) if stage.number == 0 else []
         parts = [
-            Part(stage.number, bucket, self.draft, given, documents, self.folder, self.engine.memory_bytes, code)
+            Part(
+                stage.number,
+                bucket,
+                self.draft,
+                given,
+                tuple(path for path, low, high in spans if low <= bucket.last and high >= bucket.first),
+                self.folder,
+                self.engine.memory_bytes,
+                code,
+            )
             for bucket in split
         ]
         made: dict[int, Made] = {}
@@ -96,6 +105,26 @@ def spread(engine: Engine, draft: Path) -> Iterator[Spread]:
             yield Spread(engine, draft, folder)
     finally:
         shutil.rmtree(everything, ignore_errors=True)
+
+
+def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> list[tuple[Path, int, int]]:
+    """Return the files of documents with the least and the greatest id in each, as its footer has them."""
+    if not paths:
+        return []
+    names = ", ".join(f"'{quoted(path)}'" for path in paths)
+    rows = con.execute(
+        f"""
+        select
+            file_name, min(cast(stats_min_value as bigint)), max(cast(stats_max_value as bigint)),
+            bool_and(stats_min_value is not null and stats_max_value is not null)
+        from parquet_metadata([{names}])
+        where path_in_schema = 'id'
+        group by file_name
+        """
+    ).fetchall()
+    spans = {name: (low, high) for name, low, high, is_known in rows if is_known}
+    everything = -(2**63), 2**63 - 1  # of a file that does not say
+    return [(path, *spans.get(str(path), everything)) for path in paths]
 
 
 def _write_given(con: duckdb.DuckDBPyConnection, file: Path) -> None:
