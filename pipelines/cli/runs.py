@@ -59,7 +59,7 @@ def run(
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
-    from pipelines.assets.night import exit_code
+    from pipelines.assets.exit_codes import exit_code
     from pipelines.notify.history import ended_run
     from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
@@ -113,10 +113,8 @@ def _run_night(
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
-    from pipelines.assets.night import run_night
-    from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
-    from pipelines.definitions import NIGHTLY, job
+    from pipelines.assets.quiet import quiet_night
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -136,6 +134,13 @@ def _run_night(
         healed = heal(settings, progress)
         say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings)
+        is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
+        if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
+            return settings, before, quiet
+        from pipelines.assets.night import run_night
+        from pipelines.assets.notifications import NOTIFIED
+        from pipelines.definitions import NIGHTLY, job
+
         night = run_night(
             settings,
             job(settings, NOTIFIED if due else NIGHTLY, progress),

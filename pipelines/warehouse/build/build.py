@@ -213,8 +213,6 @@ def _result(con: duckdb.DuckDBPyConnection, applied: Applied, *, full: bool, why
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    counts = {}
-    for table in catalogue.tables():
-        row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
-        counts[table.name] = int(row[0]) if row else 0
-    return counts
+    selects = [f"select '{table.name}', count(*) from warehouse.{table.name}" for table in catalogue.tables()]
+    counts = dict(con.execute(" union all ".join(selects)).fetchall())
+    return {table.name: int(counts[table.name]) for table in catalogue.tables()}
