@@ -1,9 +1,11 @@
 """Build the same orders straight into the warehouse, and by parts that go through files, in one process each.
 
-    python benchmarks/engines.py [--orders 100000] [--buckets 4] [--memory 850] [--ways here parts] [--folder FOLDER]
+    python benchmarks/engines.py [--orders 100000] [--buckets 4] [--memory 850] [--ways here parts ray]
 
 The second way is what nodes of a cluster do, one part after the other; what an engine adds (starting workers, sending
-results) is not in it. CPU seconds are of the whole process and by step: `stage N` is what nodes do, the rest is done by
+results) is not in it. The third needs the extra ray: a cluster of two nodes with a processor each is started on this
+machine, in a network namespace of its own, and tables are compared with those of the first; `--memory 500` at most.
+CPU seconds are of the whole process and by step: `stage N` is what nodes do, the rest is done by
 one process, whatever the cluster. Peak memory is of one bucket's step.
 """
 
@@ -24,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.raw_world import LEAST_MEMORY, make_raw  # noqa: E402 - found through the path above
+from pipelines.engines.ray_cluster import RayCluster  # noqa: E402
 from pipelines.landing import raw_files  # noqa: E402
 from pipelines.settings import load_settings  # noqa: E402
 from pipelines.settings.kinds import KINDS  # noqa: E402
@@ -32,10 +35,14 @@ from pipelines.warehouse.build.full import rebuild  # noqa: E402
 from pipelines.warehouse.inputs.sources import create_sources, states  # noqa: E402
 from pipelines.warehouse.rows.profile import DOCUMENTS, profiled  # noqa: E402
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session  # noqa: E402
+from tests.ray_cluster import ADDRESS, Cluster  # noqa: E402
+from tests.warehouse.test_spread import difference  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Self
+
+    from pipelines.engines import Engine
 
 _SECOND, _MIB = 10**9, 1 << 20
 
@@ -68,7 +75,9 @@ def build(folder: Path, way: str, buckets: int, memory: int) -> None:
     """Build once, and print what it took."""
     settings = load_settings(folder / "ordermart.toml")
     raw = {kind: raw_files(settings.data_dir, kind) for kind in KINDS}
-    engine = InTurn(memory * 10**6) if way == "parts" else None
+    engine: Engine | None = InTurn(memory * 10**6) if way == "parts" else None
+    if way == "ray":
+        engine = RayCluster(ADDRESS, f"{memory}MB", needs_token=True)
     began = time.perf_counter()
     with session(settings) as con, profiled() as profile:
         create_sources(con, settings)
@@ -88,7 +97,8 @@ def build(folder: Path, way: str, buckets: int, memory: int) -> None:
         peaks[step] = max(peaks[step], cost.peak)
     for step in sorted(seconds):
         print(f"  {step:36}{seconds[step]:8.2f} s{peaks[step] / _MIB:9,.0f} MiB")
-    print(f"  {'start, views, commit':36}{whole - sum(seconds.values()):8.2f} s", flush=True)
+    if way != "ray":  # there, most of it is of other processes
+        print(f"  {'start, views, commit':36}{whole - sum(seconds.values()):8.2f} s", flush=True)
 
 
 def main() -> None:
@@ -97,7 +107,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=100_000)
     parser.add_argument("--buckets", type=int, default=4)
     parser.add_argument("--memory", type=int, default=850, help="DuckDB's in each part, in MB")
-    parser.add_argument("--ways", nargs="*", choices=["here", "parts"], default=["here", "parts"])
+    parser.add_argument("--ways", nargs="*", choices=["here", "parts", "ray"], default=["here", "parts"])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs=2, metavar=("FOLDER", "WAY"), help=argparse.SUPPRESS)  # the process of its own
     given = parser.parse_args()
@@ -109,6 +119,11 @@ def main() -> None:
         (Path(name) / "ordermart.toml").write_text(LEAST_MEMORY, encoding="utf-8")
         same = [sys.executable, __file__, "--buckets", str(given.buckets), "--memory", str(given.memory)]
         for way in given.ways:
+            if way == "ray":
+                with Cluster() as cluster:
+                    print(cluster.run(*same, "--only", name, way).stdout)
+                print("tables that differ:", difference(Path(name) / "here.duckdb", Path(name) / "ray.duckdb"))
+                continue
             subprocess.run([*same, "--only", name, way], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
