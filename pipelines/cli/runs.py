@@ -167,8 +167,17 @@ def build(
     config: Config = None,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
     profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Where a full build runs: local or ray; default: [engine] name."),
+    ] = "",
+    address: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Head of the Ray cluster; default: [engine] address.")
+    ] = "",
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
+
+    A full build can spread over a Ray cluster, see docs/SCALE.md; increments, landing and publishing are always local.
 
     Exit codes: 0 published, or nothing changed; 1 blocked by a check, the previous release stays current; 2 invalid
     settings; 4 another run holds the lock.
@@ -182,7 +191,7 @@ def build(
     from pipelines.warehouse import publish
     from pipelines.warehouse.rows.profile import profiled
 
-    settings = load_settings(config)
+    settings = _on_engine(load_settings(config), engine, address)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
         with profiled() if profile else nullcontext() as measured:
@@ -191,6 +200,16 @@ def build(
     typer.echo(built(result, release))
     if measured:
         typer.echo(costs(measured))
+
+
+def _on_engine(settings: Settings, name: str, address: str) -> Settings:
+    """Return the settings with the engine that the command names."""
+    from msgspec.structs import replace
+
+    if name not in {"", "local", "ray"}:
+        raise usage_error(f"--engine: {name!r} is not an engine; use local or ray")
+    given = {key: value for key, value in (("name", name), ("address", address)) if value}
+    return replace(settings, engine=replace(settings.engine, **given))
 
 
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")

@@ -20,13 +20,12 @@ modifiers as not materialized (
             | if(is_other, 2, 0)
             | if(narrow_own is null, 4, 0)
             | case
-                -- try: rounding the largest amounts leaves their type
-                when price = try_cast(price as decimal(16, 2)) then case
-                    when price <> try_cast(price as decimal(15, 1)) then 32
-                    when price <> try_cast(price as decimal(14, 0)) then 16
+                when price % 0.01 = 0 then case
+                    when price % 0.1 <> 0 then 32
+                    when price % 1 <> 0 then 16
                     else 8
                 end
-                when price = try_cast(price as decimal(17, 3)) then 64
+                when price % 0.001 = 0 then 64
                 when price is not null then 128
                 else 0
             end as bits,
@@ -83,13 +82,12 @@ lines as (
         quantity,
         price,
         case
-            -- try: rounding the largest amounts leaves their type
-            when price = try_cast(price as decimal(16, 2)) then case
-                when price <> try_cast(price as decimal(15, 1)) then 2
-                when price <> try_cast(price as decimal(14, 0)) then 1
+            when price % 0.01 = 0 then case
+                when price % 0.1 <> 0 then 2
+                when price % 1 <> 0 then 1
                 else 0
             end
-            when price = try_cast(price as decimal(17, 3)) then 3
+            when price % 0.001 = 0 then 3
             when price is not null then 4
         end as decimals,
     from core.order_lines

@@ -16,26 +16,29 @@ lines as (
     from audit.order_line_sums
 ),
 
+-- sums in 17 digits: two of them, added up, stay within 18
 sums as (
     select
         order_id,
-        sum(narrow_price) as price_once,
-        sum(narrow_price * units) as price_by_quantity,
-        sum(narrow_add_once) as add_once,
-        sum(narrow_add_own) as add_own,
-        sum(narrow_add_once * units) as add_unit,
-        sum(narrow_add_own * units) as add_own_unit,
-        coalesce(sum(narrow_other_once) filter (where has_other), 0) as other_once, -- none: zero
-        coalesce(sum(narrow_other_own) filter (where has_other), 0) as other_own,
-        coalesce(sum(narrow_other_once * units) filter (where has_other), 0) as other_unit,
-        coalesce(sum(narrow_other_own * units) filter (where has_other), 0) as other_own_unit,
+        try_cast(sum(narrow_price) as decimal(14, 4)) as price_once,
+        try_cast(sum(narrow_price * units) as decimal(14, 4)) as price_by_quantity,
+        try_cast(sum(narrow_add_once) as decimal(17, 4)) as add_once,
+        try_cast(sum(narrow_add_own) as decimal(17, 4)) as add_own,
+        try_cast(sum(narrow_add_once * units) as decimal(17, 4)) as add_unit,
+        try_cast(sum(narrow_add_own * units) as decimal(17, 4)) as add_own_unit,
+        try_cast(sum(narrow_other_once) as decimal(17, 4)) as other_once,
+        try_cast(sum(narrow_other_own) as decimal(17, 4)) as other_own,
+        try_cast(sum(narrow_other_once * units) as decimal(17, 4)) as other_unit,
+        try_cast(sum(narrow_other_own * units) as decimal(17, 4)) as other_own_unit,
         max(decimals) as decimals,
         cast(sum(greatest(abs(units), 1)) as decimal(10, 0)) as units,
-        bool_or(quantity <> 1 and price <> 0) as has_quantity,
-        bool_or(has_modifiers) as has_modifiers,
-        bool_or(quantity <> 1 and has_modifiers) as has_modifiers_on_quantity,
-        bool_or(has_own) as has_own,
-        bool_or(has_other) as has_other,
+        bit_or(
+            if(quantity <> 1 and price <> 0, 1, 0)
+            | if(has_modifiers, 2, 0)
+            | if(quantity <> 1 and has_modifiers, 4, 0)
+            | if(has_own, 8, 0)
+            | if(has_other, 16, 0)
+        ) as held,
     from lines
     group by order_id
     having bool_and(
@@ -49,40 +52,37 @@ sums as (
     )
 ),
 
+stated as (
+    select
+        order_id, currency,
+        try_cast(discount as decimal(14, 4)) as discount,
+        try_cast(subtotal_price as decimal(14, 4)) as subtotal,
+    from mart.orders
+),
+
 tested as materialized (
     select
-        sums.order_id,
-        has_quantity,
-        has_modifiers,
-        has_modifiers_on_quantity,
-        has_own,
-        has_other,
-        try_cast(orders.discount as decimal(14, 4)) as discount,
-        smallest_unit(orders.currency, orders.subtotal_price) as unit,
-        smallest_unit(orders.currency, orders.subtotal_price + orders.discount) as unit_less,
-        smallest_unit(orders.currency, orders.subtotal_price - orders.discount) as unit_more,
-        sums.decimals,
-        sums.units,
-        orders.subtotal_price = 0 and price_once <> 0 as is_stated_zero,
-        try_cast(orders.subtotal_price as decimal(14, 4)) as subtotal,
-        try_cast(price_once as decimal(14, 4)) as price_once,
-        try_cast(price_by_quantity as decimal(14, 4)) as price_by_quantity,
-        struct_pack(
-            all_own_unit := try_cast(add_own_unit + other_own_unit as decimal(14, 4)),
-            all_unit := try_cast(add_unit + other_unit as decimal(14, 4)),
-            all_own := try_cast(add_own + other_own as decimal(14, 4)),
-            all_once := try_cast(add_once + other_once as decimal(14, 4)),
-            add_own_unit := try_cast(add_own_unit as decimal(14, 4)),
-            add_unit := try_cast(add_unit as decimal(14, 4)),
-            add_own := try_cast(add_own as decimal(14, 4)),
-            add_once := try_cast(add_once as decimal(14, 4)),
-            less_own_unit := try_cast(add_own_unit - other_own_unit as decimal(14, 4)),
-            less_unit := try_cast(add_unit - other_unit as decimal(14, 4)),
-            less_own := try_cast(add_own - other_own as decimal(14, 4)),
-            less_once := try_cast(add_once - other_once as decimal(14, 4))
-        ) as added,
+        sums.order_id, decimals, units, discount, subtotal, price_once, price_by_quantity,
+        held
+            | if(discount <> 0, 32, 0)
+            | if(subtotal = 0 and price_once <> 0, 64, 0) as held,
+        smallest_unit(currency, subtotal) as unit,
+        smallest_unit(currency, subtotal + discount) as unit_less,
+        smallest_unit(currency, subtotal - discount) as unit_more,
+        try_cast(add_own_unit + other_own_unit as decimal(14, 4)) as all_own_unit,
+        try_cast(add_unit + other_unit as decimal(14, 4)) as all_unit,
+        try_cast(add_own + other_own as decimal(14, 4)) as all_own,
+        try_cast(add_once + other_once as decimal(14, 4)) as all_once,
+        try_cast(add_own_unit as decimal(14, 4)) as add_own_unit,
+        try_cast(add_unit as decimal(14, 4)) as add_unit,
+        try_cast(add_own as decimal(14, 4)) as add_own,
+        try_cast(add_once as decimal(14, 4)) as add_once,
+        try_cast(add_own_unit - other_own_unit as decimal(14, 4)) as less_own_unit,
+        try_cast(add_unit - other_unit as decimal(14, 4)) as less_unit,
+        try_cast(add_own - other_own as decimal(14, 4)) as less_own,
+        try_cast(add_once - other_once as decimal(14, 4)) as less_once,
     from sums
-    inner join mart.orders as orders on sums.order_id = orders.order_id
+    inner join stated on sums.order_id = stated.order_id
 ),
 
 -- no sum is too large, subtotal and discount are stated: else one of these is null
@@ -104,47 +104,44 @@ rests as (
         and subtotal is not null
         and price_once is not null
         and price_by_quantity is not null
-        and added.all_own_unit is not null
-        and added.less_own_unit is not null
+        and all_own_unit is not null
+        and less_own_unit is not null
 ),
 
 fitted as materialized (
     select
-        *,
-        modifiers_that_fit(rest, allowance, added)
-            | (modifiers_that_fit(rest_once, allowance, added) << 13)
-            | (modifiers_that_fit(rest + discount, allowance_less, added) << 26)
-            | (modifiers_that_fit(rest_once + discount, allowance_less, added) << 39) as low,
-        modifiers_that_fit(rest - discount, allowance_more, added)
-            | (modifiers_that_fit(rest_once - discount, allowance_more, added) << 13) as high,
+        order_id,
+        held,
+        is_rounded,
+        modifiers_that_fit(rest, allowance, rests)
+            | (modifiers_that_fit(rest_once, allowance, rests) << 13)
+            | (modifiers_that_fit(rest + discount, allowance_less, rests) << 26)
+            | (modifiers_that_fit(rest_once + discount, allowance_less, rests) << 39) as low,
+        modifiers_that_fit(rest - discount, allowance_more, rests)
+            | (modifiers_that_fit(rest_once - discount, allowance_more, rests) << 13) as high,
     from rests
 ),
 
 -- written out once for all orders that answer alike: character form_no is 1 where it fits
 written as (
     select
+        held,
         low,
         high,
+        reverse(lpad(bin(held), 7, '0')) as holds,
         reverse(lpad(bin(low), 52, '0')) || reverse(lpad(bin(high), 26, '0')) as fits,
-    from (select distinct low, high from fitted)
+    from (select distinct held, low, high from fitted)
 )
 
 select
     -- keys
     fitted.order_id,
     -- what it can test, and which forms give its subtotal
-    concat(
-        if(has_quantity, 1, 0),
-        if(has_modifiers, 1, 0),
-        if(has_modifiers_on_quantity, 1, 0),
-        if(has_own, 1, 0),
-        if(has_other, 1, 0),
-        if(discount <> 0, 1, 0),
-        if(is_stated_zero, 1, 0)
-    ) as holds,
+    written.holds,
     written.fits,
     fitted.is_rounded,
 from fitted
 inner join written
-    on fitted.low = written.low
+    on fitted.held = written.held
+    and fitted.low = written.low
     and fitted.high = written.high

@@ -15,7 +15,8 @@ narrow as materialized (
         try_cast(orders.loyalty_discount as decimal(14, 4)) as loyalty,
         try_cast(orders.total_price as decimal(14, 4)) as total,
         -- no row: no component applies, and nothing is added
-        try_cast(coalesce(components.amount, 0) as decimal(14, 4)) as component,
+        if(components.amount is null, 0, try_cast(components.amount as decimal(14, 4)))
+            as component,
         components.order_id is not null as has_component,
     from mart.orders as orders
     left join (
@@ -66,15 +67,13 @@ fitted as materialized (
     select
         order_id,
         is_rounded,
-        concat(
-            if(delivery <> 0, 1, 0),
-            if(tip <> 0, 1, 0),
-            if(discount <> 0, 1, 0),
-            if(loyalty <> 0, 1, 0),
-            if(subtotal <> 0, 1, 0),
-            if(has_component, 1, 0),
-            if(total = 0 and subtotal <> 0, 1, 0)
-        ) as holds,
+        if(delivery <> 0, 1, 0)
+            | if(tip <> 0, 2, 0)
+            | if(discount <> 0, 4, 0)
+            | if(loyalty <> 0, 8, 0)
+            | if(subtotal <> 0, 16, 0)
+            | if(has_component, 32, 0)
+            | if(total = 0 and subtotal <> 0, 64, 0) as held,
         signs_that_fit(rest_1, allowance, discount, loyalty)
             | (signs_that_fit(rest_2, allowance, discount, loyalty) << 9)
             | (signs_that_fit(rest_3, allowance, discount, loyalty) << 18)
@@ -93,20 +92,23 @@ fitted as materialized (
 -- written out once for all orders that answer alike: character form_no is 1 where it fits
 written as (
     select
+        held,
         low,
         high,
+        reverse(lpad(bin(held), 7, '0')) as holds,
         reverse(lpad(bin(low), 54, '0')) || reverse(lpad(bin(high), 29, '0')) as fits,
-    from (select distinct low, high from fitted)
+    from (select distinct held, low, high from fitted)
 )
 
 select
     -- keys
     fitted.order_id,
     -- what it can test, and which forms give its total
-    fitted.holds,
+    written.holds,
     written.fits,
     fitted.is_rounded,
 from fitted
 inner join written
-    on fitted.low = written.low
+    on fitted.held = written.held
+    and fitted.low = written.low
     and fitted.high = written.high

@@ -2,17 +2,10 @@
 with
 
 amended as (
-    select distinct
-        order_id,
-        version_no,
-    from core.order_changes
+    select distinct order_id, version_no from core.order_changes
     where field in (
-        'subtotal_price',
-        'delivery_price',
-        'tip',
-        'discount',
-        'loyalty_discount',
-        'total_price'
+        'subtotal_price', 'delivery_price', 'tip',
+        'discount', 'loyalty_discount', 'total_price'
     )
 ),
 
@@ -69,12 +62,7 @@ lines as (
             order by lines.line_no
         ) as occurrence_no,
         row(
-            lines.product_id,
-            lines.quantity,
-            lines.name,
-            lines.price,
-            lines.has_instructions,
-            modifiers.modifiers
+            product_id, quantity, name, price, has_instructions, modifiers.modifiers
         ) as content,
     from core.order_line_versions as lines
     left join modifiers
@@ -84,27 +72,14 @@ lines as (
     where lines.order_id in (select order_id from pairs where has_other_lines)
 ),
 
+-- lines of one version are the earlier side of the next
 sides as (
     select
-        order_id,
-        lines_version_no,
-        line_id,
-        occurrence_no,
-        true as is_later,
-        content,
+        lines.* exclude (lines_version_no),
+        lines_version_no + if(is_later, 0, 1) as lines_version_no,
+        is_later,
     from lines
-
-    union all
-
-    -- lines of one version are the earlier side of the next
-    select
-        order_id,
-        lines_version_no + 1 as lines_version_no,
-        line_id,
-        occurrence_no,
-        false as is_later,
-        content,
-    from lines
+    cross join (values (true), (false)) as both_sides (is_later)
 ),
 
 matched as (
@@ -153,12 +128,9 @@ select
     pairs.previous_total_price,
     pairs.total_price,
     -- lines: none differ if the lines' version is the same
-    if(pairs.has_other_lines, coalesce(counted.added_line_count, 0), 0)
-        as added_line_count,
-    if(pairs.has_other_lines, coalesce(counted.removed_line_count, 0), 0)
-        as removed_line_count,
-    if(pairs.has_other_lines, coalesce(counted.changed_line_count, 0), 0)
-        as changed_line_count,
+    coalesce(counted.added_line_count, 0) as added_line_count,
+    coalesce(counted.removed_line_count, 0) as removed_line_count,
+    coalesce(counted.changed_line_count, 0) as changed_line_count,
     -- verdict
     case
         when pairs.total_change is null then 'indeterminate'
@@ -169,6 +141,7 @@ select
 from pairs
 inner join mart.orders as orders on pairs.order_id = orders.order_id
 left join counted
-    on pairs.order_id = counted.order_id
+    on pairs.has_other_lines
+    and pairs.order_id = counted.order_id
     and pairs.lines_version_no = counted.lines_version_no
 left join audit.order_closes as closes on pairs.order_id = closes.order_id

@@ -18,36 +18,30 @@ rules as (
 
 orders as (
     select
-        orders.order_id,
-        orders.store_id,
-        orders.business_date,
-        orders.sale_class,
-        orders.store_name,
-        orders.currency,
-        orders.discount,
-        in_force.line_rule,
-        in_force.line_open_parts,
+        order_id, store_id, business_date, sale_class, store_name, currency, discount,
+        smallest_unit(currency, discount) as smallest,
+    from mart.orders
+),
+
+in_force as (
+    select
+        order_rules.order_id,
+        order_rules.line_rule is not null as has_rule,
+        -- of part_no 1 the lowest bit; none: zero
+        list_bit_or([0] || [1 << (part - 1) for part in line_open_parts]) as open_parts,
         rules.* exclude (rule),
-    from mart.orders as orders
-    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
-    left join rules on in_force.line_rule = rules.rule
+    from audit.order_rules as order_rules
+    left join rules on order_rules.line_rule = rules.rule
 ),
 
 lines as (
     select
-        orders.*,
-        sums.line_no,
-        sums.product_id,
-        sums.name,
-        sums.quantity,
-        sums.price,
-        sums.modifier_count,
-        sums.is_whole,
-        sums.has_other,
+        in_force.* exclude (order_id),
+        sums.*,
         case
             when quantity = 1 then price
             -- whether it is of a unit or of the line is open
-            when line_rule is null or list_contains(line_open_parts, 1) then null
+            when not has_rule or open_parts & 1 <> 0 then null
             else if(is_price_alone, divided(price, quantity), price)
         end as unit_price,
         -- most are sold once: nothing to multiply
@@ -56,41 +50,31 @@ lines as (
             sums.price,
             cast(sums.price as decimal(38, 4)) * quantity
         ) as product_amount,
+        -- what the rule has modifiers add, by unit or by line; most are added
+        if(is_own, sums.add_own, sums.add_once) + if(
+            sums.has_other, sign * if(is_own, sums.other_own, sums.other_once), 0
+        ) as added,
         case
-            when orders.line_rule is null or not sums.is_whole then null
+            when not has_rule or not sums.is_whole then null
             -- what candidates that remain treat differently
-            when len(line_open_parts) > 0 and list_has_any(
-                line_open_parts,
-                [
-                    if(sums.quantity <> 1 and sums.price <> 0, 1, null),
-                    if(sums.has_modifiers, 2, null),
-                    if(sums.has_modifiers and sums.quantity <> 1, 3, null),
-                    if(sums.has_own, 4, null),
-                    if(sums.has_other, 5, null),
-                ]
-            ) then null
-            else product_amount + case
-                when is_without or not sums.has_modifiers then 0
-                when not sums.has_other and (sums.quantity = 1 or not is_per_unit)
-                    then if(is_own, sums.add_own, sums.add_once)
-                else if(is_per_unit, sums.quantity, 1) * (
-                    if(is_own, sums.add_own, sums.add_once)
-                    + sign * if(is_own, sums.other_own, sums.other_once)
-                )
-            end
+            when open_parts <> 0 and open_parts & (
+                if(sums.quantity <> 1 and sums.price <> 0, 1, 0)
+                | if(sums.has_modifiers, 2, 0)
+                | if(sums.has_modifiers and sums.quantity <> 1, 4, 0)
+                | if(sums.has_own, 8, 0)
+                | if(sums.has_other, 16, 0)
+            ) <> 0 then null
+            when is_without or not sums.has_modifiers then product_amount
+            else product_amount
+                + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
         end as exact,
         if(
             is_rounded_per_unit,
-            cast(sums.price as decimal(38, 4)) + if(
-                is_without,
-                0,
-                if(is_own, sums.add_own, sums.add_once)
-                + sign * if(is_own, sums.other_own, sums.other_once)
-            ),
+            cast(sums.price as decimal(38, 4)) + if(is_without, 0, added),
             null
         ) as per_unit,
     from audit.order_line_sums as sums
-    inner join orders on sums.order_id = orders.order_id
+    inner join in_force on sums.order_id = in_force.order_id
 ),
 
 valued as (
@@ -104,41 +88,49 @@ valued as (
             end as decimal(38, 4)
         ) as line_amount,
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
+        case
+            when line_amount is not null then null
+            when not has_rule then 'no_rule'
+            when not is_whole then 'missing_input'
+            else 'undecided'
+        end as missing_amount_reason,
     from lines
 ),
 
--- shares are those of the lines so far, less those before: they add up to the discount
+-- shares are those of the lines so far, less those before: they add up to the discount;
+-- what lines have from their order is joined last, as sorting wide rows takes long
 apportioned as (
     select
         *,
-        sum(line_amount) over (partition by order_id order by line_no) as so_far,
+        sum(line_amount) over (
+            partition by order_id order by line_no rows unbounded preceding
+        ) as so_far,
         sum(line_amount) over (partition by order_id) as whole,
         -- null counts as below zero
         min(coalesce(line_amount, -1)) over (partition by order_id) as least,
-        smallest_unit(currency, discount) as smallest,
     from valued
 )
 
 select
     -- keys
-    order_id,
-    line_no,
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
+    lines.order_id,
+    lines.line_no,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    lines.product_id,
     -- names
-    store_name,
-    name,
+    orders.store_name,
+    lines.name,
     -- how much
-    quantity,
-    modifier_count,
+    lines.quantity,
+    lines.modifier_count,
     -- money
-    currency,
-    price,
-    cast(unit_price as decimal(38, 4)) as unit_price,
-    modifiers_amount,
-    line_amount,
+    orders.currency,
+    lines.price,
+    cast(lines.unit_price as decimal(38, 4)) as unit_price,
+    lines.modifiers_amount,
+    lines.line_amount,
     cast(
         case
             when discount = 0 then 0
@@ -147,10 +139,6 @@ select
                 - share_of(discount, so_far - line_amount, whole, smallest)
         end as decimal(38, 4)
     ) as discount_share,
-    case
-        when line_amount is not null then null
-        when line_rule is null then 'no_rule'
-        when not is_whole then 'missing_input'
-        else 'undecided'
-    end as missing_amount_reason,
-from apportioned
+    lines.missing_amount_reason,
+from apportioned as lines
+inner join orders on lines.order_id = orders.order_id
