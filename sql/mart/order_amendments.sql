@@ -129,9 +129,9 @@ select
     pairs.previous_total_price,
     pairs.total_price,
     -- lines: none differ if the lines' version is the same
-    if(has_other_lines, coalesce(counts.added_line_count, 0), 0) as added_line_count,
-    if(has_other_lines, coalesce(counts.removed_line_count, 0), 0) as removed_line_count,
-    if(has_other_lines, coalesce(counts.changed_line_count, 0), 0) as changed_line_count,
+    if(has_other_lines, coalesce(added_line_count, 0), 0) as added_line_count,
+    if(has_other_lines, coalesce(removed_line_count, 0), 0) as removed_line_count,
+    if(has_other_lines, coalesce(changed_line_count, 0), 0) as changed_line_count,
     -- verdict
     case
         when pairs.total_change is null then 'indeterminate'
