@@ -36,3 +36,4 @@ lock:
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	echo 'duckdb==2.0.0' | $(COMPILE) --no-deps --output-file requirements-duckdb2.lock -
+	printf 'ray==2.60.0\nmsgpack\n' | $(COMPILE) --no-deps --output-file requirements-ray.lock -

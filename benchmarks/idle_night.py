@@ -59,7 +59,8 @@ class Nights:
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.folder, self.home = folder, folder / "data" / "dagster"
-        new_key_file(folder / "keys.json")
+        if not (folder / "keys.json").exists():
+            new_key_file(folder / "keys.json")
         self.environ = {
             **os.environ,
             "PYTHONPATH": str(ROOT),

@@ -1,22 +1,25 @@
 """Play many nights and runs for webhooks on a small world by a shifted clock, and measure whether a night's cost grows.
 
 A night: the world's clock and that of the commands go on by a day, then `ordermart run` with the orders placed since;
-after it, some runs with `--due`, each with an order that changed. Prints bytes and files without history (raw, vault
-and inbox keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a year. The commands get
-their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times stay real.
+after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
+history (raw, vault and inbox keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a
+year. The commands get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times
+stay real. With `--folder` and `--minutes` the same nights are played in several goes.
 
-    python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600]
+    python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5]
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,37 +96,67 @@ def left(data: Path) -> tuple[int, float]:
     return len(found), sum(found.values()) / 1e6
 
 
+class Played:
+    """A world and its data folder, played night by night; what each cost is kept in the folder, so that it goes on."""
+
+    def __init__(self, folder: Path, orders: int, nights: int, hints: int) -> None:
+        # A week of orders is asked for at once; after it, the same week's orders are what nights and hints look at.
+        self.shape = {"orders": orders, "stores": STORES, "days": nights + 7}
+        self.world = World(Config(**self.shape))
+        self.hints_a_night = -(-hints // nights)
+        self.log = folder / "points.jsonl"
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        self.points = [Point(*json.loads(line)) for line in lines]
+
+    def play(self, nights: Nights, sandbox: Sandbox) -> None:
+        """Play the next night and its runs for webhooks."""
+        night = self.world.start + dt.timedelta(days=8 + len(self.points), hours=3)
+        known = self._placed(night)
+        new = known - (self._placed(night - dt.timedelta(days=1)) if self.points else set())
+        _set_clocks(nights, sandbox, night)
+        seconds = nights.run(ids=sorted(new))[0]
+        hinted = []
+        for number, order_id in enumerate(sorted(known)[-self.hints_a_night :], 1):
+            _set_clocks(nights, sandbox, night + dt.timedelta(hours=20 * number / self.hints_a_night))
+            hinted.append(nights.run("--due", ids=[order_id])[0])
+        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(nights.folder / "data")))
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(self.points[-1]) + "\n")
+        print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)
+
+    def _placed(self, moment: dt.datetime) -> set[int]:
+        return {each for each in self.world.order_ids if self.world.created(each) <= moment}
+
+
+def _set_clocks(nights: Nights, sandbox: Sandbox, moment: dt.datetime) -> None:
+    sandbox.set_clock(moment)
+    nights.environ["SHIFT_SECONDS"] = str(int((moment - dt.datetime.now(dt.UTC)).total_seconds()))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nights", type=int, default=60)
     parser.add_argument("--hints", type=int, default=300)
     parser.add_argument("--orders", type=int, default=600)
+    parser.add_argument("--minutes", type=float, default=0.0, help="end after so long; 0: after the last night")
+    parser.add_argument("--folder", type=Path, help="keep everything here, and go on from there; default: temporary")
     arguments = parser.parse_args()
-    # A week of orders is asked for at once; after it, the same week's orders are what nights and hints look at again.
-    shape = {"orders": arguments.orders, "stores": STORES, "days": arguments.nights + 7}
-    world = World(Config(**shape))
-    points: list[Point] = []
-    per_night = -(-arguments.hints // arguments.nights)
-    with tempfile.TemporaryDirectory() as folder, Sandbox(**shape) as sandbox:
-        nights = Nights(Path(folder), sandbox.base_url)
-        nights.environ["LD_PRELOAD"] = shim(Path(folder))
-        known: set[int] = set()
-        for number in range(arguments.nights):
-            night = world.start + dt.timedelta(days=8 + number, hours=3)
-            sandbox.set_clock(night)
-            nights.environ["SHIFT_SECONDS"] = str(int((night - dt.datetime.now(dt.UTC)).total_seconds()))
-            placed = {each for each in world.order_ids if world.created(each) <= night} - known
-            known |= placed
-            seconds = nights.run(ids=sorted(placed))[0]
-            recent = sorted(known)[-per_night:]
-            hinted = [nights.run("--due", ids=[each])[0] for each in recent]
-            points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(nights.folder / "data")))
-            print(f"  night {number + 1}: {points[-1]}", file=sys.stderr)
-        floor = cpu([sys.executable, "-c", "import dagster"], nights.environ)
+    ends = time.monotonic() + arguments.minutes * 60 if arguments.minutes else float("inf")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        played = Played(folder, arguments.orders, arguments.nights, arguments.hints)
+        with Sandbox(**played.shape) as sandbox:
+            nights = Nights(folder, sandbox.base_url)
+            nights.environ["LD_PRELOAD"] = shim(folder)
+            while len(played.points) < arguments.nights and time.monotonic() < ends:
+                played.play(nights, sandbox)
+            floor = cpu([sys.executable, "-c", "import dagster"], nights.environ)
+    points = played.points
     third = max(1, len(points) // 4)
     early, late = points[third : 2 * third] or points[:1], points[-third:]
-    print(f"{arguments.nights} nights and {per_night * arguments.nights} hints, {arguments.orders} orders")
+    print(f"{len(points)} nights and {played.hints_a_night * len(points)} hints, {arguments.orders} orders")
     print(f"import dagster: {floor:.1f} s CPU; nights {third + 1} to {2 * third} against the last {third}")
     for name in Point._fields:
         before, after = (statistics.median(getattr(each, name) for each in part) for part in (early, late))

@@ -1,11 +1,7 @@
-"""Execute the nightly job in this process and return its result.
-
-The exit codes of `ordermart run` are decided here and nowhere else.
-"""
+"""Execute the nightly job in this process and return its result."""
 
 from __future__ import annotations
 
-import enum
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +25,6 @@ if TYPE_CHECKING:
 # Errors of this project are sentences; a reader does not need their class.
 SERVICE_DOWN = "ServiceDown"  # the class of partner/errors.py
 _CLASS = re.compile(r"^pipelines\.[\w.]+: ")
-
-
-class Exit(enum.IntEnum):
-    """What the exit code of a run means."""
-
-    PUBLISHED = 0
-    FAILED = 1
-    USAGE = 2
-    REFUSED = 3
-    LOCKED = 4
 
 
 def run_night(
@@ -106,13 +92,6 @@ def is_outage(events: Iterable[dg.DagsterEvent]) -> bool:
     """Return whether a step failed because the service was down."""
     failures = (event.step_failure_data.error for event in events if event.is_step_failure)
     return any(SERVICE_DOWN in (error.cls_name, error.cause and error.cause.cls_name) for error in failures if error)
-
-
-def exit_code(night: Night, *, new_refusals: bool) -> Exit:
-    """Return the exit code of `ordermart run`."""
-    if not night.published:
-        return Exit.FAILED
-    return Exit.REFUSED if new_refusals or night.incomplete else Exit.PUBLISHED
 
 
 def landed(materializations: Iterable[dg.AssetMaterialization]) -> dict[str, dict[str, int]]:

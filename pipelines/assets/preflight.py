@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.engines import engine_of
 from pipelines.finance.periods import fiscal_periods
 from pipelines.ingest.request import ids_of_file, ids_of_range
 from pipelines.partner import PartnerMisconfigured
@@ -36,5 +37,6 @@ def check_before_run(settings: Settings, id_files: Iterable[Path | None] = (), o
     except (VaultError, PartnerMisconfigured) as error:
         raise SettingsError(str(error)) from None
     fiscal_periods(settings)
+    engine_of(settings)
     for complaint in unknown_rules(settings):
         raise SettingsError(complaint)

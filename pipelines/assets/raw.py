@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.failures import failing_by_sentence
 from pipelines.assets.healing import heal
 from pipelines.assets.preflight import check_before_run
 from pipelines.assets.shortfalls import noted
@@ -56,8 +57,9 @@ class OrderRequest(dg.Config):
 )
 def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.MaterializeResult[Any]:
     """Ingest every store that the service lists, or only those that are due; first, repair the data folder."""
-    check_before_run(context.resources.settings)
-    healed = heal(context.resources.settings)
+    with failing_by_sentence():
+        check_before_run(context.resources.settings)
+        healed = heal(context.resources.settings)
     return _ingest(context, "stores", lists=config.lists, report=lambda _ingested: healed)
 
 
@@ -121,14 +123,15 @@ def _ingest(
 ) -> dg.MaterializeResult[Any]:
     settings = context.resources.settings
     since = resumed_since(settings.data_dir)
-    ingested = ingest_until_stopped(
-        settings,
-        kind,
-        context.resources.progress,
-        request=None if request is None else lambda work: request(work, since),
-        lists=lists,
-        session=context.resources.partner,
-    )
+    with failing_by_sentence():
+        ingested = ingest_until_stopped(
+            settings,
+            kind,
+            context.resources.progress,
+            request=None if request is None else lambda work: request(work, since),
+            lists=lists,
+            session=context.resources.partner,
+        )
     counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     context.log.info("%s: %s", kind, ", ".join(f"{n} {v}" for v, n in counts.items()) or "nothing was due")
     for refusal in ingested.refused[:_SHOWN]:

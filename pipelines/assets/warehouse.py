@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.failures import failing_by_sentence
 from pipelines.assets.raw import OWNER, REPORT
 from pipelines.assets.shortfalls import fail_if_nothing_came
 from pipelines.assets.tables import evaluations, key_of, report
@@ -48,16 +49,18 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
     def warehouse(context: dg.AssetExecutionContext, config: PublishingRun) -> Iterator[Any]:
         settings = context.resources.settings
         fail_if_nothing_came(settings, context.resources.partner)
-        try:
-            result = build_and_record(settings, progress=context.resources.progress)
-        except BuildBlocked as blocked:
-            yield from evaluations(blocked.failed)  # events that are only logged are lost with a failed step
-            shown = {CHECKS: _shown(blocked.checks)}
-            raise dg.Failure(description=str(blocked), metadata=shown, allow_retries=False) from None
+        with failing_by_sentence():
+            try:
+                result = build_and_record(settings, progress=context.resources.progress)
+            except BuildBlocked as blocked:
+                yield from evaluations(blocked.failed)  # events that are only logged are lost with a failed step
+                shown = {CHECKS: _shown(blocked.checks)}
+                raise dg.Failure(description=str(blocked), metadata=shown, allow_retries=False) from None
         context.log.info("build: %s", result.why)
         stale = _stale(context.instance, settings)
         report(context, result, stale, all_checks=_is_after_failure(context.instance, context.run.run_id))
-        release = publish(settings, run=config.run)
+        with failing_by_sentence():
+            release = publish(settings, run=config.run)
         notes = [*result.notes, *release.notes]
         page = dg.MetadataValue.path(str(morning_page(settings.data_dir / "published")))
         if release.why_kept:

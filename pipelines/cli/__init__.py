@@ -96,6 +96,9 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        if not type(error).__module__.startswith("pipelines."):
+        from pipelines.report.text import sentence_of
+
+        sentence = sentence_of(error)
+        if sentence is None:
             raise
-        end(error, exit_code(error))
+        end(sentence, exit_code(error))

@@ -59,7 +59,7 @@ def exit_code(error: Exception) -> int:
     return 2 if isinstance(error, SettingsError) else 4 if isinstance(error, RunLockedError) else 1
 
 
-def end(error: Exception, code: int) -> NoReturn:
-    """Print the error on standard error and exit with this code."""
-    typer.echo(f"ordermart: {error}", err=True)
+def end(sentence: str, code: int) -> NoReturn:
+    """Print the sentence of an error on standard error and exit with this code."""
+    typer.echo(f"ordermart: {sentence}", err=True)
     sys.exit(code)

@@ -59,7 +59,7 @@ def run(
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
-    from pipelines.assets.night import exit_code
+    from pipelines.assets.exit_codes import exit_code
     from pipelines.notify.history import ended_run
     from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
@@ -113,10 +113,8 @@ def _run_night(
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
     from pipelines.assets.healing import heal
-    from pipelines.assets.night import run_night
-    from pipelines.assets.notifications import NOTIFIED
     from pipelines.assets.preflight import check_before_run
-    from pipelines.definitions import NIGHTLY, job
+    from pipelines.assets.quiet import quiet_night
     from pipelines.ingest.lock import run_lock
     from pipelines.landing import guard_source
     from pipelines.landing.disk import naming_a_full_disk
@@ -136,6 +134,13 @@ def _run_night(
         healed = heal(settings, progress)
         say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings)
+        is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
+        if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
+            return settings, before, quiet
+        from pipelines.assets.night import run_night
+        from pipelines.assets.notifications import NOTIFIED
+        from pipelines.definitions import NIGHTLY, job
+
         night = run_night(
             settings,
             job(settings, NOTIFIED if due else NIGHTLY, progress),
@@ -162,8 +167,17 @@ def build(
     config: Config = None,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
     profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Where a full build runs: local or ray; default: [engine] name."),
+    ] = "",
+    address: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Head of the Ray cluster; default: [engine] address.")
+    ] = "",
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
+
+    A full build can spread over a Ray cluster, see docs/SCALE.md; increments, landing and publishing are always local.
 
     Exit codes: 0 published, or nothing changed; 1 blocked by a check, the previous release stays current; 2 invalid
     settings; 4 another run holds the lock.
@@ -177,7 +191,7 @@ def build(
     from pipelines.warehouse import publish
     from pipelines.warehouse.rows.profile import profiled
 
-    settings = load_settings(config)
+    settings = _on_engine(load_settings(config), engine, address)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
         with profiled() if profile else nullcontext() as measured:
@@ -186,6 +200,16 @@ def build(
     typer.echo(built(result, release))
     if measured:
         typer.echo(costs(measured))
+
+
+def _on_engine(settings: Settings, name: str, address: str) -> Settings:
+    """Return the settings with the engine that the command names."""
+    from msgspec.structs import replace
+
+    if name not in {"", "local", "ray"}:
+        raise usage_error(f"--engine: {name!r} is not an engine; use local or ray")
+    given = {key: value for key, value in (("name", name), ("address", address)) if value}
+    return replace(settings, engine=replace(settings.engine, **given))
 
 
 @app.command(short_help="Run nights on the embedded sandbox and show the results.")

@@ -53,4 +53,4 @@ def sandbox_serve(
             client_secret=client_secret,
         )
     except (ServeError, ValueError) as error:
-        end(error, 2)
+        end(str(error), 2)

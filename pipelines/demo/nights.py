@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from pipelines.assets.night import Exit, run_night
+from pipelines.assets.exit_codes import Exit
+from pipelines.assets.night import run_night
 from pipelines.clock import shift_clock, utc_now
 from pipelines.definitions import NIGHTLY, job
 from pipelines.demo.books import close_the_books

@@ -1,4 +1,4 @@
-"""Merge the small files of past days into one pair a day; content and order stay what they were.
+"""Merge the small files of past days into one pair a day, and those of past months; content and order stay the same.
 
 The merged pair is written first, then the manifest is switched, then the small files go: whatever is killed when,
 each load is read exactly once. Knows nothing of what the files hold.
@@ -28,7 +28,7 @@ from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from pipelines.landing.raw_files import RawFile
 
 
-def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
+_MOST_BYTES = 64 * 2**20  # of a pair that holds more than a day: an erasure writes the pairs of an order again
+
+
+def merge_days(data_dir: Path, kind: str, before: dt.date, most_bytes: int = _MOST_BYTES) -> int:
     """Merge the pairs of each day (UTC) before a given one; return how many pairs were merged away.
 
-    Raise LandingError when a load of the kind is under way, RawDamageError when a file is not what was landed: its
-    damage would be merged.
+    Pairs of a month before that day's are merged across days, up to `most_bytes` together. Raise LandingError when a
+    load of the kind is under way, RawDamageError when a file is not what was landed: its damage would be merged.
     """
     if not folder(data_dir, "observations", kind).is_dir():
         return 0
@@ -49,13 +52,32 @@ def merge_days(data_dir: Path, kind: str, before: dt.date) -> int:
         sweep(data_dir, kind, noted_files(data_dir))
         files = raw_files(data_dir, kind)
         pairs = list(zip(files.documents, files.observations, strict=True))
-        for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
-            of_day = list(group)
-            if day < f"{before:%Y%m%d}" and len(of_day) > 1:
-                rewrite(data_dir, kind, of_day, _same, _same)
-                gone += len(of_day)
+        for together in _groups(pairs, before, most_bytes):
+            if len(together) > 1:
+                rewrite(data_dir, kind, together, _same, _same)
+                gone += len(together)
         sweep(data_dir, kind, noted_files(data_dir))
     return gone
+
+
+def _groups(
+    pairs: list[tuple[RawFile, RawFile]], before: dt.date, most_bytes: int
+) -> Iterator[list[tuple[RawFile, RawFile]]]:
+    """Yield the pairs that become one: those of a past day, in a past month also neighbours that are small together."""
+    together: list[tuple[RawFile, RawFile]] = []
+    held = 0
+    for day, group in groupby(pairs, key=lambda each: each[0].load_ids[0][:8]):
+        if day >= f"{before:%Y%m%d}":
+            break
+        of_day = list(group)
+        size = sum(file.path.stat().st_size for each in of_day for file in each if file.path.exists())
+        month = together[0][0].load_ids[0][:6] if together else ""
+        if not (month == day[:6] < f"{before:%Y%m}" and held + size <= most_bytes):
+            yield together
+            together, held = [], 0
+        together += of_day
+        held += size
+    yield together
 
 
 def rewrite(
@@ -65,7 +87,7 @@ def rewrite(
     of_documents: Callable[[pa.Table], pa.Table],
     of_observations: Callable[[pa.Table], pa.Table],
 ) -> None:
-    """Write pairs of one day as one, changed by these functions, and switch the manifest to it.
+    """Write neighbouring pairs as one, changed by these functions, and switch the manifest to it.
 
     The caller holds the kind's lock, and sweeps. Raise RawDamageError when a file is not what was landed.
     """

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from pipelines.partner.answers import Failed, Fetched, RequestError
 from pipelines.partner.behaviour import Behaviour
@@ -143,6 +141,9 @@ class PartnerClient:
 
 
 def _network(partner: Partner) -> httpx.AsyncBaseTransport:
+    import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
+    from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 -- the same
+
     context = httpx.create_ssl_context()
 
     def session() -> aiohttp.ClientSession:

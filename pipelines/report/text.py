@@ -25,6 +25,7 @@ __all__ = [
     "money",
     "money_of",
     "plain",
+    "sentence_of",
     "width",
     "wrapped",
 ]
@@ -87,3 +88,8 @@ def wrapped(text: str, indent: int = 2, hanging: int = 2) -> Iterator[str]:
 def counted(number: int, one: str, many: str) -> str:
     """Return a number and its noun."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """Return what terminal and Dagster show of an error: the sentence of one of this project, None of any other."""
+    return str(error) if type(error).__module__.startswith("pipelines.") else None

@@ -19,6 +19,14 @@ class Warehouse(Table, frozen=True):
     keep_releases: int
 
 
+class EngineSettings(Table, frozen=True):
+    """Where full builds make the rows of orders: in this process, or on the nodes of a Ray cluster."""
+
+    name: Literal["local", "ray"]
+    address: str
+    task_memory: str
+
+
 class ReleaseSettings(Table, frozen=True):
     """How often runs for webhooks publish, and how many nightly releases are kept besides the newest ones."""
 
@@ -108,6 +116,7 @@ class Security(Table, frozen=True):
     allow_unsigned_webhooks: bool
     allow_plain_http: bool
     allow_readable_secrets: bool
+    allow_open_ray: bool
 
 
 class Planner(Table, frozen=True):

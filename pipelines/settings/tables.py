@@ -14,6 +14,7 @@ import msgspec
 from pipelines.settings.business_day import BusinessDay
 from pipelines.settings.operations import (
     DagsterPages,
+    EngineSettings,
     LedgerSettings,
     Notify,
     Planner,
@@ -36,6 +37,7 @@ __all__ = [
     "DagsterPages",
     "Data",
     "Endpoint",
+    "EngineSettings",
     "Finance",
     "Formula",
     "FormulaComponent",
@@ -261,6 +263,7 @@ class Settings(Table, frozen=True):
     reference: Reference
     data: Data
     warehouse: Warehouse
+    engine: EngineSettings
     release: ReleaseSettings
     verify: Verify
     schedule: Schedule

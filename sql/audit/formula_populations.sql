@@ -1,8 +1,12 @@
 -- One row per population of orders and rule target: what its orders show of its rule.
 --
--- gathered from: audit.formula_forms, audit.formula_parts, audit.order_components
+-- gathered from: audit.formula_forms, audit.formula_parts, audit.formula_rules
+-- gathered from: audit.order_components
 -- gathered from: audit.order_line_sums, audit.order_rule_settings, raw.formula_settings
--- gathered from: audit.subtotal_patterns, audit.total_patterns, mart.orders, raw.settings
+-- gathered from: audit.subtotal_patterns, audit.total_patterns, raw.settings
+-- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class
+-- gathered from mart.orders: business_date, currency, subtotal_price, delivery_price, tip
+-- gathered from mart.orders: discount, loyalty_discount, total_price
 select
     -- keys
     populations.rule_target,

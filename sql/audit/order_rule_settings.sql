@@ -5,7 +5,7 @@ with
 
 ranked as (
     select
-        *,
+        formula_settings.*,
         setting_no + 100000 * (
             if(platform is null, 0, 1)
             + if(dispatch_method is null, 0, 1)

@@ -53,7 +53,7 @@ def test_the_asset_graph_is_the_catalogue() -> None:
 def _edges(table: Table) -> set[str]:
     """Return the assets that a table's SQL names, found in its text rather than by the catalogue."""
     gathered = " ".join(
-        re.findall(r"^-- gathered from: (.+)$", table.sql, re.MULTILINE)
+        re.findall(r"^-- gathered from:? (.+)$", table.sql, re.MULTILINE)
     )  # by Python, not by the select
     sql = gathered + re.sub(r"--.*|'[^']*'", "", table.sql)
     names = {f"{schema}/{name}" for schema, name in re.findall(r"\b(raw|core|mart|audit)\.(\w+)", sql)}

@@ -107,6 +107,7 @@ def test_runs_after_the_first(place: Place) -> None:
     assert (place.data / "published" / "current").resolve() == before
 
 
+@pytest.mark.slow
 def test_wrong_settings_and_usage_end_with_2(place: Place) -> None:
     """A wrong setting is one sentence that names the key; a wrong range names itself."""
     wrong = place.command("run", ORDERMART_LANDING__MAX_BYTES="many")

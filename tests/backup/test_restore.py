@@ -77,6 +77,7 @@ def test_restored_folder_is_what_was_destroyed(
     assert folder.rows("select status from core.orders where order_id = 3") == [("refused",)]
 
 
+@pytest.mark.slow
 def test_documents_landed_after_the_release_are_restored_too(folder: Folder) -> None:
     """Loads later than the release are left out of the comparison alone, and are in the new release."""
     folder.land("orders", [order(8), order(1, total_price=99)])

@@ -188,6 +188,7 @@ def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:
     assert by_period(books) == {"2026-11": CHANGE, "P10": -CHANGE}
 
 
+@pytest.mark.slow
 def test_a_store_reopened_alone_reverses_its_own(books: Any, hours: tuple[int, int]) -> None:
     """Restatements of the day's other stores stay posted."""
     for store_id in (1, 2):

@@ -157,6 +157,7 @@ def test_what_is_decided_is_in_the_ledger(undecided: Any) -> None:
     assert all(json.loads(line).keys() == known for line in lines)
 
 
+@pytest.mark.slow
 def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, balanced: dict[str, Any]) -> None:
     """All accepted is balanced; another total opens the break again, the same document does not."""
     books = undecided

@@ -37,6 +37,7 @@ def october(template: Any, tmp_path: Path) -> Any:
     return template.copied(tmp_path / "books")
 
 
+@pytest.mark.slow
 def test_changes_to_a_closed_month_are_restated(october: Any, hours: tuple[int, int]) -> None:
     """Late, changed, deleted and moved orders and a changed setting have distinct causes; the sums hold throughout."""
     books, after = october, hours[1]

@@ -71,6 +71,7 @@ def test_killed_ingestion_repeats_only_requests_in_flight(serve: Callable[..., P
     assert not list((place.data / "vault").glob("spool-*"))
 
 
+@pytest.mark.slow
 def test_same_request_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
     """A killed run, given the same ids again, repeats only the requests in flight."""
     place = serve(orders=400, stores=4, days=5, trouble={"latency_seconds": 0.05})

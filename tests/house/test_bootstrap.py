@@ -143,6 +143,7 @@ def test_it_says_how_it_is_used(clone: Path, words: list[str], code: int) -> Non
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.slow
 def test_a_clone_runs_at_once_and_from_elsewhere(clone: Path, tmp_path: Path) -> None:
     """The first run sets up and passes arguments and the exit code through; the second does not install again."""
     first = bootstrap(clone, "run", "--orders", "5", cwd=tmp_path)

@@ -21,7 +21,10 @@ STEPS = [
     "python bootstrap.py run --orders 500",
     "python bootstrap.py setup .venv-duckdb2",
     "python bootstrap.py test-duckdb2",
+    "python -m venv --clear .venv-ray",
 ]
+INSTALL = "python-ray -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-ray.lock"
+ON_RAY = "python-ray -m pytest -n 0 -m ray tests/warehouse/test_ray.py"
 TESTS, AGAIN = STEPS[4], "python bootstrap.py test --all --last-failed --last-failed-no-failures none -n 0 -v"
 STAND_IN = """#!/bin/sh
 echo "{name} $*" >> "$LOG"
@@ -49,6 +52,12 @@ def clone(project: Path, tmp_path: Path) -> Path:
     lane.parent.mkdir(parents=True)
     lane.write_text("#!/bin/sh\n", encoding="utf-8")
     lane.chmod(0o755)
+    for name in (".venv", ".venv-ray"):
+        (root / name / "lib" / "python3" / "site-packages").mkdir(parents=True)
+    lane = root / ".venv-ray" / "bin" / "python"
+    lane.parent.mkdir()
+    lane.write_text(STAND_IN.format(name="python-ray"), encoding="utf-8")
+    lane.chmod(0o755)
     return root
 
 
@@ -74,24 +83,33 @@ def run(clone: Path, *fail: str, code: int = 1) -> tuple[int, list[str], str]:
 def test_every_step_runs_in_order(clone: Path) -> None:
     """With nothing wrong all steps run, each is announced, and the last line says so."""
     code, ran, said = run(clone)
-    assert (code, ran) == (0, STEPS)
+    assert (code, ran) == (0, [*STEPS, INSTALL, ON_RAY])
     assert said.count("\n== ") == len(STEPS)
     assert said.splitlines()[-1].startswith("== all passed")
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*STEPS, ON_RAY])
 def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
     """A step that fails is the last one, and the exit code is not zero."""
     code, ran, said = run(clone, step, AGAIN)
     assert code != 0
-    assert [each for each in ran if each != AGAIN] == STEPS[: STEPS.index(step) + 1]
+    assert [each for each in ran if each != AGAIN] == [*STEPS, INSTALL, ON_RAY][
+        : [*STEPS, INSTALL, ON_RAY].index(step) + 1
+    ]
     assert "all passed" not in said
+
+
+def test_tests_on_ray_are_skipped_by_name_where_it_cannot_be_had(clone: Path) -> None:
+    """Without Ray the run goes on to its end, and says which tests did not run."""
+    code, ran, said = run(clone, INSTALL)
+    assert (code, ran) == (0, [*STEPS, INSTALL])
+    assert "skipped: tests marked ray" in said
 
 
 def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
     """What passes alone is no fault, but said; a suite that did not run to its end is not tried again."""
     code, ran, said = run(clone, TESTS)
-    assert (code, ran) == (0, [*STEPS[:5], AGAIN, *STEPS[5:]])
+    assert (code, ran) == (0, [*STEPS[:5], AGAIN, *STEPS[5:], INSTALL, ON_RAY])
     assert "flaky" in said
     code, ran, said = run(clone, TESTS, code=3)
     assert code != 0

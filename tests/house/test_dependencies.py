@@ -98,6 +98,18 @@ def test_the_overlay_changes_duckdb_alone(project: Path) -> None:
     ]
 
 
+def test_the_lock_of_ray_adds_to_the_first_alone(project: Path) -> None:
+    """What Ray needs besides its own lock is in the first one, which it changes nothing of; its version is declared."""
+    pins = {name: (version, hashes) for name, version, _, hashes in locked(project / "requirements-ray.lock")}
+    tree = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    assert tree["optional-dependencies"]["ray"] == [f"ray=={pins['ray'][0]}"]
+    assert all(hashes for _, hashes in pins.values())
+    first = {name for name, _, _, _ in locked(project / "requirements.lock")}
+    assert not first & pins.keys()
+    needed = "click filelock jsonschema packaging protobuf pyyaml requests".split()  # as Ray 2.60 declares, and msgpack
+    assert {*needed, "msgpack"} <= first | pins.keys()
+
+
 def test_the_locks_name_no_index(project: Path) -> None:
     """A lock works with whatever index pip is set up for."""
     for lock in project.glob("requirements*.lock"):
@@ -122,9 +134,12 @@ def test_what_is_imported_is_declared(project: Path) -> None:
     """No room leans on a package that only another package asks for."""
     owners = importlib.metadata.packages_distributions()
     ours = {"pipelines"}
+    tree = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {requirements.Requirement(text).name for text in tree["optional-dependencies"]["ray"]}
     strangers = {
         package
         for package in imported(project / "pipelines") - ours
         if not {canonical(owner) for owner in owners.get(package, [])} & declared(project).keys()
+        and package not in extras
     }
     assert strangers == set()

@@ -168,6 +168,7 @@ def test_naughty_strings_as_keys_and_bodies(
     assert land("orders", *bodies).counts["quarantined"] == len(bodies)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 def test_hostile_sizes_are_bounded(land: Callable[..., LoadSummary]) -> None:
     """Brackets, quotes, escapes and digits by the million cost no more than moments."""

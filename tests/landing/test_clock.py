@@ -47,6 +47,7 @@ def _rows(settings: Settings, query: str) -> list[tuple[Any, ...]]:
         return con.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_loads_and_versions_keep_their_order(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """What was landed a day back is the later load, and its document the current version, after a full build too."""
     first = land_at(TODAY, {"id": 7, "status": "new"}).load_id

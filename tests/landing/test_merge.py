@@ -6,6 +6,8 @@ import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.landing import LandingError, merge_days, open_load, raw_files
@@ -55,6 +57,39 @@ def test_today_is_left_alone(settings: Settings, loads: list[str]) -> None:
     assert merge_days(settings.data_dir, "orders", dt.datetime.now(dt.UTC).date()) == 0
     assert merge_days(settings.data_dir, "menus", TOMORROW) == 0
     assert _files(settings) == 10
+
+
+def test_past_months_become_one_pair_up_to_a_size(
+    settings: Settings, loads: list[str], raw: Callable[[str, str], list[dict[str, Any]]]
+) -> None:
+    """Days of the current month stay apart; those of a past one become one pair unless that would be too large."""
+    files = raw_files(settings.data_dir, "orders")
+    days = "20260130", "20260131", "20260131", "20260201", "20260202"
+    renamed = [f"{day}{load_id[8:]}" for day, load_id in zip(days, sorted(loads), strict=True)]
+    for area in ("documents", "observations"):
+        for old, new in zip(sorted(loads), renamed, strict=True):
+            file = settings.data_dir / "raw" / area / "orders" / f"{old}.parquet"
+            table = pq.read_table(file)
+            place = table.schema.get_field_index("load_id")
+            pq.write_table(
+                table.set_column(place, table.schema.field(place), pa.array([new] * len(table), pa.string())),
+                file.with_name(f"{new}.parquet"),
+            )
+            file.unlink()
+    assert len(files.documents) == 5
+    (settings.data_dir / "raw" / "checksums.jsonl").unlink(missing_ok=True)
+
+    def merged(before: str, most_bytes: int = 2**20) -> list[int]:
+        merge_days(settings.data_dir, "orders", dt.date.fromisoformat(before), most_bytes)
+        return [len(file.load_ids) for file in raw_files(settings.data_dir, "orders").documents]
+
+    rows = raw("observations", "orders")
+    assert merged("2026-01-31") == [1, 1, 1, 1, 1]
+    assert merged("2026-02-02", 1) == [1, 2, 1, 1]
+    assert merged("2026-02-02") == [3, 1, 1]
+    assert merged("2026-02-03") == [3, 1, 1]
+    assert merged("2026-03-01") == [3, 2]
+    assert raw("observations", "orders") == rows
 
 
 def test_a_merge_waits_for_no_load(settings: Settings, vault: Vault, loads: list[str]) -> None:

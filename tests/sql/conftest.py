@@ -65,7 +65,7 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
         table = catalogue.table(name)
         _fill(con, table.depends_on, given)
         if "raw.sales_sets" in table.depends_on:
-            GATHERED["raw.sales_sets"](con)
+            GATHERED["raw.sales_sets"][0](con)
         con.execute(f"create or replace table made as {typed(table)}")
         assert has_declared_columns(con, table, table.sql).sample == []
         assert has_declared_columns(con, table, "from made").sample == []

@@ -75,6 +75,7 @@ def test_there_and_back_is_three_versions(world: Any, make_order: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
     """An observation that comes late takes its place among the versions, and all of that order is rebuilt."""

@@ -46,6 +46,7 @@ def test_seeds_cover_what_can_happen() -> None:
     assert any(verdict["at"] is None for verdict in verdicts)
 
 
+@pytest.mark.slow
 def test_fault_in_the_warehouse_is_a_difference(tmp_path: Path) -> None:
     """A value that was changed behind the build's back is found, and its table named."""
     first = history(0)[0]
@@ -66,6 +67,7 @@ def test_failing_history_shrinks_to_what_it_needs() -> None:
     assert [verdict["id"] for verdict in small[0]["verdicts"]] == [5]
 
 
+@pytest.mark.slow
 def test_soak_runs_a_seed_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     """The soak of one seed says how many histories it ran, and ends with 0 where none differs."""
     assert main(["--seed", "3", "--minutes", "0"]) == 0

@@ -77,6 +77,7 @@ def test_rotation_covers_every_order_and_day(published: Any) -> None:
     assert published.rows("select count(*) from audit.verifications where is_proven") == [(len(log) + 3,)]
 
 
+@pytest.mark.slow
 def test_altered_rows_of_the_warehouse_are_named(published: Any) -> None:
     """Table, key and column of rows that were altered behind the build's back are named, lost and added ones too."""
     faults = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.checksums import check_files, check_raw
 from pipelines.landing.disk import naming_a_full_disk
@@ -56,8 +57,9 @@ def build(
     MemoryLimitError, when memory did not suffice even for a rebuild in the smallest parts. An increment whose
     totals do not tie out is not committed, and a warehouse file that cannot be read is set aside: all tables are
     rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed,
-    DiskFullError what to free.
+    DiskFullError what to free, EngineError what is wrong with a cluster.
     """
+    engine_of(settings)  # what is wrong with it is said first, whatever there is to build
     with naming_a_full_disk(settings.data_dir):
         return _build_or_rebuild(settings, progress or (lambda _what, _done, _total: None), full=full)
 
@@ -97,6 +99,12 @@ def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int]
             why = f"memory did not suffice: orders go in {4 * spread} times as many parts"
             said = short(error)
     limit, configured = memory_limit(settings), settings.warehouse.memory_limit
+    if engine_of(settings):
+        tasks = settings.engine.task_memory
+        raise MemoryLimitError(
+            f"[engine] task_memory = {tasks!r}, or [warehouse] memory_limit = {limit!r} for tables over all orders, "
+            f"does not suffice; raise it. DuckDB says: {said}"
+        )
     which = f"{limit!r}" if configured == limit else f"{configured!r}, here {limit},"
     raise MemoryLimitError(f"[warehouse] memory_limit = {which} does not suffice; raise it. DuckDB says: {said}")
 
@@ -143,7 +151,7 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                     why = "more than half of the orders changed"
         documents = [each.path for files in raw.values() for each in files.documents]
         require_room(settings.data_dir, needed_bytes(file, documents, full=True))
-        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show)
+        checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show, engine_of(settings))
         with attached(con, file):
             tables = frozenset(table.name for table in catalogue.tables())
             every = Applied(checks, tables, frozenset(check.name for check in checks))
@@ -205,8 +213,6 @@ def _result(con: duckdb.DuckDBPyConnection, applied: Applied, *, full: bool, why
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    counts = {}
-    for table in catalogue.tables():
-        row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
-        counts[table.name] = int(row[0]) if row else 0
-    return counts
+    selects = [f"select '{table.name}', count(*) from warehouse.{table.name}" for table in catalogue.tables()]
+    counts = dict(con.execute(" union all ".join(selects)).fetchall())
+    return {table.name: int(counts[table.name]) for table in catalogue.tables()}

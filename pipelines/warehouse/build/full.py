@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,11 @@ import duckdb
 
 from pipelines.durable import sync
 from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse.build.buckets import LANDED_ORDERS, buckets_of, make_bucket, stages
+from pipelines.warehouse.build.spread import spread
 from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import create_states, fold
-from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
+from pipelines.warehouse.history.versions import create_versions, find_all_runs
 from pipelines.warehouse.inputs.landed import (
     create_documents,
     create_notes,
@@ -31,7 +34,7 @@ from pipelines.warehouse.inputs.landed import (
     rows_per_order,
 )
 from pipelines.warehouse.rows.making import FINDINGS, Making
-from pipelines.warehouse.rows.profile import DOCUMENTS, OBSERVATIONS, measured
+from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
     attached_draft,
     lay_out,
@@ -43,9 +46,12 @@ from pipelines.warehouse.rows.ties import tie_out
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pipelines.engines import Engine
     from pipelines.landing import RawFiles
+    from pipelines.warehouse.build.buckets import Bucket, Stage
+    from pipelines.warehouse.build.spread import Spread
     from pipelines.warehouse.rows.results import CheckResult
     from pipelines.warehouse.rows.session import Memory
 
@@ -53,7 +59,6 @@ ROW_GROUP = 122_880  # rows that DuckDB writes together
 ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each
 # Of DuckDB's memory, for each order, line and modifier of a bucket. Documents were typed with 290, and not with 140.
 BYTES_PER_ROW = 400
-_WANTED = "kind = 'orders' and sha256 is not null"
 
 
 def rebuild(
@@ -62,25 +67,27 @@ def rebuild(
     raw: Mapping[str, RawFiles],
     memory: Memory,
     buckets: int,
-    spread: int,
+    finer: int,
     progress: Callable[[str, int, int], None],
+    engine: Engine | None = None,
 ) -> list[CheckResult]:
     """Build the warehouse file from all that is landed, and return what its checks found.
 
-    Orders go in so many `buckets`, 0 for as many as memory asks for; in `spread` times as many. Raise BuildBlocked
-    when a blocking check found anything: `file` is then as it was.
+    Orders go in so many `buckets`, 0 for as many as memory asks for; in `finer` times as many. They are made by
+    `engine`, in this process where there is none. Raise BuildBlocked when a blocking check found anything: `file` is
+    then as it was.
     """
     draft = file.with_name(file.name + ".building")
     for each in (draft, _log_of(draft)):
         each.unlink(missing_ok=True)
     try:
         draft.write_bytes(_laid_out(catalogue.tables()))
-        with attached_draft(con, draft):
+        with spread(engine, draft) if engine else nullcontext() as elsewhere, attached_draft(con, draft):
             making = Making(con, full=True)
             with measured(OBSERVATIONS):
                 _fold(con, raw)
-            orders = orders_per_bucket(con, raw, buckets) // spread
-            _make_all(making, draft, raw, max(1, orders), progress)
+            orders = orders_per_bucket(con, raw, buckets, engine) // finer
+            _make_all(making, draft, raw, max(1, orders), progress, elsewhere)
             for tie in tie_out(con):
                 making.tally.add(tie)
             making.tally.raise_if_blocked()
@@ -126,7 +133,12 @@ def _fold(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles]) -> None:
 
 
 def _make_all(
-    making: Making, draft: Path, raw: Mapping[str, RawFiles], size: int, progress: Callable[[str, int, int], None]
+    making: Making,
+    draft: Path,
+    raw: Mapping[str, RawFiles],
+    size: int,
+    progress: Callable[[str, int, int], None],
+    elsewhere: Spread | None,
 ) -> None:
     con = making.con
     for kind in ("stores", "menus"):
@@ -136,29 +148,21 @@ def _make_all(
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     tables = [table for table in catalogue.tables() if table.name != FINDINGS and table not in later]
     _make_whole(making, [table for table in tables if table.name not in below])
-    stages = catalogue.stages()
-    checks = [check for check in catalogue.checks() if check.scope == "order"]
-    for stage in range(max(stages.values()) + 1):
-        of_orders = [table for table in tables if table.scope == "order" and stages[table.name] == stage]
-        now = [check for check in checks if _stage(check, stages) == stage]
-        for number, total in _buckets(making, raw if stage == 0 else None, size):
-            progress("building orders, by bucket" if stage == 0 else "reconciling orders, by bucket", number, total)
-            _make_bucket(making, of_orders, now)
-            if number < total:
-                reopen_draft(con, draft)
-        making.staged.bucket = "true"
-        con.execute("drop table if exists raw.latest_orders")
+    number_of = catalogue.stages()
+    split = buckets_of(con, size)
+    paths = present(raw["orders"].documents)
+    for stage in stages():
+        show = functools.partial(progress, stage.label)
+        if elsewhere is None:
+            _make_here(making, draft, stage, split, paths, show)
+        else:
+            elsewhere.make(making, stage, split, paths, show)
         whole = [table for table in tables if table.name in below and table.scope != "order"]
-        _make_whole(making, [table for table in whole if stages[table.name] == stage])
+        _make_whole(making, [table for table in whole if number_of[table.name] == stage.number])
     for check in catalogue.checks():
         if check.scope != "order":
             making.look(check, None)
     _make_whole(making, [catalogue.table(FINDINGS), *later])
-
-
-def _stage(check: catalogue.Check, stages: Mapping[str, int]) -> int:
-    """Return when all that a check reads is there."""
-    return max((stages[name] for name in check.depends_on if name in stages), default=0)
 
 
 def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
@@ -166,56 +170,39 @@ def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
         making.make(table, None)
 
 
-def _make_bucket(making: Making, tables: list[catalogue.Table], checks: list[catalogue.Check]) -> None:
-    for table in tables:
-        making.make(table, "touched.bucket")
-    for check in checks:
-        making.look(check, "touched.bucket")
-    making.tally.raise_if_blocked()
+def _make_here(
+    making: Making,
+    draft: Path,
+    stage: Stage,
+    split: Sequence[Bucket],
+    paths: Sequence[Path],
+    show: Callable[[int, int], None],
+) -> None:
+    """Make a stage in this process, bucket after bucket, straight into the draft."""
+    for bucket in split:
+        show(bucket.number, len(split))
+        make_bucket(making, stage, bucket, paths)
+        if bucket.number < len(split):
+            reopen_draft(making.con, draft)
+    making.staged.bucket = "true"
+    making.con.execute("drop table if exists raw.latest_orders")
 
 
-def orders_per_bucket(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int) -> int:
-    """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory."""
-    if buckets:
-        row = con.execute(f"select count(*) from warehouse.build.states where {_WANTED}").fetchone()
-        return -(-int(row[0] if row else 0) // buckets)
-    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
-    fit = int(memory_bytes(con) / bytes_per_order)
-    if fit >= ORDERS_PER_BUCKET:
-        return ORDERS_PER_BUCKET
-    return min(ROW_GROUP, fit)
+def orders_per_bucket(
+    con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], buckets: int, engine: Engine | None = None
+) -> int:
+    """Return how many orders go at once: in so many buckets, or, for 0, as many as fit into memory.
 
-
-def _buckets(making: Making, raw: Mapping[str, RawFiles] | None, size: int) -> Iterator[tuple[int, int]]:
-    """Make touched.bucket for one bucket of so many orders after the other; yield which it is, of how many.
-
-    With `raw`, make raw.latest_orders too; without, orders are there as tables only.
+    Where an engine makes them, memory is that of its tasks, and no more go at once than leave work for all of it.
     """
-    con = making.con
-    starts = [
-        row[0]
-        for row in con.execute(
-            f"""
-            select id from (
-                select id, row_number() over (order by id) as n from warehouse.build.states where {_WANTED}
-            ) as numbered
-            where (n - 1) % {size} = 0
-            order by id
-            """
-        ).fetchall()
-    ]
-    paths = present(raw["orders"].documents) if raw else []
-    for number, start in enumerate(starts or [0]):
-        last = starts[number + 1] - 1 if number + 1 < len(starts) else 2**63 - 1
-        mine = f"from warehouse.build.states where {_WANTED} and id between {start} and {last}"
-        making.staged.bucket = f"t.order_id between {start} and {last}"
-        con.execute(f"create or replace table touched.bucket as select id as order_id {mine}")
-        if raw:
-            con.execute(f"create or replace view touched.bucket_states as {mine}")
-            with measured(DOCUMENTS):
-                create_documents(con, "orders", paths, "touched.bucket_states")
-                create_all_versions(con, paths)
-        yield number + 1, max(len(starts), 1)
+    row = con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}").fetchone()
+    orders = int(row[0]) if row else 0
+    if buckets:
+        return -(-orders // buckets)
+    bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
+    fit = int((engine.memory_bytes if engine else memory_bytes(con)) / bytes_per_order)
+    size = ORDERS_PER_BUCKET if fit >= ORDERS_PER_BUCKET else min(ROW_GROUP, fit)
+    return min(size, -(-orders // engine.width())) if engine else size
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:

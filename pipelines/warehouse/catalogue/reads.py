@@ -1,6 +1,7 @@
 """Read from a select which tables and columns it reads.
 
-Knows nothing of which tables there are.
+A row that is given whole to a function of `sql/functions/` is read by the names in that function; one that is used
+whole in any other way is read with all of its columns. Knows nothing of which tables there are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import duckdb
 import msgspec
 
 from pipelines.kept import fingerprint, keep, read_kept
+from pipelines.resources import resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +44,7 @@ class _Kept(dict[str, Reads]):
     """What selects read, by their hash, as kept on disk for this DuckDB and this code."""
 
     def __init__(self) -> None:
-        self.of = fingerprint(duckdb.__version__, Path(__file__))
+        self.of = fingerprint(duckdb.__version__, Path(__file__), *_functions().values())
         self.is_new = False
         with contextlib.suppress(msgspec.DecodeError):
             super().__init__(msgspec.json.decode(read_kept("reads", self.of) or b"{}", type=dict[str, Reads]))
@@ -71,23 +73,82 @@ def reads(sql: str) -> Reads:
 
 
 def _parsed(sql: str) -> Reads:
-    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
-    if tree["error"]:
-        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+    tree = _tree(sql)
     nodes = list(_dicts(tree))
     base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
-    starred = {n.get("relation_name", "") for n in nodes if n.get("class") == "STAR"}
+    called = [n for n in nodes if n.get("class") == "FUNCTION" and n["function_name"] in _functions()]
+    given = {id(each) for call in called for each in call["children"]}
+    whole = {
+        id(each) for select in nodes if select.get("type") == "SELECT_NODE" for each in _whole(select, base, given)
+    }
+    has_pivot = any(n.get("type") == "PIVOT" for n in nodes)  # groups by whatever columns there are
     return Reads(
         tables=tuple(sorted({_name(n) for n in base})),
-        names=frozenset(_strings(tree)),
-        stars=frozenset(_name(n) for n in base if starred & {"", n["alias"], n["table_name"]}),
+        names=frozenset(_strings(tree)).union(*(_names_in_function(each["function_name"]) for each in called)),
+        stars=frozenset(_name(n) for n in base if has_pivot or id(n) in whole),
     )
+
+
+def _whole(select: dict[str, Any], base: list[dict[str, Any]], given: set[int]) -> Iterator[dict[str, Any]]:
+    """Yield the tables, each a node, of which a select by itself takes all columns, or rows as they are.
+
+    `base` are the tables of the whole statement, `given` the ids of nodes that are rows given to functions.
+    """
+    scope = list(_within(select))
+    from_here = [n for n in scope if n.get("type") in ("BASE_TABLE", "SUBQUERY")]
+    here, ids = {_alias(n) for n in from_here}, {id(n) for n in from_here}
+    named = {n["relation_name"] for n in scope if n.get("class") == "STAR"}
+    named |= {n["column_names"][0] for n in scope if _is_lone_name(n) and id(n) not in given}
+    for table in base:
+        if id(table) in ids:
+            if named & {"", _alias(table)}:
+                yield table
+        elif _alias(table) in named - here:  # of a select around this one
+            yield table
 
 
 @functools.cache
 def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
+
+
+@functools.cache
+def _functions() -> dict[str, Path]:
+    """Return the file of each function of a build, by its name."""
+    return {path.stem: path for path in sorted((resource("sql") / "functions").glob("*.sql"))}
+
+
+@functools.cache
+def _names_in_function(name: str) -> frozenset[str]:
+    tree = _tree(f"select {_functions()[name].read_text(encoding='utf-8')}")
+    called = {n["function_name"] for n in _dicts(tree) if n.get("class") == "FUNCTION"} & _functions().keys() - {name}
+    return frozenset(_strings(tree)).union(*(_names_in_function(each) for each in called))
+
+
+def _tree(sql: str) -> dict[str, Any]:
+    row = _parser().cursor().execute("select json_serialize_sql(?)", [sql]).fetchone()
+    tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise CatalogueError(f"not one select: {tree.get('error_message', '')}")
+    return tree
+
+
+def _alias(node: dict[str, Any]) -> str:
+    return str(node["alias"] or node.get("table_name", ""))
+
+
+def _within(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of a select that are in none of its inner selects."""
+    for value in node.values() if isinstance(node, dict) else node:
+        if isinstance(value, dict) and value.get("type") != "SELECT_NODE":
+            yield value
+            yield from _within(value)
+        elif isinstance(value, list):
+            yield from _within(value)
+
+
+def _is_lone_name(node: dict[str, Any]) -> bool:
+    return node.get("class") == "COLUMN_REF" and len(node["column_names"]) == 1
 
 
 def _name(node: dict[str, Any]) -> str:

@@ -245,12 +245,15 @@ def _table(name: str, model: type[Contract]) -> Table:
 
 def _reads(sql: str, path: Path) -> Reads:
     """Return what a file's select reads, and what its head says that its rows are gathered from."""
-    gathered = [
-        name for line in re.findall(r"^-- gathered from: (.+)$", sql, re.MULTILINE) for name in line.split(", ")
-    ]
+    whole = {name for line in re.findall(r"^-- gathered from: (.+)$", sql, re.MULTILINE) for name in line.split(", ")}
+    named = re.findall(r"^-- gathered from ([\w.]+): (.+)$", sql, re.MULTILINE)  # not all of its columns
     try:
         found = reads(sql)
-        return Reads(tuple(sorted({*found.tables, *gathered})), found.names, found.stars) if gathered else found
+        return Reads(
+            tables=tuple(sorted({*found.tables, *whole, *(name for name, _ in named)})),
+            names=found.names.union(*(columns.split(", ") for _, columns in named)),
+            stars=found.stars | whole,
+        )
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
 

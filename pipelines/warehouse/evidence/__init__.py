@@ -8,8 +8,12 @@ are relations of one connection.
 from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.evidence.sales_sets import gather_sales_sets
+from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
 
-# A relation of schema raw → what fills it, and others with it, from tables; run before the table that reads it is made.
-GATHERED = {"raw.formula_populations": gather_evidence, "raw.sales_sets": gather_sales_sets}
+# A relation of schema raw → what fills it from tables before the table that reads it is made, and all that this fills.
+GATHERED = {
+    "raw.formula_populations": (gather_evidence, frozenset(FORMULA_EVIDENCE)),
+    "raw.sales_sets": (gather_sales_sets, frozenset({"raw.sales_sets"})),
+}
 
 __all__ = ["GATHERED", "create_candidates", "gather_evidence"]

@@ -21,7 +21,7 @@ from pipelines.landing.shape import ENTITIES
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.increment.comparison_scope import compared_orders
-from pipelines.warehouse.increment.differences import changed_orders
+from pipelines.warehouse.increment.differences import changed_orders, reads_change
 from pipelines.warehouse.increment.spans import clock_of, orders_within
 from pipelines.warehouse.rows.views import (
     STATES,
@@ -56,12 +56,19 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
     return "touched.loads" if item.scope == "load" else None
 
 
+def has_keys(staged: Staged, keys: str) -> bool:
+    """Tell whether a relation of keys, which no longer changes, has any."""
+    if keys not in staged.has_keys:
+        staged.has_keys[keys] = _any(staged, keys)
+    return staged.has_keys[keys]
+
+
 def is_stale(staged: Staged, item: Table | Check) -> bool:
     """Tell whether a table or check without keys of its own must be recomputed: something it reads changed."""
     return any(
-        name in staged.sets
+        reads_change(staged, name, item)
         or name in staged.sources
-        or (name in {"raw.states", "raw.refusals", "raw.findings"} and _any(staged, "touched.loads"))
+        or (name in {"raw.states", "raw.refusals", "raw.findings"} and has_keys(staged, "touched.loads"))
         for name in item.depends_on
     )
 
@@ -72,7 +79,7 @@ def _entities(staged: Staged, item: Table | Check) -> str:
     bases = _raw_bases(item, kind)
     others = []
     for name in item.depends_on:
-        if name not in staged.sets:
+        if not reads_change(staged, name, item):
             continue
         if staged.catalogue[name].scope == item.scope:
             bases.add(str(staged.sets[name]))
@@ -83,10 +90,12 @@ def _entities(staged: Staged, item: Table | Check) -> str:
     checked, changed = f"touched.checked_{kind}", f"touched.changed_{kind}"
     if checked in bases:
         bases -= {changed, f"touched.versioned_{kind}"}
-    if len(bases) == 1 and not others:
-        return bases.pop()
+    if len(bases) > 1:
+        bases = {base for base in bases if has_keys(staged, base)}
+    if len(bases) < 2 and not others:
+        return bases.pop() if bases else f"touched.no_{kind}"
     selects = [f"select {entity} from {base}" for base in sorted(bases)] + others
-    return _keep(staged, item, " union ".join(selects) or f"select {entity} from {changed} limit 0")
+    return _keep(staged, item, " union ".join(selects))
 
 
 def _held(staged: Staged, item: Table | Check, entity: str) -> str:
@@ -144,7 +153,7 @@ def _days(staged: Staged, item: Table | Check) -> str:
     selects = []
     everything = bool(staged.sources.intersection(item.depends_on))
     for name in item.depends_on:
-        if name not in staged.sets:
+        if not reads_change(staged, name, item):
             continue
         table = staged.catalogue[name]
         if table.scope == "day":
@@ -183,8 +192,9 @@ def _months(staged: Staged, item: Table | Check) -> str:
     """Return the months of the touched days; all months where anything else that is read changed."""
     daily = [name for name in item.depends_on if not name.startswith("raw.") and staged.catalogue[name].scope == "day"]
     month = f"select {month_of_day('business_date')} as business_month"
-    selects = [f"{month} from {staged.sets[name]}" for name in daily if name in staged.sets]
-    others = [name for name in item.depends_on if name in staged.sets and name not in daily]
+    changed = [name for name in item.depends_on if reads_change(staged, name, item)]
+    selects = [f"{month} from {staged.sets[name]}" for name in daily if name in changed]
+    others = [name for name in changed if name not in daily]
     if staged.sources.intersection(item.depends_on) or any(
         _any(staged, changed_rows(staged, name, item)) for name in others
     ):
@@ -197,7 +207,7 @@ def _customers(staged: Staged, item: Table | Check) -> str:
     """Return the customers, old and new, of the orders whose rows changed in what is read."""
     selects = ["select null::varchar as customer_key limit 0"]
     for name in item.depends_on:
-        if name in staged.sets:
+        if reads_change(staged, name, item):
             changed = f'touched."changed {name}"'
             staged.con.execute(f"create or replace table {changed} as {changed_orders(staged, name, item)}")
             where = f"{between(staged.con, changed, 'order_id', 'order_id')} and order_id in (from {changed})"

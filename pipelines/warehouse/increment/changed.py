@@ -35,11 +35,6 @@ DECISIONS = {
 _ONLY = {"audit.quarantine": "where is_unresolved"}
 
 
-def changed_tables(making: Making) -> set[str]:
-    """Return the tables of which a fresh row differs from the stored one in any value."""
-    return {name for name in making.staged.sets if making.differs(name)}
-
-
 def changed_checks(making: Making) -> set[str]:
     """Return the checks of which this build found other violations than are stored."""
     if not making.looked:
@@ -77,6 +72,8 @@ def _concerns_readers(making: Making, name: str) -> bool:
         return False  # what follows from it is in a table that is
     if not name.startswith(("core.", "mart.")):
         return name in DECISIONS and making.differs(name, DECISIONS[name], _ONLY.get(name, ""))
-    columns = [column.name for column in table.columns]
-    counted = [f'"{column}"' for column in columns if column not in OBSERVED]
-    return len(counted) == len(columns) or making.differs(name, f"select {', '.join(counted)}")
+    differing = making.staged.differing[name]
+    counted = [f'"{column.name}"' for column in table.columns if column.name not in OBSERVED]
+    if len(differing) == len(table.columns) > len(counted):  # perhaps noted as a whole
+        return making.differs(name, f"select {', '.join(counted)}")
+    return not differing <= OBSERVED

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.warehouse.increment.differences import reads_change
 from pipelines.warehouse.rows.views import ORDERS, between
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def compared_orders(staged: Staged, item: Table | Check) -> str | None:
     """Return the relation of orders that a table or check of scope comparison is about; None: all of them."""
-    read = [name for name in item.depends_on if name in staged.sets]
+    read = [name for name in item.depends_on if reads_change(staged, name, item)]
     sets = [staged.sets[name] for name in read if staged.catalogue[name].scope in ORDERS]
     if staged.sources.intersection(item.depends_on) or len(sets) < len(read) or None in sets:
         return None

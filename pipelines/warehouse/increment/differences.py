@@ -1,7 +1,8 @@
-"""Find the orders whose rows differ from before in a recomputed table, in the columns that a reader uses.
+"""Find what differs from before in a recomputed table: in which columns, and of which orders.
 
-Many tables by day read the same few tables of orders, each other columns. So a table's fresh rows are laid over the
-stored ones once, and what is kept is one flag a column: whether it differs.
+A table's fresh rows are laid over the stored ones once. Where nothing differs, nothing that reads the table is affected
+by it; where something does, only what reads one of the differing columns is. Tables by day read of orders, each other
+columns: for them, one flag a column is kept for each row that differs.
 
 Knows nothing of what follows from a difference.
 """
@@ -10,13 +11,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.rows.views import between, changed_rows, columns_read
+from pipelines.warehouse.rows.making import differ
+from pipelines.warehouse.rows.views import changed_rows, columns_read, key_of, of_fresh_keys
 
 if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Check, Table
     from pipelines.warehouse.rows.views import Staged
 
 _LONE = "stands on one side alone"
+_FEW = 50_000  # rows of a whole table that are laid over each other; of more, only whether any differs is known
+
+
+def note_differences(staged: Staged, table: Table, rows: int) -> None:
+    """Note in which columns a table's fresh rows, so many, differ from those they replace; drop them if in none."""
+    columns = [column.name for column in table.columns]
+    if table.key and (staged.sets[table.name] is not None or rows <= _FEW):
+        others = _others(table)
+        flags = ", ".join(f'coalesce(bool_or("{each}"), false)' for each in (_LONE, *others))
+        ((is_lone, *differs),) = staged.con.execute(
+            f"select {flags} from ({_laid_over(staged, table, others)})"
+        ).fetchall()
+        found = columns if is_lone else [each for each, differing in zip(others, differs, strict=True) if differing]
+    else:
+        found = columns if differ(staged.con, *_both(staged, table.name)) else []
+    if found:
+        staged.differing[table.name] = frozenset(found)
+    else:
+        del staged.sets[table.name]
+
+
+def reads_change(staged: Staged, name: str, item: Table | Check) -> bool:
+    """Tell whether a table was recomputed and differs from before in what `item` reads of it."""
+    if name not in staged.sets:
+        return False
+    differing = staged.differing.get(name)  # None: not compared
+    return differing is None or not differing.isdisjoint(columns_read(staged, name, item))
 
 
 def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
@@ -24,42 +53,41 @@ def changed_orders(staged: Staged, name: str, item: Table | Check) -> str:
     table = staged.catalogue[name]
     if not table.key or staged.sets[name] is None:
         return f"select distinct order_id from {changed_rows(staged, name, item)}"
+    relation, others = f'touched."differences of {name}"', _others(table)
     if name not in staged.compared:
-        _compare(staged, table)
-        staged.compared.add(name)
-    differing = [f'"{_LONE}"', *(f'"{each}"' for each in columns_read(staged, name, item) if each not in table.key)]
-    return f"select distinct order_id from {_differences(name)} where {' or '.join(differing)}"
-
-
-def _differences(name: str) -> str:
-    return f'touched."differences of {name}"'
-
-
-def _compare(staged: Staged, table: Table) -> None:
-    """Keep, for each row that differs from before in anything, in which columns it does."""
-    keys = str(staged.sets[table.name])
-    is_null = {column.name: column.nullable for column in table.columns}
-    same = " and ".join(
-        f'n."{part}" {"is not distinct from" if is_null[part] else "="} o."{part}"' for part in table.key
-    )
-    others = [column.name for column in table.columns if column.name not in table.key]
-    flags = "".join(f', n."{each}" is distinct from o."{each}" as "{each}"' for each in others)
-    differs = " or ".join(f'"{each}"' for each in (_LONE, *others))
-    staged.con.execute(
-        f"""
-        create or replace table {_differences(table.name)} as
-        from (
-            select
-                coalesce(n.order_id, o.order_id) as order_id,
-                n.order_id is null or o.order_id is null as "{_LONE}"
-                {flags}
-            from fresh."{table.name}" as n
-            full join (
-                select t.* from warehouse.{table.name} as t
-                where {between(staged.con, keys, "t.order_id", "order_id")}
-                    and exists (select 1 from {keys} as k where k.order_id = t.order_id)
-            ) as o on {same}
+        differs = " or ".join(f'"{each}"' for each in (_LONE, *others))
+        staged.con.execute(
+            f"create or replace table {relation} as from ({_laid_over(staged, table, others)}) where {differs}"
         )
-        where {differs}
-        """
-    )
+        staged.compared.add(name)
+    read = set(columns_read(staged, name, item))
+    differing = [f'"{each}"' for each in (_LONE, *(each for each in others if each in read))]
+    return f"select distinct order_id from {relation} where {' or '.join(differing)}"
+
+
+def _others(table: Table) -> list[str]:
+    return [column.name for column in table.columns if column.name not in (*table.key, key_of(table))]
+
+
+def _laid_over(staged: Staged, table: Table, columns: list[str]) -> str:
+    """Return a select of the fresh and the stored rows of the same keys: which of these columns differ in a row."""
+    scope_key = key_of(table)
+    key = dict.fromkeys((*table.key, *([scope_key] if scope_key else [])))
+    is_null = {column.name: column.nullable for column in table.columns}
+    same = " and ".join(f'n."{part}" {"is not distinct from" if is_null[part] else "="} o."{part}"' for part in key)
+    flags = "".join(f', n."{each}" is distinct from o."{each}" as "{each}"' for each in columns)
+    fresh, stored = (f"(select *, true as is_there from {side})" for side in _both(staged, table.name))
+    shown = f'coalesce(n."{scope_key}", o."{scope_key}") as "{scope_key}",' if scope_key else ""
+    return f"""
+        select
+            {shown}
+            n.is_there is null or o.is_there is null as "{_LONE}"
+            {flags}
+        from {fresh} as n
+        full join {stored} as o on {same}
+    """
+
+
+def _both(staged: Staged, name: str) -> tuple[str, str]:
+    """Return the fresh rows of a table, and the stored ones that they replace."""
+    return f'(from fresh."{name}")', f"(from warehouse.{name} where {of_fresh_keys(staged, name)})"

@@ -12,8 +12,9 @@ from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
-from pipelines.warehouse.increment.affected import is_stale, touched
-from pipelines.warehouse.increment.changed import changed_checks, changed_tables, concerns_readers, findings_of
+from pipelines.warehouse.increment.affected import has_keys, is_stale, touched
+from pipelines.warehouse.increment.changed import changed_checks, concerns_readers, findings_of
+from pipelines.warehouse.increment.differences import note_differences
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.session import remember
@@ -95,10 +96,10 @@ def apply_changes(
         create_documents(con, kind, present(fresh), "raw.changed_states", present(older))
     create_new_versions(con, raw, new)
     making = Making(con, full=False)
-    making.staged.sources = sources
+    making.staged.sources = set(sources)
     _make_touched(making, progress)
     making.tally.raise_if_blocked()
-    changed, checks = changed_tables(making), changed_checks(making)
+    changed, checks = set(making.staged.sets), changed_checks(making)
     is_shown = bool(checks) or concerns_readers(making, changed)
     parts = _parts(making, changed, has_other_findings=bool(checks))
     con.execute("begin")
@@ -118,7 +119,7 @@ def apply_changes(
 
 
 def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> None:
-    con, staged = making.con, making.staged
+    staged = making.staged
     later = [table for table in catalogue.tables() if FINDINGS in table.depends_on]
     items: list[catalogue.Table | catalogue.Check] = [
         *(table for table in catalogue.tables() if table.name != FINDINGS and table not in later),
@@ -129,10 +130,10 @@ def _make_touched(making: Making, progress: Callable[[str, int, int], None]) -> 
         keys = touched(staged, item)
         if keys is None and not is_stale(staged, item):
             continue
-        if keys is not None and con.execute(f"select 1 from {keys} limit 1").fetchone() is None:
+        if keys is not None and not has_keys(staged, keys):
             continue
         if isinstance(item, catalogue.Table):
-            making.make(item, keys)
+            note_differences(staged, item, making.make(item, keys))
         else:
             making.look(item, keys)
     _make_after_findings(making, later)
@@ -155,7 +156,7 @@ def _make_after_findings(making: Making, tables: list[catalogue.Table]) -> None:
         staged.sets[FINDINGS] = None
     for table in tables:
         if is_stale(staged, table):
-            making.make(table, None)
+            note_differences(staged, table, making.make(table, None))
     staged.sets.pop(FINDINGS, None)  # its rows are replaced check by check
 
 
@@ -200,6 +201,7 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
                 select id as {entity} from {source} where kind = '{kind}' and sha256 is not null
                 """
             )
+        con.execute(f"create or replace table touched.no_{kind} ({entity} bigint)")
     con.execute("create or replace table touched.loads as select unnest(?::varchar[]) as load_id", [loads])
     columns = ", ".join(f"t.{column}" for column in STATE)
     con.execute(

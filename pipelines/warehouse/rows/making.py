@@ -21,7 +21,7 @@ from pipelines.warehouse.rows.verdicts import (
     rows_as_declared,
     violations,
 )
-from pipelines.warehouse.rows.views import ENTITIES, UNDATED, Staged, between, key_of, made, show
+from pipelines.warehouse.rows.views import Staged, made, of_fresh_keys, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,15 +47,17 @@ class Making:
         columns = ", ".join(f"{column.name} {column.type}" for column in catalogue.table(FINDINGS).columns)
         con.execute(f"create table raw.findings ({columns})")
 
-    def make(self, table: Table, keys: str | None) -> None:
-        """Make the rows of a table for these keys, and check them by themselves."""
+    def make(self, table: Table, keys: str | None) -> int:
+        """Make the rows of a table for these keys, check them by themselves, and return how many there are."""
         with measured(table.name):
-            self._make(table, keys)
+            return self._make(table, keys)
 
-    def _make(self, table: Table, keys: str | None) -> None:
+    def _make(self, table: Table, keys: str | None) -> int:
         show(self.staged, table, keys)
         for name in GATHERED.keys() & set(table.depends_on):
-            GATHERED[name](self.con)
+            gather, filled = GATHERED[name]
+            gather(self.con)
+            self.staged.sources |= filled
         relation = f'fresh."{table.name}"'
         try:
             if self.staged.full:
@@ -72,6 +74,7 @@ class Making:
             raise
         for result in rows_as_declared(self.con, table, relation, rows):
             self.tally.add(result)
+        return rows
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check in the rows of these keys."""
@@ -97,26 +100,13 @@ class Making:
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
-        self.con.execute(f"delete from warehouse.{name} where {self._of_fresh_keys(name)}")
+        self.con.execute(f"delete from warehouse.{name} where {of_fresh_keys(self.staged, name)}")
         self.con.execute(f'insert into warehouse.{name} from fresh."{name}"')
 
     def differs(self, name: str, select: str = "select *", where: str = "") -> bool:
         """Tell whether the fresh rows of a table differ from the stored rows of the same keys, in what is selected."""
-        stored = f"({select} from (from warehouse.{name} where {self._of_fresh_keys(name)}) {where})"
+        stored = f"({select} from (from warehouse.{name} where {of_fresh_keys(self.staged, name)}) {where})"
         return differ(self.con, stored, f'({select} from fresh."{name}" {where})')
-
-    def _of_fresh_keys(self, name: str) -> str:
-        """Return the condition of the stored rows of a table that its fresh rows replace."""
-        keys = self.staged.sets[name]
-        if keys is None:
-            return "true"
-        key = str(key_of(self.staged.catalogue[name]))
-        bound = "true"
-        if self.staged.catalogue[name].scope in ENTITIES:
-            bound = between(self.con, keys, key, key)
-        plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
-        null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
-        return f"{plain} or {null}" if key in UNDATED else plain
 
     def results(self) -> list[CheckResult]:
         """Return a result for every check of the catalogue; warnings count all rows of audit.findings."""

@@ -66,6 +66,18 @@ def measured(name: str) -> Iterator[None]:
     cost.peak = max(cost.peak, _peak())
 
 
+def add_costs(other: Profile) -> None:
+    """Add what was measured in another process, where a build is profiled."""
+    profile = _CURRENT.get()
+    if profile is None:
+        return
+    for name, cost in other.costs.items():
+        known = profile.costs.setdefault(name, Cost())
+        known.clock_ns += cost.clock_ns
+        known.cpu_ns += cost.cpu_ns
+        known.peak = max(known.peak, cost.peak)
+
+
 def _peak() -> int:
     """Return the largest memory of this process since it was last reset; of all its life where Linux does not tell."""
     with suppress(OSError):

@@ -41,22 +41,29 @@ def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an in-memory database that spills below data/, in UTC, with the schemas of a build."""
     spill = settings.data_dir / "warehouse" / "spill"
     spill.mkdir(parents=True, exist_ok=True)
+    with in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con:
+        _create_settings(con, settings)
+        _create_formula_settings(con, settings)
+        create_candidates(con)
+        con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
+        yield con
+
+
+@contextmanager
+def in_memory(spill: Path, memory: str, threads: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give an in-memory database with the empty schemas and the functions of a build; 0 threads are all cores."""
     config: dict[str, Any] = storage.SESSION | {
-        "memory_limit": memory_limit(settings),
+        "memory_limit": memory,
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
     }
-    if settings.warehouse.threads:
-        config["threads"] = settings.warehouse.threads
+    if threads:
+        config["threads"] = threads
     with duckdb.connect(":memory:", config=config) as con:
         con.execute("set timezone = 'UTC'")
         for schema in ("raw", "fresh", "touched", *catalogue.SCHEMAS):
             con.execute(f"create schema {schema}")
         create_functions(con)
-        _create_settings(con, settings)
-        _create_formula_settings(con, settings)
-        create_candidates(con)
-        con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
         yield con
 
 
@@ -92,8 +99,18 @@ def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     DuckDB keeps what it has read or written of each row group until a file is detached, and looks through all of it
     whenever it writes: after eight buckets of a million orders that is 200 MB.
     """
+    close_draft(con)
+    open_draft(con, file)
+
+
+def close_draft(con: duckdb.DuckDBPyConnection) -> None:
+    """Write all of an attached draft to its file, and detach it: others may read it."""
     con.execute("checkpoint warehouse")
     con.execute("detach warehouse")
+
+
+def open_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Attach a draft again that was closed."""
     con.execute(f"attach '{quoted(file)}' as warehouse {storage.DRAFT}")
 
 
@@ -161,13 +178,19 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:
     """Return a hash per thing that shapes the tables besides what is landed."""
+    return code_fingerprint() | {
+        "the timezones": zones.version(),
+        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
+        "the erasures": erasures_state(settings.data_dir),
+    }
+
+
+def code_fingerprint() -> dict[str, str]:
+    """Return a hash per thing that makes rows, whatever the settings: the same on all machines of a build."""
     return {
         "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
         "the code that makes rows": _code_hash(),
         "DuckDB": duckdb.__version__,
-        "the timezones": zones.version(),
-        "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),
-        "the erasures": erasures_state(settings.data_dir),
     }
 
 

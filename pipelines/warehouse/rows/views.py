@@ -31,10 +31,10 @@ UNDATED = ("business_date", "business_month")  # keys that are null for orders w
 class Staged:
     """Where the rows of tables are.
 
-    In an increment `sets` names, for each table with fresh rows, the relation of keys whose rows are fresh; None stands
-    for all rows; `sources` names those of raw that are not what they were; `compared` names tables whose fresh rows
-    were laid over the stored ones. In a full build there is but the warehouse, and `bucket` says which order_id are at
-    hand.
+    In an increment `sets` names, for each table with fresh rows that differ from before, the relation of keys whose
+    rows are fresh; None stands for all rows. `differing` names the columns in which they differ; `sources` names those
+    of raw that are not what they were; `compared` names tables of whose rows it is kept in what each differs. In a full
+    build there is but the warehouse, and `bucket` says which order_id are at hand.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -42,8 +42,10 @@ class Staged:
     full: bool
     bucket: str = "true"
     sets: dict[str, str | None] = field(default_factory=dict)
+    differing: dict[str, frozenset[str]] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
+    has_keys: dict[str, bool] = field(default_factory=dict)  # by relation of keys, as far as it was asked
     shown: dict[str, str] = field(default_factory=dict)  # the views in place, by name
 
 
@@ -101,17 +103,17 @@ def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> s
     key = str(key_of(table))
     where = _restriction(staged, item, name, keys)
     if keys is None or staged.full or table.scope not in ENTITIES:
-        return projected_rows_sql(staged, name, where)
+        return projected_rows_sql(staged, name, where, item)
     if table.scope == item.scope or {table.scope, item.scope} <= {*ORDERS}:
-        return _of_keys(staged, name, keys, key)
+        return _of_keys(staged, item, name, keys, key)
     if item.scope == "day" and "business_date" not in where:
-        return _of_keys(staged, name, f'touched."orders of {item.name}"', key)
-    return projected_rows_sql(staged, name, where)
+        return _of_keys(staged, item, name, f'touched."orders of {item.name}"', key)
+    return projected_rows_sql(staged, name, where, item)
 
 
-def _of_keys(staged: Staged, name: str, keys: str, key: str) -> str:
+def _of_keys(staged: Staged, item: Table | Check, name: str, keys: str, key: str) -> str:
     """Return the select of a table's rows of these keys as they will be; stored rows only of those not recomputed."""
-    columns = _columns(staged, name)
+    columns = _columns(staged, name, item)
     fresh = f'select {columns} from fresh."{name}" as t where {_in(staged, name, keys)}'
     own = staged.sets.get(name, keys)
     if own is None or (own == keys and name in staged.sets):
@@ -132,9 +134,9 @@ def _of_keys(staged: Staged, name: str, keys: str, key: str) -> str:
     return f"{fresh} union all {stored}" if name in staged.sets else stored
 
 
-def projected_rows_sql(staged: Staged, name: str, where: str = "true") -> str:
-    """Return the select of a table's rows as they will be; `where` is about its alias `t`."""
-    columns = _columns(staged, name)
+def projected_rows_sql(staged: Staged, name: str, where: str = "true", item: Table | Check | None = None) -> str:
+    """Return the select of a table's rows as they will be, in the columns that `item` reads; `where` is about `t`."""
+    columns = _columns(staged, name, item)
     fresh = f'select {columns} from fresh."{name}" as t where {where}'
     stored = f"select {columns} from warehouse.{name} as t"
     if staged.full:
@@ -170,6 +172,19 @@ def made(staged: Staged, name: str) -> str:
     return staged.bucket if staged.catalogue[name].scope == "order" else "true"
 
 
+def of_fresh_keys(staged: Staged, name: str) -> str:
+    """Return the condition of the stored rows of a table that its fresh rows replace."""
+    keys = staged.sets[name]
+    if keys is None:
+        return "true"
+    table = staged.catalogue[name]
+    key = str(key_of(table))
+    bound = between(staged.con, keys, key, key) if table.scope in ENTITIES else "true"
+    plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
+    null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
+    return f"{plain} or {null}" if key in UNDATED else plain
+
+
 def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the rows of a table that differ from before in what `item` reads of it, old and new ones."""
     return "({} union all {})".format(*sides(staged, name, item))
@@ -203,8 +218,11 @@ def key_of(item: Table | Check) -> str | None:
     return SCOPE_KEYS.get(item.scope)
 
 
-def _columns(staged: Staged, name: str) -> str:
-    return ", ".join(f't."{column.name}"' for column in staged.catalogue[name].columns)
+def _columns(staged: Staged, name: str, item: Table | Check | None = None) -> str:
+    """Return the columns of a table; in an increment only those that `item` reads, so that no other can be missed."""
+    if item is None or staged.full:
+        return ", ".join(f't."{column.name}"' for column in staged.catalogue[name].columns)
+    return ", ".join(f't."{column}"' for column in columns_read(staged, name, item))
 
 
 def _in(staged: Staged, name: str, keys: str) -> str:

@@ -1,0 +1,168 @@
+"""Run tasks on a Ray cluster that is there already; start none.
+
+Ray runs code for whoever reaches its ports, so a cluster without token authentication is refused. Ray is an extra, and
+imported only where a cluster is used. Knows nothing of what is built.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pipelines.engines.engine import EngineError
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from pipelines.engines.engine import Engine, R, T
+    from pipelines.settings import Settings
+
+RETRIES = 3  # of a task whose worker or node was lost; an error that it raises is not tried again
+PROCESS_BYTES = 400_000_000  # of a task besides what DuckDB counts
+_LOOK_SECONDS = 15.0  # between looks whether the nodes that a task needs are still there
+_PROBE_SECONDS = 60
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def engine_of(settings: Settings) -> Engine | None:
+    """Return the engine that the settings name, None for this process; raise SettingsError where it cannot be used."""
+    if settings.engine.name == "local":
+        return None
+    if importlib.util.find_spec("ray") is None:
+        raise SettingsError(
+            '[engine] name: "ray" needs the extra ray, on every node: pip install "ordermart[ray]", '
+            "or pip install --require-hashes --no-deps -r requirements-ray.lock"
+        )
+    if not settings.engine.address:
+        raise SettingsError(
+            "[engine] address: name the head of a Ray cluster, such as 10.0.0.5:6379, or give --address"
+        )
+    needs_token = not settings.security.allow_open_ray
+    if needs_token and os.environ.get("RAY_AUTH_MODE") != "token":
+        raise SettingsError(
+            '[engine] name: "ray" without a token runs code for whoever reaches its ports: set RAY_AUTH_MODE=token and '
+            "the cluster's token for head, nodes and this process, or set [security] allow_open_ray = true"
+        )
+    return RayCluster(settings.engine.address, settings.engine.task_memory, needs_token=needs_token)
+
+
+class RayCluster:
+    """A connection to a cluster, as a context."""
+
+    def __init__(self, address: str, memory: str, *, needs_token: bool) -> None:
+        self.memory_bytes = bytes_of(memory)
+        self._address, self._needs_token = address, needs_token
+        self._task_bytes = self.memory_bytes + PROCESS_BYTES
+        self._ray: Any = None
+
+    def __enter__(self) -> Self:
+        """Connect; raise EngineError where the cluster is away, open, or too small for one task."""
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        if self._needs_token and answers_without_token(self._address):
+            raise EngineError(
+                f"the Ray cluster at {self._address} answers without a token: start its head and its nodes with "
+                "RAY_AUTH_MODE=token, or set [security] allow_open_ray = true"
+            )
+        import ray  # noqa: PLC0415 - an extra
+
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            ray.init(self._address, log_to_driver=False, logging_level="error")
+        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            reason = str(error).splitlines()[0]
+            raise EngineError(f"the Ray cluster at {self._address} cannot be used ({reason})") from None
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)  # Ray sets its own
+        self._ray = ray
+        try:
+            self._require_nodes()
+        except EngineError:
+            ray.shutdown()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Disconnect; Ray ends what this process still has running."""
+        self._ray.shutdown()
+
+    def width(self) -> int:
+        """Return how many tasks run at once, by processors and memory of the nodes that are there."""
+        return sum(self._slots(node) for node in self._ray.nodes())
+
+    def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """Run the function for each value on some node, as Engine.map says."""
+        task = self._ray.remote(num_cpus=1, memory=self._task_bytes, max_retries=RETRIES, scheduling_strategy="SPREAD")(
+            function
+        )
+        pending = {task.remote(value): place for place, value in enumerate(values)}
+        try:
+            while pending:
+                done, _ = self._ray.wait(list(pending), num_returns=1, timeout=_LOOK_SECONDS)
+                if not done:
+                    self._require_nodes()
+                for each in done:
+                    yield pending.pop(each), self._result(each)
+        finally:
+            for each in pending:
+                self._ray.cancel(each, force=True)
+
+    def _result(self, reference: Any) -> Any:
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except exceptions.RayTaskError as error:
+            raise error.cause from None
+        except exceptions.RayError as error:
+            reason = str(error).splitlines()[0]
+            raise EngineError(
+                f"a part of the build was lost on the Ray cluster, {RETRIES} retries included ({type(error).__name__}: "
+                f"{reason}). See the logs of its nodes; if they ran out of memory, lower [engine] task_memory"
+            ) from None
+
+    def _slots(self, node: dict[str, Any]) -> int:
+        has = node["Resources"] if node["Alive"] else {}
+        return int(min(has.get("CPU", 0), has.get("memory", 0) // self._task_bytes))
+
+    def _require_nodes(self) -> None:
+        if not self.width():
+            raise EngineError(
+                f"no node of the Ray cluster at {self._address} has a processor and {self._task_bytes // 10**6} MB "
+                "for a task: start such a node, or lower [engine] task_memory"
+            )
+
+
+def answers_without_token(address: str) -> bool:
+    """Return whether a cluster's head serves whoever asks: Ray's own command is sent without a token."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        asked = subprocess.run(  # noqa: S603 - Ray's own command; the address is a setting
+            command,
+            env=environ | {"RAY_AUTH_MODE": "disabled"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False  # nobody answers: connecting says so
+    return asked.returncode == 0
+
+
+def bytes_of(size: str) -> int:
+    """Return the bytes of a size such as 850MB; raise SettingsError for another text."""
+    found = re.fullmatch(r"(\d+) ?([kmgt]i?)b", size.lower())
+    if not found:
+        raise SettingsError(f"[engine] task_memory: {size!r} is not a size such as 850MB")
+    return int(found[1]) * _UNITS[found[2]]
