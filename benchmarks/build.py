@@ -132,9 +132,9 @@ def _work(data: Path) -> None:
     evidence: Seconds = {}
     plain = {"make": Making.make, "look": Making.look}
 
-    def make(self: Making, table: Any, keys: str | None) -> None:
+    def make(self: Making, table: Any, keys: str | None) -> Any:
         with _timed(evidence if is_evidence(table.name) else {}, "evidence"):
-            plain["make"](self, table, keys)
+            return plain["make"](self, table, keys)
 
     def look(self: Making, check: Any, keys: str | None) -> None:
         with _timed(evidence if is_evidence(check.table) else {}, "evidence"):

@@ -21,10 +21,10 @@ def remade(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     plain = Making.make
 
-    def make(self: Making, table: Table, keys: str | None) -> None:
+    def make(self: Making, table: Table, keys: str | None) -> int:
         if table.name == "mart.price_variances" and keys is not None:
             counts.extend(self.con.execute(f"select count(distinct order_id) from {keys}").fetchone() or ())
-        plain(self, table, keys)
+        return plain(self, table, keys)
 
     monkeypatch.setattr(Making, "make", make)
     return counts

@@ -189,7 +189,9 @@ def build_sql(name: str) -> str:
 @functools.cache
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
-    return tuple(_check(path, path.read_text(encoding="utf-8")) for path in sorted((SQL / "ties").glob("*.sql")))
+    found = tuple(_check(path, path.read_text(encoding="utf-8")) for path in sorted((SQL / "ties").glob("*.sql")))
+    keep_reads()
+    return found
 
 
 def table(name: str) -> Table:
