@@ -39,7 +39,7 @@ def strike(event, args):
         if "/parts/" not in at or not file.exists() or file.read_text() not in at:
             continue
         if fault == "node" and ROLE == "head":  # its only worker waits, so that the other node gets a part
-            deadline = time.monotonic() + 200
+            deadline = time.monotonic() + 600
             while file.exists() and time.monotonic() < deadline:
                 time.sleep(0.2)
         elif (fault == "driver") == (ROLE == "driver"):
@@ -131,7 +131,7 @@ class Cluster:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=280,
+            timeout=800,  # Ray itself sometimes waits a minute or two for a worker
         )
 
     def ordermart(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.ray,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: requirements-ray.lock"),
 ]
 
