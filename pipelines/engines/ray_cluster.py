@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RETRIES = 3  # of a task whose worker or node was lost; an error that it raises is not tried again
 PROCESS_BYTES = 400_000_000  # of a task besides what DuckDB counts
 _LOOK_SECONDS = 15.0  # between looks whether the nodes that a task needs are still there
-_PROBE_SECONDS = 60
+_ANSWER_SECONDS, _PROBE_SECONDS = 10, 60
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -42,7 +43,7 @@ def engine_of(settings: Settings) -> Engine | None:
             '[engine] name: "ray" needs the extra ray, on every node: pip install "ordermart[ray]", '
             "or pip install --require-hashes --no-deps -r requirements-ray.lock"
         )
-    if not settings.engine.address:
+    if not re.fullmatch(r"([^\s:]+|\[[0-9a-fA-F:]+\]):\d+", settings.engine.address):
         raise SettingsError(
             "[engine] address: name the head of a Ray cluster, such as 10.0.0.5:6379, or give --address"
         )
@@ -67,11 +68,8 @@ class RayCluster:
     def __enter__(self) -> Self:
         """Connect; raise EngineError where the cluster is away, open, or too small for one task."""
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        if self._needs_token and answers_without_token(self._address):
-            raise EngineError(
-                f"the Ray cluster at {self._address} answers without a token: start its head and its nodes with "
-                "RAY_AUTH_MODE=token, or set [security] allow_open_ray = true"
-            )
+        if self._needs_token:
+            require_token(self._address)
         import ray  # noqa: PLC0415 - an extra
 
         before = signal.getsignal(signal.SIGTERM)
@@ -142,8 +140,14 @@ class RayCluster:
             )
 
 
-def answers_without_token(address: str) -> bool:
-    """Return whether a cluster's head serves whoever asks: Ray's own command is sent without a token."""
+def require_token(address: str) -> None:
+    """Raise EngineError unless a head is there that refuses whoever asks without a token, as Ray's own command does."""
+    absent = f"no Ray cluster answers at {address}: is its head there?"
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()  # Ray waits for half a minute
+    except OSError as error:
+        raise EngineError(f"{absent} ({error.strerror or error})") from None
     environ = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
@@ -152,12 +156,19 @@ def answers_without_token(address: str) -> bool:
             env=environ | {"RAY_AUTH_MODE": "disabled"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            text=True,
             timeout=_PROBE_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False  # nobody answers: connecting says so
-    return asked.returncode == 0
+        raise EngineError(absent) from None
+    if asked.returncode == 0:
+        raise EngineError(
+            f"the Ray cluster at {address} answers without a token: start its head and its nodes with "
+            "RAY_AUTH_MODE=token, or set [security] allow_open_ray = true"
+        )
+    if "AuthenticationError" not in asked.stderr:
+        raise EngineError(absent)
 
 
 def bytes_of(size: str) -> int:

@@ -1,12 +1,6 @@
 -- One row per order: the populations it belongs to, found by going down the divisions.
 with recursive
 
-patterns as (
-    select 'subtotal' as rule_target, order_id, holds from audit.subtotal_patterns
-    union all
-    select 'total' as rule_target, order_id, holds from audit.total_patterns
-),
-
 tested as materialized (
     select
         orders.order_id,
@@ -17,18 +11,17 @@ tested as materialized (
         orders.status,
         orders.sale_class,
         orders.business_date,
-        patterns.holds,
+        if(targets.rule_target = 'total', parts.holds, lines.holds) as holds,
         -- a rule that settings name has a node of its own
         coalesce(
             -if(targets.rule_target = 'total', total_setting_no, subtotal_setting_no),
             0
         ) as node_no,
     from mart.orders as orders
-    cross join (values ('subtotal'), ('total')) as targets (rule_target)
-    left join patterns
-        on orders.order_id = patterns.order_id
-        and targets.rule_target = patterns.rule_target
     inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
+    left join audit.subtotal_patterns as lines on orders.order_id = lines.order_id
+    left join audit.total_patterns as parts on orders.order_id = parts.order_id
+    cross join (values ('subtotal'), ('total')) as targets (rule_target)
 ),
 
 placed as (

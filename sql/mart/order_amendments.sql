@@ -75,11 +75,12 @@ lines as (
 -- lines of one version are the earlier side of the next
 sides as (
     select
-        lines.* exclude (lines_version_no),
-        lines_version_no + if(is_later, 0, 1) as lines_version_no,
-        is_later,
+        * exclude (lines_version_no),
+        unnest([
+            {'lines_version_no': lines_version_no, 'is_later': true},
+            {'lines_version_no': lines_version_no + 1, 'is_later': false},
+        ], recursive := true),
     from lines
-    cross join (values (true), (false)) as both_sides (is_later)
 ),
 
 matched as (
@@ -94,7 +95,7 @@ matched as (
     group by order_id, lines_version_no, line_id, occurrence_no
 ),
 
-counted as (
+counts as (
     select
         order_id,
         lines_version_no,
@@ -128,9 +129,9 @@ select
     pairs.previous_total_price,
     pairs.total_price,
     -- lines: none differ if the lines' version is the same
-    coalesce(counted.added_line_count, 0) as added_line_count,
-    coalesce(counted.removed_line_count, 0) as removed_line_count,
-    coalesce(counted.changed_line_count, 0) as changed_line_count,
+    if(has_other_lines, coalesce(added_line_count, 0), 0) as added_line_count,
+    if(has_other_lines, coalesce(removed_line_count, 0), 0) as removed_line_count,
+    if(has_other_lines, coalesce(changed_line_count, 0), 0) as changed_line_count,
     -- verdict
     case
         when pairs.total_change is null then 'indeterminate'
@@ -140,8 +141,7 @@ select
     end as verdict,
 from pairs
 inner join mart.orders as orders on pairs.order_id = orders.order_id
-left join counted
-    on pairs.has_other_lines
-    and pairs.order_id = counted.order_id
-    and pairs.lines_version_no = counted.lines_version_no
+left join counts
+    on pairs.order_id = counts.order_id
+    and pairs.lines_version_no = counts.lines_version_no
 left join audit.order_closes as closes on pairs.order_id = closes.order_id

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +12,10 @@ import pytest
 
 from pipelines.sandbox.process import Sandbox
 from pipelines.vault import new_key_file
+from tests.forked import ordermart
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,15 +38,7 @@ class Place:
 
     def command(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run `ordermart` with these arguments, as a user would."""
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", *arguments],
-            cwd=ROOT,
-            env={**os.environ, **self.environ, **environ},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
+        return ordermart(arguments, {**os.environ, **self.environ, **environ}, timeout=240)
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """Open the current release as an analyst would."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +15,11 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
 from pipelines.settings import SettingsError
+from tests.forked import ordermart
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 OCTOBER, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
 # The day ends at midnight in Berlin, 23:00 UTC; a day later it can be closed.
@@ -148,15 +150,8 @@ def test_the_commands(clean: Any) -> None:
     """Blocked exits 3, closed 0, already closed 1, wrong usage 2; the printed head verifies."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", *arguments, "--config", str(clean.settings.file)],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        environ = {**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1"}
+        return ordermart((*arguments, "--config", str(clean.settings.file)), environ, timeout=120)
 
     early = run("close", "--check", "2999-01-01")
     assert (early.returncode, "day not ended" in early.stdout) == (3, True)

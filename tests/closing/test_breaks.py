@@ -5,11 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import subprocess
-import sys
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,6 +22,10 @@ from pipelines.report.explain import explain_order
 from pipelines.report.reconciliation import reconciliation_lines
 from pipelines.report.sheets import amount_look
 from pipelines.report.verdict import verdict
+from tests.forked import ordermart
+
+if TYPE_CHECKING:
+    import subprocess
 
 AT, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
 CHECKED = 24
@@ -190,15 +191,8 @@ def test_the_commands(undecided: Any) -> None:
     """A break is accepted by its id; reconcile exits 3 before and 0 after; wrong usage exits 2."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", *arguments, "--config", str(undecided.settings.file)],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        environ = {**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1"}
+        return ordermart((*arguments, "--config", str(undecided.settings.file)), environ, timeout=120)
 
     assert run("reconcile", "--store", "2").returncode == 3
     done = run("breaks", "accept", "4", "--reason", "agreed", "--as", "Anne")

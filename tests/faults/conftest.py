@@ -21,6 +21,7 @@ from pipelines.landing import raw_files
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
+from tests.forked import ordermart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,9 +81,8 @@ class Place:
 
     def command(self, *arguments: str) -> tuple[int, str]:
         """Run `ordermart` to its end; return its exit code and all that it said."""
-        with self.start(*arguments) as process:
-            said = "".join(process.communicate(timeout=240))
-            return process.returncode, said
+        done = ordermart(arguments, {**os.environ, **self.environ}, timeout=240)
+        return done.returncode, done.stdout + done.stderr
 
     def verdicts(self, kind: str = "orders") -> dict[int, list[str]]:
         """Return what was observed of each id, in the order of landing."""

@@ -7,8 +7,6 @@ import datetime as dt
 import json
 import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +20,10 @@ from pipelines.landing import land_files
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish
+from tests.forked import ordermart
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Sequence
 
     from pipelines.settings import Settings
@@ -103,15 +103,8 @@ class World:
 
     def command(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run `ordermart` with these arguments on this world, as a user would."""
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", *arguments, "--config", str(self.file)],
-            cwd=ROOT,
-            env={**os.environ, **self.environ, **environ},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        environ = {**os.environ, **self.environ, **environ}
+        return ordermart((*arguments, "--config", str(self.file)), environ, timeout=120)
 
 
 def order(order_id: int, **fields: Any) -> Document:

@@ -58,6 +58,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
     "notify.webhook_format": ("slack", "slack"),
     "notify.smtp_security": ("none", "none"),
+    "engine.name": ("ray", "ray"),
     "webhooks.signature": ("standard_webhooks", "standard_webhooks"),
     "webhooks.signature_encoding": ("base64", "base64"),
     "planner.hot_max_age_days": ("2.5", 2.5),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import socket
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines.cli import main
-from pipelines.engines import engine_of
-from pipelines.engines.ray_cluster import bytes_of
+from pipelines.engines import EngineError, engine_of
+from pipelines.engines.ray_cluster import bytes_of, require_token
 from pipelines.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:
@@ -37,12 +38,22 @@ def test_what_ray_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra, an address, a token: each is missed in a sentence that says what to do."""
     with pytest.raises(SettingsError, match=r'pip install "ordermart\[ray\]"'):
         wanted(monkeypatch, installed=False, **RAY)
-    with pytest.raises(SettingsError, match=r"\[engine\] address: name the head of a Ray cluster"):
-        wanted(monkeypatch, **RAY | {"ORDERMART_ENGINE__ADDRESS": ""})
+    for address in ("", "auto", "ray://10.0.0.5:10001", "10.0.0.5"):
+        with pytest.raises(SettingsError, match=r"\[engine\] address: name the head of a Ray cluster"):
+            wanted(monkeypatch, **RAY | {"ORDERMART_ENGINE__ADDRESS": address})
     with pytest.raises(SettingsError, match="set RAY_AUTH_MODE=token"):
         wanted(monkeypatch, **RAY)
     assert wanted(monkeypatch, mode="token", **RAY)
     assert wanted(monkeypatch, ORDERMART_SECURITY__ALLOW_OPEN_RAY="true", **RAY)
+
+
+def test_an_absent_cluster_is_said() -> None:
+    """Where nobody listens, the sentence names the address."""
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(EngineError, match=f"no Ray cluster answers at {address}: is its head there"):
+            require_token(address)
 
 
 def test_memory_of_a_task_is_a_size(monkeypatch: pytest.MonkeyPatch) -> None:

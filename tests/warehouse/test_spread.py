@@ -39,10 +39,9 @@ HISTORY = history(1)[:-1]  # edits, refusals and a close; what is left out is th
 class LastFirst:
     """An engine of one process that sends values as a cluster would, begins at the end, and runs the last one twice."""
 
-    memory_bytes = 500_000_000
-
-    def __init__(self, lost: int = 0) -> None:
+    def __init__(self, lost: int = 0, memory_bytes: int = 500_000_000) -> None:
         self.lost = lost  # tasks of which nothing is heard
+        self.memory_bytes = memory_bytes
         self.sent: list[Any] = []
 
     def __enter__(self) -> Self:
@@ -146,6 +145,13 @@ def test_a_lost_bucket_is_missed(lived: tuple[World, BuildResult], tmp_path: Pat
     """A bucket of which nothing was heard ends the build; no file, no part of one is left."""
     with pytest.raises(EngineError, match=f"1 of {BUCKETS} buckets were not made, the first is 1"):
         build_on(LastFirst(lost=1), lived[0].settings, tmp_path / "other.duckdb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_without_enough_memory_ends_the_build(lived: tuple[World, BuildResult], tmp_path: Path) -> None:
+    """What DuckDB raises elsewhere is raised here, so that a build goes in smaller parts; nothing is left."""
+    with pytest.raises(duckdb.OutOfMemoryException):
+        build_on(LastFirst(memory_bytes=1_000_000), lived[0].settings, tmp_path / "other.duckdb")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -195,14 +195,18 @@ def orders_per_bucket(
 
     Where an engine makes them, memory is that of its tasks, and no more go at once than leave work for all of it.
     """
-    row = con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}").fetchone()
-    orders = int(row[0]) if row else 0
     if buckets:
-        return -(-orders // buckets)
+        return -(-_orders(con) // buckets)
     bytes_per_order = BYTES_PER_ROW * rows_per_order(con, present(raw["orders"].documents))
     fit = int((engine.memory_bytes if engine else memory_bytes(con)) / bytes_per_order)
     size = ORDERS_PER_BUCKET if fit >= ORDERS_PER_BUCKET else min(ROW_GROUP, fit)
-    return min(size, -(-orders // engine.width())) if engine else size
+    return min(size, -(-_orders(con) // engine.width())) if engine else size
+
+
+def _orders(con: duckdb.DuckDBPyConnection) -> int:
+    """Return how many orders have a document."""
+    row = con.execute(f"select count(*) from warehouse.build.states where {LANDED_ORDERS}").fetchone()
+    return int(row[0]) if row else 0
 
 
 def _parts(con: duckdb.DuckDBPyConnection) -> str:

@@ -54,11 +54,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Made:
-    """What a part found in its rows, and how many there are of each table; `is_blocked` when there are no files."""
+    """What a part found in its rows, and how many there are of each table: of none, when a blocking check found any."""
 
     checks: list[CheckResult]
     rows: dict[str, int]
-    is_blocked: bool = False
     profile: Profile = field(default_factory=Profile)
 
 
@@ -75,7 +74,7 @@ def build_part(part: Part) -> Made:
             try:
                 make_bucket(making, stage, part.bucket, part.documents)
             except BuildBlocked as error:
-                return Made(error.checks, {}, is_blocked=True, profile=profile)
+                return Made(error.checks, {}, profile=profile)
             rows = {table.name: _write(con, part, own, table.name) for table in stage.tables}
             rows[FINDINGS] = _write(con, part, own, FINDINGS, "raw.findings")
             return Made(making.tally.results(), rows, profile=profile)
