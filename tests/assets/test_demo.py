@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 from pipelines.sandbox.serve import free_port
+from tests import forked
 from tests.readers import differences
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     Ordermart = Callable[..., subprocess.CompletedProcess[str]]
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 # What no run leaves behind, and why.
@@ -44,15 +43,8 @@ def ordermart(folder: Path) -> Ordermart:
     """Give `ordermart(*arguments)`, with the user's own settings unless `config` names others."""
 
     def run(*arguments: str, config: str = "mine.toml") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines.cli", "--config", str(folder / config), *arguments],
-            cwd=ROOT,
-            env={name: value for name, value in os.environ.items() if not name.startswith("ORDERMART_PARTNER")},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("ORDERMART_PARTNER")}
+        return forked.ordermart(("--config", str(folder / config), *arguments), environ, timeout=600)
 
     return run
 
