@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -147,8 +148,11 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         played = Played(folder, arguments.orders, arguments.nights, arguments.hints)
-        with Sandbox(**played.shape) as sandbox:
+        address = folder / "port"  # a data folder is of one service
+        port = int(address.read_text(encoding="utf-8")) if address.exists() else 0
+        with Sandbox(**played.shape, port=port) as sandbox:
             nights = Nights(folder, sandbox.base_url)
+            address.write_text(str(urlsplit(sandbox.base_url).port), encoding="utf-8")
             nights.environ["LD_PRELOAD"] = shim(folder)
             while len(played.points) < arguments.nights and time.monotonic() < ends:
                 played.play(nights, sandbox)
