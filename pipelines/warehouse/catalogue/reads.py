@@ -77,7 +77,7 @@ def _parsed(sql: str) -> Reads:
     nodes = list(_dicts(tree))
     base = [n for n in nodes if n.get("type") == "BASE_TABLE" and n.get("schema_name")]
     called = [n for n in nodes if n.get("class") == "FUNCTION" and n["function_name"] in _functions()]
-    given = {id(each) for call in called for each in call["children"]}
+    given = {id(each) for call in called for each in _arguments(call)}
     whole = {
         id(each) for select in nodes if select.get("type") == "SELECT_NODE" for each in _whole(select, base, given)
     }
@@ -145,6 +145,13 @@ def _within(node: Any) -> Iterator[dict[str, Any]]:
             yield from _within(value)
         elif isinstance(value, list):
             yield from _within(value)
+
+
+def _arguments(call: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what a function is given; DuckDB 2 names it otherwise, and wraps each."""
+    if "children" in call:
+        return list(call["children"])
+    return [each["expression"] for each in call["arguments"]]
 
 
 def _is_lone_name(node: dict[str, Any]) -> bool:
