@@ -25,6 +25,9 @@ STEPS = [
 ]
 INSTALL = "python-ray -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-ray.lock"
 ON_RAY = "python-ray -m pytest -n 0 -m ray tests/warehouse/test_ray.py"
+ON_RAY_AGAIN = (
+    "python-ray -m pytest -n 0 -m ray --last-failed --last-failed-no-failures none -v tests/warehouse/test_ray.py"
+)
 TESTS, AGAIN = STEPS[4], "python bootstrap.py test --all --last-failed --last-failed-no-failures none -n 0 -v"
 STAND_IN = """#!/bin/sh
 echo "{name} $*" >> "$LOG"
@@ -91,9 +94,9 @@ def test_every_step_runs_in_order(clone: Path) -> None:
 @pytest.mark.parametrize("step", [*STEPS, ON_RAY])
 def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
     """A step that fails is the last one, and the exit code is not zero."""
-    code, ran, said = run(clone, step, AGAIN)
+    code, ran, said = run(clone, step, AGAIN, ON_RAY_AGAIN)
     assert code != 0
-    assert [each for each in ran if each != AGAIN] == [*STEPS, INSTALL, ON_RAY][
+    assert [each for each in ran if each not in (AGAIN, ON_RAY_AGAIN)] == [*STEPS, INSTALL, ON_RAY][
         : [*STEPS, INSTALL, ON_RAY].index(step) + 1
     ]
     assert "all passed" not in said
@@ -114,6 +117,8 @@ def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
     code, ran, said = run(clone, TESTS, code=3)
     assert code != 0
     assert ran == STEPS[:5]
+    code, ran, said = run(clone, ON_RAY)
+    assert (code, ran[-2:]) == (0, [ON_RAY, ON_RAY_AGAIN])
 
 
 def test_debian_packages_come_only_for_tests_that_need_them(clone: Path) -> None:
