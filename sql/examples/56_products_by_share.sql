@@ -1,4 +1,4 @@
--- What share of a store's sales has each product?
+-- What share of a store's sales has each product, in the last 28 days?
 select
     store_id,
     product_id,
@@ -11,6 +11,7 @@ select
         as store_rank,
 from mart.product_mix
 where sale_class = 'counted' and line_amount is not null
+    and business_date > (select max(business_date) - 28 from mart.product_mix)
 group by store_id, product_id, currency
 qualify store_rank <= 10
 order by store_id, currency, store_rank, product_id

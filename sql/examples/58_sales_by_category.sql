@@ -1,4 +1,4 @@
--- How much does each product category sell, by your own categories?
+-- How much did each of your own categories sell in the last 28 days?
 select
     products.category,
     mix.currency,
@@ -7,5 +7,6 @@ select
 from mart.product_mix as mix
 left join mart.products as products on mix.product_id = products.product_id
 where mix.sale_class = 'counted'
+    and mix.business_date > (select max(business_date) - 28 from mart.product_mix)
 group by products.category, mix.currency
 order by mix.currency, line_amount desc nulls last, products.category

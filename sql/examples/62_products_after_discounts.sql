@@ -1,4 +1,4 @@
--- What remains of a product's sales after its share of the orders' discounts?
+-- What remains of a product's sales of the last 28 days after discounts?
 select
     product_id,
     max(name) as product_name,
@@ -9,6 +9,7 @@ select
     sum(discount_share) / nullif(sum(line_amount), 0) as discount_rate,
 from mart.order_lines
 where sale_class = 'counted' and discount_share is not null
+    and business_date > (select max(business_date) - 28 from mart.order_lines)
 group by product_id, currency
 order by currency, line_amount desc, product_id
 limit 20
