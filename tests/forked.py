@@ -76,7 +76,7 @@ def _serve(number: int) -> None:
         importlib.import_module(name)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # processes that wait for a command leave no zombies
     with socket.socket(fileno=number) as requests:
         while True:
             request, files, _, _ = socket.recv_fds(requests, _MESSAGE, 3)

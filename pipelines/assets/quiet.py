@@ -1,7 +1,7 @@
-"""A run for webhooks that has nothing to do: told without Dagster, whose import and records are most of its cost.
+"""Recognize a run for webhooks that has nothing to do, without Dagster: its import and records are most of the cost.
 
-The caller has repaired the data folder and holds the run lock. Such a run is recorded, answered and paged like any
-other; Dagster shows it only when it last showed one long ago. Knows nothing of Dagster.
+The caller has repaired the data folder and holds the run lock. Such a run has its line in the run log, its exit code
+and its morning page like any other; Dagster shows one only if it has shown none for long. Knows nothing of Dagster.
 """
 
 from __future__ import annotations
