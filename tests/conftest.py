@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from pipelines import clock
@@ -41,6 +42,9 @@ os.environ.setdefault("ORDERMART_VERIFY__SECONDS", "0")
 if "TMPDIR" not in os.environ and _has_plenty():
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # asked for before this file was read
+# A busy machine may take any time for an example.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)
