@@ -89,6 +89,7 @@ tested as materialized (
 rests as (
     select
         *,
+        held & 16 = 0 as is_only_added,
         [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] as unit_of_lines,
         if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0) as allowance,
         greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0))
