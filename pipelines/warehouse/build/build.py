@@ -25,7 +25,15 @@ from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_s
 from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
-from pipelines.warehouse.rows.session import Memory, attached, fingerprint_of, remembered, session
+from pipelines.warehouse.rows.session import (
+    Memory,
+    attached,
+    fingerprint_of,
+    remembered,
+    session,
+    use_all_threads,
+    use_few_threads,
+)
 from pipelines.warehouse.rows.ties import TiesBroken
 
 if TYPE_CHECKING:
@@ -35,7 +43,6 @@ if TYPE_CHECKING:
     from pipelines.landing import RawFiles
     from pipelines.settings import Settings
 
-_SMALL = 64 * 2**20  # bytes of a warehouse whose increments take one thread: ten thousand orders or so
 _SPREADS = (1, 4, 16)  # in how many times as many parts a build is tried, one after the other
 
 
@@ -146,15 +153,12 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                 if not why:
                     check_files(settings.data_dir, _files_of(raw, new))
                     require_room(settings.data_dir, needed_bytes(file, (), full=False))
-                    is_small = not settings.warehouse.threads and file.stat().st_size < _SMALL
-                    if is_small:
-                        con.execute("set threads = 1")  # to share out so little costs more than it saves
+                    use_few_threads(con, settings, file)
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
-                    if is_small:
-                        con.execute("reset threads")
+                    use_all_threads(con, settings)
         documents = [each.path for files in raw.values() for each in files.documents]
         require_room(settings.data_dir, needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show, engine_of(settings))
