@@ -11,6 +11,7 @@ from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.run_alarms import run_alarm_sensors
+from pipelines.assets.storage_engines import keep_engines
 from pipelines.assets.tables import table_checks, table_specs
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.ingest.lock import JOB, run_lock
@@ -50,6 +51,7 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
 
 def job(settings: Settings, name: str, progress: Callable[[str, int, int], None] | None = None) -> dg.JobDefinition:
     """Return one job with its steps alone: a command that runs it needs no page of every table."""
+    keep_engines()
     steps = [each for each in _assets(settings) if isinstance(each, dg.AssetsDefinition)]
     definitions = dg.Definitions(
         assets=steps,
@@ -92,6 +94,7 @@ def _resources(settings: Settings, progress: Callable[[str, int, int], None] | N
 @dg.definitions
 def definitions() -> dg.Definitions:
     """Return the definitions for the settings that ORDERMART_CONFIG names, or for the defaults."""
+    keep_engines()
     return wiring(load_settings())
 
 

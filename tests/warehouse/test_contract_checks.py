@@ -109,8 +109,8 @@ def test_select_must_return_the_declared_columns() -> None:
     """A select of other columns than declared is found out each time, and one that was right is asked once."""
     table = catalogue.table("core.store_menus")
     spelled = ", ".join(f'null::{column.type} as "{column.name}"' for column in table.columns)
-    right = catalogue.Table(table.name, f"select {spelled}", table.contract, table.reads)
-    wrong = catalogue.Table(table.name, f"select {spelled}, 1 as more", table.contract, table.reads)
+    right = catalogue.Table(table.name, f"select {spelled}", table.facts, table.reads)
+    wrong = catalogue.Table(table.name, f"select {spelled}, 1 as more", table.facts, table.reads)
     with duckdb.connect() as con:
         assert [columns_as_declared(con, each).violations for each in (right, wrong, right, wrong)] == [0, 1, 0, 1]
 
