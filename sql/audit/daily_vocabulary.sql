@@ -89,10 +89,10 @@ brought as (
 ),
 
 came as (
-    select brought.*, first_seen_at, max(version_no) over of_value = version_no as is_now,
+    select brought.*, first_seen_at, max(version_no) over of_it = version_no as is_now,
     from brought
     inner join core.order_versions using (order_id, version_no)
-    window of_value as (partition by order_id, path, value)
+    window of_it as (partition by order_id, path, value)
 ),
 
 replaced as (

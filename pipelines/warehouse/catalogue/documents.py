@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.landing.shape import SHAPES, Field
-from pipelines.warehouse.contracts import menus, orders
+from pipelines.landing.shape import FIELDS, Field
+from pipelines.warehouse.contracts import menus, orders, stores
 
 if TYPE_CHECKING:
     from pipelines.warehouse.contracts.contract import Contract
@@ -36,6 +36,7 @@ class Held:
 
 
 HELD: dict[str, dict[str, Held]] = {
+    "stores": {"": Held(stores.Stores, "store_id")},
     "orders": {
         "": Held(orders.Orders, "order_id"),
         "/items/*": Held(orders.OrderLines, "line_id"),
@@ -56,7 +57,7 @@ HELD: dict[str, dict[str, Held]] = {
 
 def held_fields(kind: str) -> dict[str, dict[Field, str]]:
     """Return path → field → column, of the fields that core tables have; of a hidden one the column of has_<name>."""
-    objects = SHAPES[kind].objects()
+    objects = FIELDS[kind].objects()
     return {
         path: {
             field: column

@@ -44,7 +44,7 @@ SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
-    "audit.menu_field_values": field_values.menu_field_values,
+    "audit.field_values": field_values.field_values,
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES
