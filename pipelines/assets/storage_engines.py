@@ -1,6 +1,6 @@
 """Let Dagster's SQLite storage use an engine more than once: it makes one for each of its statements.
 
-A new engine asks the database what it can do, and compiles every statement anew: about half of what an event costs.
+A new engine asks the database what it can do, and compiles every statement again: about half of what an event costs.
 A connection is still opened for each use and closed after it. Knows nothing of runs or events.
 """
 
