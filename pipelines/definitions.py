@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from pipelines.assets.dead_runs import fail_dead_runs
+from pipelines.assets.failures import opening_by_sentence
 from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
@@ -102,7 +104,9 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
     @dg.resource(description="Held for the whole run, so that two runs never write to the same folder.")
     def held(context: dg.InitResourceContext) -> Iterator[Any]:
         run_id = context.run_id or "a run"
-        with run_lock(settings.data_dir, f"{JOB} {run_id}"):
+        with ExitStack() as stack:
+            with opening_by_sentence():
+                stack.enter_context(run_lock(settings.data_dir, f"{JOB} {run_id}"))
             if context.instance is not None:
                 fail_dead_runs(context.instance, own_run_id=run_id)
             try:
