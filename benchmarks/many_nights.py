@@ -2,7 +2,7 @@
 
 A night: the world's clock and that of the commands go on by a day, then `ordermart run` with the orders placed since;
 after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
-history (raw, vault and inbox keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a
+history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a
 year. The commands get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times
 stay real. With `--folder` and `--minutes` the same nights are played in several goes.
 
@@ -91,7 +91,8 @@ def left(data: Path) -> tuple[int, float]:
     """Return how many files and megabytes there are besides history; a file with many names counts once."""
     found = {}
     for each in data.rglob("*"):
-        if each.is_file() and not each.is_symlink() and each.relative_to(data).parts[0] not in HISTORY:
+        is_history = each.relative_to(data).parts[0] in HISTORY or "_month=" in each.parent.name
+        if each.is_file() and not each.is_symlink() and not is_history:
             stat = each.stat()
             found[stat.st_ino] = stat.st_size
     return len(found), sum(found.values()) / 1e6
