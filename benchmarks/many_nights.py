@@ -2,9 +2,9 @@
 
 A night: the world's clock and that of the commands go on by a day, then `ordermart run` with the orders placed since;
 after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
-history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a
-year. The commands get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times
-stay real. With `--folder` and `--minutes` the same nights are played in several goes.
+history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late,
+and extrapolates to a year. The commands get their clock from a small C library that is compiled here and preloaded
+(`cc`, Linux); file times stay real. With `--folder` and `--minutes` the same nights are played in several goes.
 
     python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5]
 """

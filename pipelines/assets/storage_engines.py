@@ -1,6 +1,6 @@
 """Let Dagster's SQLite storage use an engine more than once, and little room: it makes an engine for each use.
 
-A new engine asks the database what it can do, and compiles every statement anew: about half of what an event costs.
+A new engine asks the database what it can do, and compiles every statement again: about half of what an event costs.
 A connection is still opened for each use and closed after it. The database that each run has of its own is written in
 small pages: it has forty tables and indexes, most of them empty. Knows nothing of runs or events.
 """
