@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIX = ".json"
+# The aspects of older files, and what they are called today.
+_OLD_ASPECTS = {
+    "ms": "duration_ms",
+    "bytes": "response_bytes",
+    "token_life": "token_lifetime",
+    "trouble": "request_error",
+}
 
 
 def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
@@ -35,10 +42,10 @@ def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
 
 
 def service_log(data_dir: Path) -> Iterator[tuple[str, Counted]]:
-    """Yield what was counted, as (day, counted), day by day."""
+    """Yield what was counted, as (day, counted), day by day, under today's names; of a day a name may come twice."""
     for path in _files(data_dir):
         for each in _read(path):
-            yield path.stem, each
+            yield path.stem, msgspec.structs.replace(each, aspect=_OLD_ASPECTS.get(each.aspect, each.aspect))
 
 
 def service_log_state(data_dir: Path) -> str:

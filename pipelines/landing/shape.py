@@ -206,8 +206,18 @@ MENU = Shape(
     )
 )
 
-# Stores have no documented shape: settings say where in a record these fields are.
+# What is read of a store's record. It has no documented shape: settings say where in it these fields are.
+STORE = Shape(
+    (
+        Field("id", "integer", required=True),
+        Field("name", "text"),
+        Field("timezone", "text"),
+        Field("currency", "text"),
+    )
+)
+
 SHAPES: dict[str, Shape] = {"menus": MENU, "orders": ORDER}
+FIELDS: dict[str, Shape] = {"stores": STORE, **SHAPES}
 
 
 def _counts(shape: Shape) -> tuple[str, ...]:

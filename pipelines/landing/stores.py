@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.landing import leaves
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.pattern import attributes, trie
+from pipelines.landing.shape import STORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 
 def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tuple[int, dict[str, Any]]:
     """Return a store's id and canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
-    named = {
-        "id": (record.id_pointer,),
-        "name": (record.name_pointer,),
-        "timezone": (record.timezone_pointer,),
-        "currency": (record.currency_pointer,),
+    named: dict[str, tuple[str, ...]] = {
+        **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in STORE.leaves},
         "menu_ids": record.menu_id_pointers,
         "attributes": record.allowed_pointers,
     }
@@ -37,7 +35,7 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
             if kept[0] in pointers:
                 held[name].append(kept)
     canonical: dict[str, Any] = {}
-    for name in ("id", "name", "timezone", "currency"):
+    for name, leaf, *_ in STORE.leaves:
         if not named[name][0]:
             continue
         if not held[name]:
@@ -48,7 +46,7 @@ def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tup
             _missing(name, pointer, walk, "null")
             canonical[name] = None
         else:
-            validate = leaves.integer if name == "id" else leaves.text
+            validate = leaves.integer if leaf == "integer" else leaves.text
             canonical[name] = validate(value, pointer)
     canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
     walk.counts["menu_ids"] = len(canonical["menu_ids"])

@@ -4,14 +4,10 @@ with
 noted as (
     select
         'orders' as kind,
-        note,
-        document_count,
-        first_seen_at,
-        last_seen_at,
-        example_id,
+        * exclude (business_date),
     from audit.daily_field_profile
 
-    union all
+    union all by name
 
     select
         'menus' as kind,
@@ -22,7 +18,7 @@ noted as (
         menu_id as example_id,
     from audit.menu_field_issues
 
-    union all
+    union all by name
 
     select
         'stores' as kind,
@@ -34,11 +30,11 @@ noted as (
     from audit.store_field_issues
 ),
 
--- The gate writes 'items/*/name=absent' for a field that is documented and lacking, and
+-- Validation notes 'items/*/name=absent' for a documented field that is lacking, and
 -- '/items/*/foo:string' for one that is there and not documented.
 named as (
     select
-        kind,
+        *,
         if(
             note[1] = '/',
             regexp_replace(note, ':[a-z|]+$', ''),
@@ -46,10 +42,6 @@ named as (
         ) as path,
         if(note[1] = '/', 'unknown', regexp_extract(note, '[a-z]+$')) as state,
         if(note[1] = '/', string_split(regexp_extract(note, '[a-z|]+$'), '|'), []) as types,
-        document_count,
-        first_seen_at,
-        last_seen_at,
-        example_id,
     from noted
 ),
 
@@ -73,22 +65,6 @@ notes as (
     group by kind, path
 ),
 
-stores as (
-    select
-        unnest([
-            {'path': '/id', 'type': 'integer', 'here': true, 'size': null},
-            {'path': '/name', 'type': 'string', 'here': name is not null,
-                'size': length(name)},
-            {'path': '/timezone', 'type': 'string', 'here': timezone is not null,
-                'size': length(timezone)},
-            {'path': '/currency', 'type': 'string', 'here': currency is not null,
-                'size': length(currency)},
-        ], recursive := true),
-        store_id,
-        _fetched_at,
-    from core.stores
-),
-
 held as (
     select
         'orders' as kind,
@@ -97,31 +73,7 @@ held as (
 
     union all
 
-    select
-        'menus' as kind,
-        *,
-    from audit.menu_field_values
-
-    union all
-
-    select
-        'stores' as kind,
-        path,
-        type,
-        1 as parent_count,
-        cast(here as bigint) as present_count,
-        cast(here and size = 0 as bigint) as empty_count,
-        if(path = '/id', 0, null) as max_decimals,
-        size as min_length,
-        size as max_length,
-        if(path = '/id', cast(store_id as decimal(38, 4)), null) as min_value,
-        if(path = '/id', cast(store_id as decimal(38, 4)), null) as max_value,
-        null as min_timestamp,
-        null as max_timestamp,
-        if(here, _fetched_at, null) as first_seen_at,
-        if(here, _fetched_at, null) as last_seen_at,
-        if(here, store_id, null) as example_id,
-    from stores
+    from audit.field_values
 ),
 
 summed as (

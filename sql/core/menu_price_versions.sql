@@ -1,4 +1,5 @@
 -- One row per place of a price in a menu, and run of versions in which it is the same.
+-- template: menu_versions
 with
 
 groups as (
@@ -18,122 +19,16 @@ items as (
         generate_subscripts(price_group.prices, 1) as price_no,
         unnest(price_group.prices) as item,
     from groups
-),
-
-seen as (
-    select
-        menu_id,
-        version_no,
-        {'group_no': group_no, 'price_no': price_no} as place,
-        {
-            'price_id': item.price_id,
-            'product_id': item.product_id,
-            'channel': item.channel,
-            'price': item.price,
-            'delivery_price': item.delivery_price
-        } as content,
-    from items
-),
-
--- what each new version says, and what the last version that stands here says
-stated as (
-    select
-        menu_id,
-        version_no,
-        place,
-        content,
-        version_no as since_version_no,
-    from seen
-
-    union all
-
-    select
-        stored.menu_id,
-        versions.version_no,
-        {'group_no': stored.group_no, 'price_no': stored.price_no} as place,
-        {
-            'price_id': stored.price_id,
-            'product_id': stored.product_id,
-            'channel': stored.channel,
-            'price': stored.price,
-            'delivery_price': stored.delivery_price
-        } as content,
-        stored.version_no as since_version_no,
-    from core.menu_price_versions as stored -- as it was before this build
-    inner join raw.menu_versions as versions
-        on stored.menu_id = versions.menu_id
-        and not versions.is_new
-    where stored.is_current
-),
-
-marked as (
-    select
-        *,
-        lag(version_no) over in_order is distinct from version_no - 1
-            or content is distinct from lag(content) over in_order as starts,
-    from stated
-    window in_order as (partition by menu_id, place order by version_no)
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where starts) over (
-            partition by menu_id, place
-            order by version_no rows unbounded preceding
-        ) as run_no,
-    from marked
-),
-
-runs as (
-    select
-        menu_id,
-        place,
-        run_no,
-        any_value(content) as content,
-        min(since_version_no) as version_no,
-        max(version_no) as last_version_no,
-    from numbered
-    group by menu_id, place, run_no
 )
 
 select
-    -- keys
-    runs.menu_id,
-    runs.place.group_no,
-    runs.place.price_no,
-    runs.version_no,
-    -- what was seen
-    runs.content.price_id,
-    runs.content.product_id,
-    runs.content.channel,
-    runs.content.price,
-    runs.content.delivery_price,
-    -- when
-    coalesce(firsts.first_seen_at, stored.observed_from) as observed_from,
-    if(nexts.menu_id is null, null, lasts.last_seen_at) as observed_to,
-    nexts.first_seen_at as change_seen_at,
-    nexts.menu_id is null as is_current,
-    -- lineage
-    coalesce(firsts._load_id, stored._load_id) as _load_id,
-from runs
-inner join raw.menu_versions as lasts
-    on runs.menu_id = lasts.menu_id
-    and runs.last_version_no = lasts.version_no
-left join raw.menu_versions as firsts
-    on runs.menu_id = firsts.menu_id
-    and runs.version_no = firsts.version_no
-    and firsts.is_new
-left join raw.menu_versions as nexts
-    on runs.menu_id = nexts.menu_id
-    and runs.last_version_no + 1 = nexts.version_no
-left join core.menu_price_versions as stored
-    on stored.is_current
-    and runs.menu_id = stored.menu_id
-    and runs.place.group_no = stored.group_no
-    and runs.place.price_no = stored.price_no
-    and runs.version_no = stored.version_no
-
-union all
-
-select * from core.menu_price_versions where not is_current
+    menu_id,
+    group_no,
+    price_no,
+    version_no,
+    item.price_id as price_id,
+    item.product_id as product_id,
+    item.channel as channel,
+    item.price as price,
+    item.delivery_price as delivery_price,
+from items

@@ -58,6 +58,7 @@ def said(text: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", block).split())
 
 
+@pytest.mark.slow
 def test_page_is_self_contained_and_escaped(written: Callable[..., str], canaries: tuple[str, ...]) -> None:
     """No script, no request, no personal data or text of a document; a store's name is text."""
     text = written()
@@ -109,6 +110,7 @@ def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> No
     assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
 
 
+@pytest.mark.slow
 def test_charts_are_drawn_once_per_release_and_ledger(
     written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_run_for_webhooks_draws_a_chart_once_an_hour(tmp_path: Path, monkeypat
     assert asked == [["first", "second"], [], ["first"], ["first"], ["first"]]
 
 
+@pytest.mark.slow
 def test_without_a_drawing_program_the_tables_remain(
     written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +212,7 @@ def many(db: duckdb.DuckDBPyConnection, table: str, times: int, **replaced: str)
     )
 
 
+@pytest.mark.slow
 def test_the_page_stays_small_however_long_the_history(morning: World, tmp_path: Path) -> None:
     """With hundreds of stores, reasons, rules and breaks the page is below 1.5 MB, its rows are cut."""
     folder = tmp_path / "world"

@@ -12,6 +12,7 @@ from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs.sentences import sentences
 from pipelines.warehouse.inputs.source_columns import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
@@ -106,6 +107,9 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
         con.execute(f"create or replace table {name} ({spelled})")
         if name == "raw.zone_offsets" and name not in given:
             con.from_arrow(zones.zone_offsets()).insert_into(name)
+            continue
+        if name == "raw.question_sentences":
+            con.executemany(f"insert into {name} values (?, ?, ?)", sentences())
             continue
         rows = given.get(name, [{}] if name == "raw.settings" else [])
         for row in rows:

@@ -50,9 +50,9 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
         {
             "audit.daily_field_values": days,
             "audit.daily_field_profile": notes,
-            "audit.menu_field_values": [
-                {"path": "/menu/id", "type": "integer", "parent_count": 2, "present_count": 2},
-                {"path": "/menu/name", "type": "string", "parent_count": 2, "present_count": 0},
+            "audit.field_values": [
+                {"kind": "menus", "path": "/menu/id", "type": "integer", "parent_count": 2, "present_count": 2},
+                {"kind": "menus", "path": "/menu/name", "type": "string", "parent_count": 2, "present_count": 0},
             ],
             "audit.menu_field_issues": [
                 {"menu_id": 10, "missing_fields": ["menu/name=null"], "unknown_fields": ["/a:b:number|null"]},
@@ -88,26 +88,3 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     assert by_path["menus", "/menu/name"]["types"] == ["null"]
     assert by_path["orders", "/items"]["absent_document_count"] == 1
     assert by_path["orders", "/items"]["present_count"] is None
-
-
-def test_stores_show_what_settings_point_to(run_table: Run) -> None:
-    """A store without a timezone counts as one place where it is not."""
-    rows = run_table(
-        "audit.field_profile",
-        {
-            "core.stores": [
-                {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},
-                {"store_id": 2, "name": "", "timezone": "Europe/Berlin", "currency": "EUR"},
-            ],
-            "audit.store_field_issues": [{"store_id": 3, "missing_fields": ["timezone=absent"], "unknown_fields": []}],
-        },
-    )
-    assert [
-        (r["path"], r["present_count"], r["empty_count"], r["max_length"], r["absent_document_count"]) for r in rows
-    ] == [
-        ("/currency", 2, 0, 3, 0),
-        ("/id", 2, None, None, 0),
-        ("/name", 2, 1, 5, 0),
-        ("/timezone", 1, 0, 13, 1),
-    ]
-    assert (rows[3]["example_id"], rows[3]["absent_example_id"]) == (2, 3)

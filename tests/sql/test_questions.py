@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    Answers = Callable[[list[dict[str, Any]], dict[str, list[dict[str, Any]]]], dict[str, dict[str, Any]]]
 
 
 def asked(*questions: str) -> list[dict[str, Any]]:
@@ -26,6 +27,18 @@ def asked(*questions: str) -> list[dict[str, Any]]:
         }
         for no, each in enumerate(questions, 1)
     ]
+
+
+@pytest.fixture
+def answers(run_table: Run) -> Answers:
+    """Give `answers(questions, {"audit.vocabulary": [...]})`: the answers by question, made of the figures of these."""
+
+    def answer(questions: list[dict[str, Any]], given: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+        figures = run_table("audit.question_figures", given)
+        rows = run_table("audit.questions", {"raw.assumptions": questions, "audit.question_figures": figures})
+        return {row["question"]: row for row in rows}
+
+    return answer
 
 
 @pytest.mark.duckdb2
@@ -69,7 +82,7 @@ def test_two_currencies_do_not_add_up(run_table: Run) -> None:
     assert (rows[0]["affected_order_count"], rows[0]["affected_amount"], rows[0]["currency"]) == (2, None, None)
 
 
-def test_values_nulls_and_new_fields_are_reported(run_table: Run) -> None:
+def test_values_nulls_and_new_fields_are_reported(answers: Answers) -> None:
     """What other evidence shows stands in a sentence, with counts and examples."""
     shown = {
         "kind": "orders",
@@ -78,10 +91,9 @@ def test_values_nulls_and_new_fields_are_reported(run_table: Run) -> None:
         "absent_document_count": 0,
         "is_documented": True,
     }
-    rows = run_table(
-        "audit.questions",
+    told = answers(
+        asked("values", "nulls", "new_fields"),
         {
-            "raw.assumptions": asked("values", "nulls", "new_fields"),
             "audit.vocabulary": [
                 {"kind": "orders", "path": "/status", "value": "done", "document_count": 3},
                 {"kind": "orders", "path": "/status", "value": "new", "document_count": 7},
@@ -93,14 +105,13 @@ def test_values_nulls_and_new_fields_are_reported(run_table: Run) -> None:
             ],
         },
     )
-    told = {row["question"]: row for row in rows}
     assert told["values"]["evidence"] == "orders /status: new (7), done (3)"
     assert told["nulls"]["evidence"] == "orders /tip: null in 2, absent from 0 of 10"
     assert (told["nulls"]["example_ids"], told["new_fields"]["example_ids"]) == ([5], [6])
     assert (told["new_fields"]["evidence_status"], told["new_fields"]["contradicting_count"]) == ("contradicted", 4)
 
 
-def test_stores_and_statuses_are_reported(run_table: Run) -> None:
+def test_stores_and_statuses_are_reported(answers: Answers) -> None:
     """A store's fields, encrypted ones by their names, its menus, and which statuses were seen to follow each other."""
     field = {
         "kind": "stores",
@@ -110,10 +121,9 @@ def test_stores_and_statuses_are_reported(run_table: Run) -> None:
         "null_document_count": 0,
         "absent_document_count": 0,
     }
-    rows = run_table(
-        "audit.questions",
+    told = answers(
+        asked("store_record", "store_personal", "store_menus", "final_statuses"),
         {
-            "raw.assumptions": asked("store_record", "store_personal", "store_menus", "final_statuses"),
             "audit.field_profile": [
                 field | {"path": "/name", "is_documented": True, "types": ["string"]},
                 field | {"path": "/phone", "is_documented": False, "types": ["string"], "example_id": 9},
@@ -126,9 +136,8 @@ def test_stores_and_statuses_are_reported(run_table: Run) -> None:
             ],
         },
     )
-    told = {row["question"]: row for row in rows}
     assert told["store_record"]["evidence"] == "/name: string in 2 of 3 records"
-    assert told["store_personal"]["evidence"] == "Kept encrypted: /phone in 2 records"
+    assert told["store_personal"]["evidence"] == "/phone: kept encrypted in 2 records"
     assert told["store_menus"]["evidence"] == "2 stores name 3 menus between them, one store up to 2."
     assert told["store_menus"]["example_ids"] == [7]
     assert told["final_statuses"]["evidence"] == (
@@ -136,13 +145,12 @@ def test_stores_and_statuses_are_reported(run_table: Run) -> None:
     )
 
 
-def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
+def test_how_the_service_behaves_answers_too(answers: Answers) -> None:
     """What the client counted stands in a sentence; answers that were taken are cases for what is assumed."""
     met = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 40}
-    rows = run_table(
-        "audit.questions",
+    told = answers(
+        asked("limits", "token_header", "errors"),
         {
-            "raw.assumptions": asked("limits", "token_header", "errors"),
             "audit.service_behaviour": [
                 met,
                 met
@@ -151,7 +159,6 @@ def test_how_the_service_behaves_answers_too(run_table: Run) -> None:
             ],
         },
     )
-    told = {row["question"]: row for row in rows}
     assert told["limits"]["evidence"] == "orders retry_after 429: 2 times, from 1 to 30"
     assert (told["token_header"]["evidence_status"], told["token_header"]["supporting_count"]) == ("supported", 40)
     assert 'orders error_body 404 {"error":string}: 1,200 times' in told["errors"]["evidence"]

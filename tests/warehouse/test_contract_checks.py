@@ -64,6 +64,7 @@ def by_pandera_alone(con: duckdb.DuckDBPyConnection, table: catalogue.Table) -> 
     return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", catalogue.tables(), ids=lambda table: table.name)
 def test_every_claim_is_held(table: catalogue.Table) -> None:
     """A row that keeps a contract passes, each value that breaks one of its claims is found, and a repeated key is."""

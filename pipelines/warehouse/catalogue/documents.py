@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.landing.shape import SHAPES, Field
+from pipelines.landing.shape import FIELDS, Field
 from pipelines.warehouse.catalogue.facts import facts
 
 
@@ -27,6 +27,7 @@ class Held:
 
 
 HELD: dict[str, dict[str, Held]] = {
+    "stores": {"": Held("core.stores", "store_id")},
     "orders": {
         "": Held("core.orders", "order_id"),
         "/items/*": Held("core.order_lines", "line_id"),
@@ -47,7 +48,7 @@ HELD: dict[str, dict[str, Held]] = {
 
 def held_fields(kind: str) -> dict[str, dict[Field, str]]:
     """Return path → field → column, of the fields that core tables have; of a hidden one the column of has_<name>."""
-    objects = SHAPES[kind].objects()
+    objects = FIELDS[kind].objects()
     return {
         path: {
             field: column

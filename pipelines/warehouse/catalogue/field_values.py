@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.landing.shape import ENTITIES
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
 
 if TYPE_CHECKING:
@@ -75,9 +76,14 @@ def daily_field_values() -> str:
     )
 
 
-def menu_field_values() -> str:
-    """Return the select of audit.menu_field_values."""
-    return _field_values("menus", "menu_id", "-- One row per field of the menu document.", "core.menus", "")
+def field_values() -> str:
+    """Return the select of audit.field_values: of the kinds that are not kept by day."""
+    selects = [
+        f"select '{kind}' as kind, *, from ({_field_values(kind, f'{entity}_id', '', f'core.{kind}', '')})"
+        for kind, entity in ENTITIES.items()
+        if kind != "orders"
+    ]
+    return "-- One row per kind of document other than orders, and field.\n" + "\nunion all\n".join(selects)
 
 
 def _field_values(kind: str, entity: str, grain: str, documents: str, day: str) -> str:

@@ -1,8 +1,9 @@
 """Find every table and check, and the order in which they can be built.
 
 A table is `sql/<schema>/<table>.sql`, or a select generated from the shape of documents (`GENERATED`), and the contract
-that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`. What a select reads is read from the select
-itself. Inputs made by the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`, or generated. Selects that are alike but
+for names share a file of `sql/templates/`, see `templates.py`. What a select reads is read from the select itself.
+Inputs made by the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -32,6 +33,7 @@ from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.catalogue.facts import contract_of, facts
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
+from pipelines.warehouse.catalogue.templates import completed, tie_to_daily_store_sales
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +46,14 @@ SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
-    "audit.menu_field_values": field_values.menu_field_values,
+    "audit.field_values": field_values.field_values,
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
-    f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES
+    **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
+    **{
+        f"{table}__tie_to_daily_store_sales": functools.partial(tie_to_daily_store_sales, table)
+        for table in ("mart.daily_platform_sales", "mart.hourly_store_sales")
+    },
 }
 Severity = Literal["blocking", "warning"]
 
@@ -244,8 +250,9 @@ def _file(name: str) -> Path:
 
 def _table(name: str) -> Table:
     path = _file(name)
-    sql = GENERATED[name]() if name in GENERATED else path.read_text(encoding="utf-8")
-    return Table(name, sql, facts()[name], _reads(sql, path))
+    what = facts()[name]
+    sql = GENERATED[name]() if name in GENERATED else completed(path.read_text(encoding="utf-8"), what)
+    return Table(name, sql, what, _reads(sql, path))
 
 
 def _reads(sql: str, path: Path) -> Reads:

@@ -54,13 +54,14 @@ class DailyFieldValues(Contract, table="audit.daily_field_values", scope="day", 
     example_id: Id = column(_EXAMPLE, nullable=True)
 
 
-class MenuFieldValues(Contract, table="audit.menu_field_values", scope="all", key=("path",), is_released=False):
-    """One row per field of the menu document: how often it is present, and its range.
+class FieldValues(Contract, table="audit.field_values", scope="all", key=("kind", "path"), is_released=False):
+    """One row per kind of document other than orders, and field: how often it is present, and its range.
 
     A step: read audit.field_profile instead.
-    Source: menus as last observed, with their groups, prices, products, modifiers and references.
+    Source: stores and menus as last observed, with their groups, prices, products, modifiers and references.
     """
 
+    kind: Text = column(_KIND, isin=KINDS)
     path: Text = column(_PATH)
     type: Text = column(_TYPE, isin=TYPES)
     parent_count: Count = column(_PLACES, ge=0)

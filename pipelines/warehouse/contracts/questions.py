@@ -1,6 +1,6 @@
 """Contracts of the open questions: what the interface does not show, what is assumed, and what the data show."""
 
-from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Ids, Text, column
+from pipelines.warehouse.contracts.contract import Amount, Contract, Count, Day, Flag, Ids, Share, Text, column
 
 ABOUT_ORDERS = (
     "sales",
@@ -43,10 +43,41 @@ class DailyQuestionCases(
     example_ids: Ids = column("The three lowest order ids.")
 
 
+class QuestionFigures(
+    Contract,
+    table="audit.question_figures",
+    scope="all",
+    key=("question", "code", "place", "word", "next_word"),
+    is_released=False,
+):
+    """One row per open question, sentence about it, place that the sentence names, and words.
+
+    A step: read audit.questions instead.
+
+    Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus.
+    Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
+    """
+
+    question: Text = column(_QUESTION)
+    code: Text = column("Which sentence says it.")
+    place: Text = column("What the figures are about: a field, or an operation of the service.", nullable=True)
+    word: Text = column("A value or types that are found there.", nullable=True)
+    next_word: Text = column("A value that was seen to follow it.", nullable=True)
+    figure: Count = column("The first figure of the sentence.", nullable=True)
+    other: Count = column("The second.", nullable=True)
+    total: Count = column("The third: mostly of how many.", nullable=True)
+    metric: Share = column("A measured value.", nullable=True)
+    least: Share = column("The least that was measured.", nullable=True)
+    greatest: Share = column("The greatest that was measured.", nullable=True)
+    agree: Count = column("How many cases support what is assumed.", nullable=True)
+    against: Count = column("How many cases contradict it.", nullable=True)
+    example_ids: Ids = column("Up to three ids of documents in point.")
+
+
 class Questions(Contract, table="audit.questions", scope="all", key=("question",)):
     """One row per thing that the interface does not show: the assumption, the evidence, and what depends on it.
 
-    Source: the settings, audit.daily_question_cases, audit.field_profile, audit.vocabulary, audit.findings.
+    Source: the settings, audit.daily_question_cases, audit.question_figures, audit.findings.
     Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
     questions --markdown` writes them as a letter to the partner.
     """

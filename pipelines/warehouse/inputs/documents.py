@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipelines.landing.shape import ENTITIES, ORDER, SHAPES, ArrayField, Field, MapField, Shape
+from pipelines.landing.shape import ENTITIES, ORDER, SHAPES, STORE, ArrayField, Field, MapField, Shape
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
 
 # Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.
@@ -34,17 +34,9 @@ def _typed(shape: Shape) -> dict[str, Any]:
     return found
 
 
-_STORE = {
-    "id": "BIGINT",
-    "name": "VARCHAR",
-    "timezone": "VARCHAR",
-    "currency": "VARCHAR",
-    "menu_ids": ["BIGINT"],
-    "attributes": "VARCHAR",
-}
 _BESIDES = {"_unknown": {"*": "VARCHAR"}, "_kept": "VARCHAR"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
-    "stores": _STORE | _BESIDES,
+    "stores": _typed(STORE) | {"menu_ids": ["BIGINT"], "attributes": "VARCHAR"} | _BESIDES,
     **{kind: _typed(shape) | _BESIDES for kind, shape in SHAPES.items()},
 }
 

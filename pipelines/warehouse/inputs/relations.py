@@ -18,6 +18,7 @@
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
 | raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
+| raw.question_sentences | in which words audit.questions says what the data show: a source, `sentences.py` |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
 | raw.findings | the violations of the warning checks |
@@ -195,6 +196,7 @@ RAW: dict[str, dict[str, str]] = {
         "assumption": "VARCHAR",
         "partner_question": "VARCHAR",
     },
+    "raw.question_sentences": {"code": "VARCHAR", "part": "VARCHAR", "line": "VARCHAR"},
     "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
     **FORMULA_SETTINGS,
     **FORMULA_CANDIDATES,
@@ -246,6 +248,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.sales_sets": (),
     "raw.settings": (),
     "raw.assumptions": (),
+    "raw.question_sentences": (),
     "raw.product_categories": (),
     "raw.zone_offsets": (),
     "raw.hints": (),

@@ -25,6 +25,7 @@ from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
 from pipelines.warehouse.inputs import breaks, closes
 from pipelines.warehouse.inputs.reference import categories
+from pipelines.warehouse.inputs.sentences import sentences
 from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 ASSUMED = "raw.assumptions"
 CATEGORIES = "raw.product_categories"
+SENTENCES = "raw.question_sentences"
 _ACTS = (
     "raw.control_totals",
     "raw.day_closes",
@@ -90,8 +92,12 @@ def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]
     ]
 
 
-# What settings and the files that they name say: the rows of a source, which are its state, too.
-_OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {ASSUMED: _assumptions, CATEGORIES: categories}
+# What settings, the files that they name, and this package say: the rows of a source, which are its state, too.
+_OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
+    ASSUMED: _assumptions,
+    CATEGORIES: categories,
+    SENTENCES: lambda _: sentences(),
+}
 
 
 def _inbox(data_dir: Path) -> Path:

@@ -1,4 +1,4 @@
-"""audit.menu_field_values: what the fields of menus hold."""
+"""audit.field_values: what the fields of menus and stores hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
     """A field's places are the objects it belongs to: prices, products, references below each."""
     rows = run_table(
-        "audit.menu_field_values",
+        "audit.field_values",
         {
             "core.menus": [{"menu_id": 10, "name": "Lunch"}, {"menu_id": 11}],
             "core.price_groups": [{"menu_id": 10, "group_no": 1, "position": 1}],
@@ -33,7 +33,7 @@ def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
             ],
         },
     )
-    found = {row["path"]: row for row in rows}
+    found = {row["path"]: row for row in rows if row["kind"] == "menus"}
     price = found["/menu/price_groups/*/prices/*/price"]
     assert (price["parent_count"], price["present_count"], price["max_decimals"], price["max_value"]) == (
         2,
@@ -50,3 +50,23 @@ def test_each_part_of_a_menu_has_its_own_places(run_table: Run) -> None:
     assert found["/products/*/modifiers/*/price"]["max_value"] == Decimal(1)
     assert found["/modifiers/*/children/*/price"]["parent_count"] == 2
     assert found["/menu/price_groups/*/position"]["example_id"] == 10
+
+
+def test_stores_show_what_settings_point_to(run_table: Run) -> None:
+    """A store without a timezone counts as one place where it is not."""
+    rows = run_table(
+        "audit.field_values",
+        {
+            "core.stores": [
+                {"store_id": 3, "name": "North", "timezone": None, "currency": "EUR"},
+                {"store_id": 2, "name": "", "timezone": "Europe/Berlin", "currency": "EUR"},
+            ],
+        },
+    )
+    assert [(r["kind"], r["path"], r["present_count"], r["empty_count"], r["max_length"]) for r in rows] == [
+        ("stores", "/currency", 2, 0, 3),
+        ("stores", "/id", 2, None, None),
+        ("stores", "/name", 2, 1, 5),
+        ("stores", "/timezone", 1, 0, 13),
+    ]
+    assert (rows[3]["parent_count"], rows[3]["example_id"]) == (2, 2)

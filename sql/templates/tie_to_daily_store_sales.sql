@@ -19,7 +19,7 @@ both_sides as (
             coalesce(discount, 0),
             coalesce(loyalty_discount, 0),
         ] as parts,
-    from mart.hourly_store_sales
+    from $table
 
     union all
 

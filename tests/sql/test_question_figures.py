@@ -1,0 +1,53 @@
+"""audit.question_figures: what the data show of the open questions, in codes and figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.warehouse.contracts.questions import ABOUT_ORDERS
+from pipelines.warehouse.inputs.sentences import SENTENCES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+
+
+def test_an_answer_of_the_service_is_of_several_questions(run_table: Run) -> None:
+    """A document that was fetched supports the base address and the header; a 401 is about the token, too."""
+    met = {"operation": "orders", "aspect": "status", "occurrence_count": 4}
+    rows = run_table("audit.question_figures", {"audit.service_behaviour": [met | {"name": n} for n in ("200", "401")]})
+    assert [(row["question"], row["place"], row["figure"], row["agree"]) for row in rows] == [
+        ("base_address", "orders status 200", 4, 4),
+        ("errors", "orders status 200", 4, 4),
+        ("errors", "orders status 401", 4, None),
+        ("token_header", "orders status 200", 4, 4),
+        ("token_refused", "orders status 401", 4, None),
+    ]
+
+
+def test_every_figure_has_a_sentence(run_table: Run) -> None:
+    """Whatever audit.question_figures finds is said by a sentence of its code, and no sentence is left over."""
+    counted = {"operation": "orders", "aspect": "status", "name": "200", "occurrence_count": 1}
+    field = {"null_document_count": 1, "absent_document_count": 0, "document_count": 2, "is_documented": True}
+    field |= {"types": ["number"], "max_decimals": 2, "min_value": 1, "max_value": 2, "present_count": 1}
+    figures = run_table(
+        "audit.question_figures",
+        {
+            "audit.service_behaviour": [
+                counted | {"name": str(n), "metric_value": metric, "min_value": least}
+                for n, (metric, least) in enumerate([(None, None), (1.0, None), (None, 1.0), (1.0, 1.0)])
+            ],
+            "audit.field_profile": [
+                field | {"kind": "orders", "path": "/id"},
+                field | {"kind": "orders", "path": "/dispatch_note"},
+                field | {"kind": "stores", "path": "/name"},
+                field | {"kind": "stores", "path": "/phone", "is_documented": False},
+            ],
+            "audit.vocabulary": [{"kind": "orders", "path": "/status", "value": "done", "document_count": 1}],
+            "audit.status_transitions": [{"entity_type": "order", "status": "done", "occurrence_count": 1}],
+            "core.store_menus": [{"store_id": 1, "menu_id": 1}],
+        },
+    )
+    of_questions = {f"orders.{question}" for question in ABOUT_ORDERS} | {"findings.products"}
+    assert {row["code"] for row in figures} | of_questions == {each.code for each in SENTENCES}
