@@ -27,7 +27,7 @@ import importlib
 import pkgutil
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
@@ -276,7 +276,7 @@ def _check(path: Path, sql: str) -> Check:
     about = path.stem.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
-    scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
+    scope = re.search(rf"^-- scope: ({'|'.join(get_args(Scope))})$", sql, re.MULTILINE)
     if not claim or not severity:
         raise CatalogueError(
             f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"

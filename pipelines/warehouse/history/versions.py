@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.documents import HELD
 from pipelines.warehouse.history.runs import create_runs, fold_runs
@@ -62,7 +63,7 @@ def create_new_versions(
         fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
         older = [f for f in files.documents if f not in fresh]
         _create_earlier(con, kind, present(fresh), present(older))
-    for kind in ("stores", "menus"):
+    for kind in WHOLE_KINDS:
         create_versions(con, kind)
     is_new = f"""exists (
         select 1 from {RUNS} as r
