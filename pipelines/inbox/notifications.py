@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from pipelines.settings.kinds import Kind
 
 # The topics of interface section 6.
-TOPICS: dict[str, Kind] = {
-    "stores.update": "stores",
-    "orders.create": "orders",
-    "orders.update": "orders",
-    "menus.update": "menus",
-}
+TOPICS: dict[str, Kind] = {**{f"{kind}.update": kind for kind in KINDS}, "orders.create": "orders"}
 # Texts that the inbox may store: anything else could be personal data, such as a name or a telephone number.
 _TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
