@@ -35,7 +35,7 @@ from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
-from pipelines.warehouse.catalogue.templates import completed, tie_to_daily_store_sales
+from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu, tie_to_daily_store_sales
 from pipelines.warehouse.contracts.contract import Column, Contract, Scope
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
     "audit.field_values": field_values.field_values,
+    "audit.order_field_issues": functools.partial(field_issues, "orders"),
+    "audit.menu_field_issues": functools.partial(field_issues, "menus"),
+    "audit.store_field_issues": functools.partial(field_issues, "stores"),
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
@@ -54,6 +57,8 @@ GENERATED_CHECKS: dict[str, Callable[[], str]] = {
         f"{table}__tie_to_daily_store_sales": functools.partial(tie_to_daily_store_sales, table)
         for table in ("mart.daily_platform_sales", "mart.hourly_store_sales")
     },
+    "core.order_lines__reference_a_known_product": functools.partial(references_a_menu, "product"),
+    "core.order_line_modifiers__reference_a_known_modifier": functools.partial(references_a_menu, "modifier"),
 }
 Severity = Literal["blocking", "warning"]
 

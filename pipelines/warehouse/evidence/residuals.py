@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.evidence.amounts import LINES
+from pipelines.warehouse.evidence.amounts import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
     con.execute(
         f"""
         create or replace temp table off_orders as
-        with lines as ({LINES[target]})
+        with lines as ({lines(target)})
 
         select
             lines.order_id, lines.node,
