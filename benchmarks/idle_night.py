@@ -11,6 +11,7 @@ the whole process with its children; as machines differ, each figure is also giv
 from __future__ import annotations
 
 import argparse
+import compileall
 import datetime as dt
 import os
 import statistics
@@ -59,6 +60,7 @@ class Nights:
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.folder, self.home = folder, folder / "data" / "dagster"
+        compileall.compile_dir(ROOT / "pipelines", quiet=1)  # as an installation does
         if not (folder / "keys.json").exists():
             new_key_file(folder / "keys.json")
         self.environ = {

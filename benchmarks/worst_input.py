@@ -29,7 +29,7 @@ MIB = 1 << 20
 MOST = 2.5
 AGAIN = 4
 # What takes less for 10 MiB follows the speed of memory; what grew with the square of its input would take hours.
-NOISE_SECONDS = 0.5
+NOISE_SECONDS = 0.05
 
 
 def seconds(work: Callable[[Any], object], given: Any) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from pipelines.assets.dead_runs import fail_dead_runs
+from pipelines.assets.failures import opening_by_sentence
 from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
 from pipelines.assets.run_alarms import run_alarm_sensors
+from pipelines.assets.storage_engines import keep_engines
 from pipelines.assets.tables import table_checks, table_specs
 from pipelines.assets.warehouse import warehouse_assets
 from pipelines.ingest.lock import JOB, run_lock
@@ -50,6 +53,7 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
 
 def job(settings: Settings, name: str, progress: Callable[[str, int, int], None] | None = None) -> dg.JobDefinition:
     """Return one job with its steps alone: a command that runs it needs no page of every table."""
+    keep_engines()
     steps = [each for each in _assets(settings) if isinstance(each, dg.AssetsDefinition)]
     definitions = dg.Definitions(
         assets=steps,
@@ -92,6 +96,7 @@ def _resources(settings: Settings, progress: Callable[[str, int, int], None] | N
 @dg.definitions
 def definitions() -> dg.Definitions:
     """Return the definitions for the settings that ORDERMART_CONFIG names, or for the defaults."""
+    keep_engines()
     return wiring(load_settings())
 
 
@@ -99,7 +104,9 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
     @dg.resource(description="Held for the whole run, so that two runs never write to the same folder.")
     def held(context: dg.InitResourceContext) -> Iterator[Any]:
         run_id = context.run_id or "a run"
-        with run_lock(settings.data_dir, f"{JOB} {run_id}"):
+        with ExitStack() as stack:
+            with opening_by_sentence():
+                stack.enter_context(run_lock(settings.data_dir, f"{JOB} {run_id}"))
             if context.instance is not None:
                 fail_dead_runs(context.instance, own_run_id=run_id)
             try:

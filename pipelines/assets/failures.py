@@ -26,3 +26,19 @@ def failing_by_sentence() -> Iterator[None]:
         if sentence is None:
             raise
         raise dg.Failure(description=sentence, allow_retries=False) from error
+
+
+class NotStarted(dg.DagsterError):
+    """A run that could not start; Dagster shows its own kind of error as it is, and wraps any other."""
+
+
+@contextmanager
+def opening_by_sentence() -> Iterator[None]:
+    """Raise an expected error of opening a resource, before any step, with its sentence alone; any other as it is."""
+    try:
+        yield
+    except Exception as error:
+        sentence = sentence_of(error)
+        if sentence is None:
+            raise
+        raise NotStarted(sentence) from None

@@ -90,8 +90,6 @@ def _must_be_rebuilt(settings: Settings) -> str:
     file = warehouse_file(settings.data_dir)
     if not file.exists():
         return "The warehouse file was missing"
-    if broken := unreadable(file):
-        return f"The warehouse file was damaged ({broken})"
     try:
         with duckdb.connect(":memory:") as con, attached(con, file):
             memory = remembered(con)

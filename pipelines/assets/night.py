@@ -151,12 +151,13 @@ def own_errors(events: Iterable[dg.DagsterEvent]) -> tuple[str, ...]:
 
 
 def _failures(events: Iterable[dg.DagsterEvent]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the step, the message, and whether this project wrote it, of each failure."""
-    for event in events:
-        if not event.is_step_failure:
-            continue
-        data = event.step_failure_data
-        message = data.user_failure_data.description if data.user_failure_data else None
+    """Yield the step, the message, and whether this project wrote it, of failures: of steps, or else of the run."""
+    found = list(events)
+    of_run = [event for event in found if event.is_job_failure and event.job_failure_data.error]
+    for event in [event for event in found if event.is_step_failure] or of_run:
+        data: Any = event.step_failure_data if event.is_step_failure else event.job_failure_data
+        shown = data.user_failure_data if event.is_step_failure else None
+        message = shown.description if shown else None
         is_own = bool(message)
         if not message and data.error is not None:
             cause = data.error.cause or data.error

@@ -26,7 +26,7 @@ def run_alarm_sensors(settings: Settings, jobs: Sequence[Any]) -> list[dg.Sensor
     @dg.run_failure_sensor(name="run_failed", monitored_jobs=list(jobs), default_status=status)
     def run_failed(context: dg.RunFailureSensorContext) -> None:
         """Send alarms about a run that failed or was killed."""
-        failures = context.get_step_failure_events()
+        failures = [*context.get_step_failure_events(), context.failure_event]
         after_run(settings, succeeded=False, is_new=False, is_outage=is_outage(failures))
         errors = own_errors(failures) or ("the run ended without a result",)
         _write_page(settings, context, jobs, is_good=False, errors=errors)

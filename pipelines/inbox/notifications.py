@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.inbox.entries import INT64
-from pipelines.partner.pointer import parse
+from pipelines.partner.pointer import UNREADABLE, parse, raw_at
 from pipelines.settings.kinds import ENTITIES, KINDS
 
 if TYPE_CHECKING:
@@ -55,29 +55,24 @@ class Decoder:
 
     def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:
         """Return the content of a delivery; names in `headers` are in lower case. Raise nothing, whatever the bytes."""
-        try:
-            document = msgspec.json.decode(body)
-            is_json = True
-        except (ValueError, RecursionError):
-            document, is_json = _NOTHING, False
-        topic, kind = self._find_topic(headers, document)
-        delivery_id = self._find_delivery(headers, document)
+        topic, kind = self._find_topic(headers, body)
+        delivery_id = self._find_delivery(headers, body)
         if kind is not None:
             for location in self._ids[kind]:
-                id_ = _as_id(_value_at(location, headers, document))
+                id_ = _as_id(_value_at(location, headers, body))
                 if id_ is not None:
                     return Notification(topic, kind, id_, delivery_id, None)
-            reason = "no id found" if is_json else "no id found: the body is not JSON"
+            reason = "no id found" if _is_json(body) else "no id found: the body is not JSON"
         elif topic is not None:
             reason = "unknown topic"
         else:
-            reason = "no topic found" if is_json else "no topic found: the body is not JSON"
+            reason = "no topic found" if _is_json(body) else "no topic found: the body is not JSON"
         return Notification(topic, kind, None, delivery_id, reason)
 
-    def _find_topic(self, headers: Mapping[bytes, bytes], document: Any) -> tuple[str | None, Kind | None]:
+    def _find_topic(self, headers: Mapping[bytes, bytes], body: bytes) -> tuple[str | None, Kind | None]:
         unknown = None
         for location in self._topic:
-            found = _value_at(location, headers, document)
+            found = _value_at(location, headers, body)
             if isinstance(found, str):
                 if found in TOPICS:
                     return found, TOPICS[found]
@@ -85,9 +80,9 @@ class Decoder:
                     unknown = found
         return unknown, None
 
-    def _find_delivery(self, headers: Mapping[bytes, bytes], document: Any) -> str | None:
+    def _find_delivery(self, headers: Mapping[bytes, bytes], body: bytes) -> str | None:
         for location in self._delivery:
-            found = _value_at(location, headers, document)
+            found = _value_at(location, headers, body)
             if type(found) is int and found in INT64:
                 return str(found)
             if isinstance(found, str) and _DELIVERY_ID.fullmatch(found):
@@ -101,19 +96,25 @@ def _location(text: str) -> bytes | tuple[str, ...]:
     return parse(text) if name == text else name.lower().encode("ascii")
 
 
-def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], document: Any) -> Any:
+def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], body: bytes) -> Any:
     if isinstance(location, bytes):
         found = headers.get(location)
         return _NOTHING if found is None else found.decode("latin-1").strip()
-    value = document
-    for token in location:
-        if isinstance(value, dict):
-            value = value.get(token, _NOTHING)
-        elif isinstance(value, list) and token.isdecimal() and len(token) < 6 and int(token) < len(value):
-            value = value[int(token)]
-        else:
-            return _NOTHING
-    return value
+    found = raw_at(body, location)
+    if found is None or bytes(memoryview(found)[:1]) in (b"{", b"["):
+        return _NOTHING
+    try:
+        return msgspec.json.decode(found)
+    except UNREADABLE:
+        return _NOTHING
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _as_id(found: Any) -> int | None:

@@ -17,7 +17,7 @@ from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.load import open_load
 from pipelines.landing.lock import LandingError
-from pipelines.partner.pointer import PointerError, get, parse
+from pipelines.partner.pointer import PointerError, parse, raw_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +117,8 @@ def _expanded(path: Path) -> list[Path]:
 def time_in(body: bytes, pointer: str) -> dt.datetime | None:
     """Return the time that a pointer leads to in a document; None where there is none."""
     try:
-        text: Any = get(msgspec.json.decode(body), pointer)
+        found = raw_at(body, parse(pointer))
+        text: Any = None if found is None else msgspec.json.decode(found)
         moment = dt.datetime.fromisoformat(leaves.time(text, pointer))
     except (PointerError, InvalidDocumentError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None

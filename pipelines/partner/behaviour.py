@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z_-]{0,39}", re.ASCII)
 _NUMBER = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)")
 _MOST_NAMES = 500  # per aspect; further names are counted as one
 _MOST_KEYS, _MOST_DEPTH = 12, 3
+_MOST_BYTES = 65_536  # of an error body whose keys are read
 _REST = "…"
 
 
@@ -88,9 +89,11 @@ class Behaviour:
 
 
 def shape(body: bytes) -> str:
-    """Return the keys and types of a body, as {"error":string}, or "not JSON"."""
+    """Return the keys and types of a body, as {"error":string}, or "not JSON"; of a body above 64 KiB only that."""
     if not body:
         return "empty"
+    if len(body) > _MOST_BYTES:
+        return "above 64 KiB"
     try:
         return _shape(msgspec.json.decode(body), 0)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-import aiohttp
 import httpx
 import msgspec
 
@@ -32,24 +32,6 @@ _REQUEST_TIMEOUT, _TOO_EARLY = 408, 425
 _REDIRECTS = range(300, 400)
 _SERVER_ERRORS = range(500, 600)
 _DRAIN = 65_536  # bytes read of an unused body, so that the connection can be reused
-
-# Codes and reasons by exception; the first match counts.
-_FAULTS: tuple[tuple[type[BaseException], str, str], ...] = (
-    (aiohttp.ServerTimeoutError, "timeout", "no bytes came in time"),
-    (httpx.ReadTimeout, "timeout", "no bytes came in time"),
-    (TimeoutError, "timeout", "the whole answer did not come in time"),
-    (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
-    (httpx.ConnectError, "connect", "no connection could be made"),
-    (aiohttp.ClientPayloadError, "truncated", "the body ended before its stated end"),
-    (aiohttp.ServerDisconnectedError, "reset", "the connection was closed without an answer"),
-    (aiohttp.ClientOSError, "reset", "the connection was reset"),
-    (ConnectionError, "reset", "the connection was reset"),
-    (httpx.ConnectTimeout, "connect", "no connection could be made in time"),
-    (httpx.TimeoutException, "timeout", "the answer did not come in time"),
-    (httpx.ReadError, "truncated", "the body ended before its stated end"),
-    (aiohttp.ClientResponseError, "protocol", "the answer is not HTTP"),
-    (httpx.ProtocolError, "protocol", "the answer is not HTTP"),
-)
 
 
 class Recorder(NamedTuple):
@@ -177,10 +159,33 @@ async def _not_ok(
 def _named(error: Exception) -> tuple[str, str]:
     # The transport maps aiohttp's errors to httpx's, some misleadingly: the cause is more precise.
     for raised in (error.__cause__, error):
-        for kind, code, reason in _FAULTS:
+        for kind, code, reason in _faults():
             if isinstance(raised, kind):
                 return code, reason
     return "transport", f"the transport failed ({type(error).__name__})"
+
+
+@functools.cache
+def _faults() -> tuple[tuple[type[BaseException], str, str], ...]:
+    """Return codes and reasons by exception; the first match counts."""
+    import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
+
+    return (
+        (aiohttp.ServerTimeoutError, "timeout", "no bytes came in time"),
+        (httpx.ReadTimeout, "timeout", "no bytes came in time"),
+        (TimeoutError, "timeout", "the whole answer did not come in time"),
+        (aiohttp.ClientConnectorError, "connect", "no connection could be made"),
+        (httpx.ConnectError, "connect", "no connection could be made"),
+        (aiohttp.ClientPayloadError, "truncated", "the body ended before its stated end"),
+        (aiohttp.ServerDisconnectedError, "reset", "the connection was closed without an answer"),
+        (aiohttp.ClientOSError, "reset", "the connection was reset"),
+        (ConnectionError, "reset", "the connection was reset"),
+        (httpx.ConnectTimeout, "connect", "no connection could be made in time"),
+        (httpx.TimeoutException, "timeout", "the answer did not come in time"),
+        (httpx.ReadError, "truncated", "the body ended before its stated end"),
+        (aiohttp.ClientResponseError, "protocol", "the answer is not HTTP"),
+        (httpx.ProtocolError, "protocol", "the answer is not HTTP"),
+    )
 
 
 def _parses(body: bytes) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from pipelines.partner.answers import Answer, RequestError
 from pipelines.partner.errors import ListingBroken
 from pipelines.partner.links import LinkError, targets
-from pipelines.partner.pointer import parse
+from pipelines.partner.pointer import UNREADABLE, parse, raw_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Partner
 
 _OK = 200
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for bytes like these
 # A store added meanwhile may move others to the next page, and a filter may leave pages empty: one page is no sign.
 _PAGES_WITHOUT_NEWS = 10
 
@@ -108,7 +107,7 @@ class Listing:
             raise self._broken(f"items_pointer {pointer!r} leads to nothing")
         try:
             found = msgspec.json.decode(value, type=list[msgspec.Raw])
-        except _UNREADABLE:
+        except UNREADABLE:
             raise self._broken(f"items_pointer {pointer!r} does not lead to an array") from None
         return [bytes(record) for record in found]
 
@@ -163,7 +162,7 @@ class Listing:
             raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
-        except _UNREADABLE:
+        except UNREADABLE:
             raise self._broken(f"cursor_pointer {pointer!r} leads to a value that is not a cursor") from None
         if cursor is True:
             raise self._broken(f"cursor_pointer {pointer!r} leads to true, which is not a cursor")
@@ -175,13 +174,7 @@ class Listing:
 
 def value_at(body: bytes, pointer: str) -> msgspec.Raw | None:
     """Return the JSON text at `pointer` in `body`; None if there is none."""
-    value = msgspec.Raw(body)
-    for token in parse(pointer):
-        try:
-            value = msgspec.json.decode(value, type=dict[str, msgspec.Raw])[token]
-        except (*_UNREADABLE, KeyError):
-            return None
-    return value
+    return raw_at(body, parse(pointer))
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -1,20 +1,26 @@
-"""Resolve JSON pointers (RFC 6901) in a parsed document; "*" matches every array element.
+"""Resolve JSON pointers (RFC 6901) in a document; "*" matches every array element of a parsed one.
 
 An error names the pointer, never a value.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # RFC 6901 section 4: no leading zeros, no sign; "-" names an element that does not exist.
 _INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _NOTHING = object()
+_MOST_ELEMENTS = 1_000  # of an array, that `raw_at` reads
+# What msgspec raises for bytes that are no JSON.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class PointerError(LookupError):
@@ -39,6 +45,43 @@ def get(document: Any, pointer: str) -> Any:
         if value is _NOTHING:
             raise PointerError(f"{pointer!r} leads to nothing at {token!r}")
     return value
+
+
+def raw_at(body: bytes | msgspec.Raw, tokens: Iterable[str]) -> msgspec.Raw | None:
+    """Return the JSON text at a parsed pointer; None if there is none, or in an array after the thousandth element.
+
+    Passes over all else without keeping it, so that time and memory do not depend on what a hostile body holds.
+    """
+    value = body if isinstance(body, msgspec.Raw) else msgspec.Raw(body)
+    for token in tokens:
+        try:
+            value = _member(token)(value)
+        except (*UNREADABLE, KeyError):
+            if not _INDEX.fullmatch(token) or not len(token) < len(str(_MOST_ELEMENTS)):
+                return None
+            try:
+                value = _element(int(token))(value)
+            except UNREADABLE:
+                return None
+    return value
+
+
+@functools.lru_cache(maxsize=256)
+def _member(name: str) -> Callable[[msgspec.Raw], msgspec.Raw]:
+    if any(sign in '"\\' or sign < " " for sign in name):  # msgspec has no such fields
+        members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+        return lambda text: members.decode(text)[name]
+    member: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+        msgspec.defstruct("Member", [("value", msgspec.Raw)], rename={"value": name})
+    )
+    return lambda text: cast("msgspec.Raw", member.decode(text).value)
+
+
+@functools.lru_cache(maxsize=256)
+def _element(index: int) -> Callable[[msgspec.Raw], msgspec.Raw]:
+    fields = [(f"e{n}", msgspec.Raw) for n in range(index + 1)]
+    elements = msgspec.json.Decoder(msgspec.defstruct("Elements", fields, array_like=True))
+    return lambda text: cast("msgspec.Raw", getattr(elements.decode(text), f"e{index}"))
 
 
 def get_all(document: Any, pointer: str) -> list[Any]:

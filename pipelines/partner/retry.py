@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 
 FIRST_SECONDS = 0.1
 LONGEST_SECONDS = 5.0
+_LONGEST_HEADER = 100  # characters; an HTTP date has 29
 
 
 def full_jitter(attempts: int, chance: float, longest: float = LONGEST_SECONDS) -> float:
@@ -29,7 +30,7 @@ def seconds_to_wait(retry_after: str | None, now: datetime) -> float | None:
     Both forms of RFC 9110 section 10.2.3: seconds, and an HTTP date. A past date is 0.
     """
     text = (retry_after or "").strip()
-    if not text:
+    if not text or len(text) > _LONGEST_HEADER:
         return None
     try:
         seconds = float(text)

@@ -16,6 +16,7 @@ Knows nothing of channels or of Dagster.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import shutil
 from typing import TYPE_CHECKING
@@ -97,12 +98,13 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: boo
     current, before = _releases(settings)
     if current is None or not succeeded:
         return
-    new = _rows(_file(current), _REFUSED) - (_rows(_file(before), _REFUSED) if before else set())
-    if is_new and new:
+    refused, rules, received = _rows(_file(current), _REFUSED, _RULES, _RECEIVED)
+    refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
+    if is_new and (new := refused - refused_before):
         ids = counted(len(new), "id was", "ids were")
         yield Alarm("new_failures", f"{ids} newly quarantined or failed: see audit.quarantine.")
-    yield from _of_release(settings, current, now)
-    if is_new and before and (changed := _rows(_file(current), _RULES) ^ _rows(_file(before), _RULES)):
+    yield from _of_release(settings, received, now)
+    if is_new and before and (changed := rules ^ rules_before):
         yield Alarm(
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
@@ -113,10 +115,10 @@ def _is_incomplete(data_dir: Path) -> bool:
     return any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
 
 
-def _of_release(settings: Settings, release: Path, now: dt.datetime) -> Iterator[Alarm]:
+def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[Alarm]:
     hours = settings.notify.silence_hours
     # Loads that changed nothing are in the warehouse before a release shows them.
-    times = {row[0] for file in (warehouse_file(settings.data_dir), _file(release)) for row in _rows(file, _RECEIVED)}
+    times = {row[0] for row in received.union(*_rows(warehouse_file(settings.data_dir), _RECEIVED))}
     if hours and not any(isinstance(at, dt.datetime) and now - at <= dt.timedelta(hours=hours) for at in times):
         yield Alarm(
             "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
@@ -144,11 +146,15 @@ def _file(release: Path) -> Path:
     return release / "ordermart.duckdb"
 
 
-def _rows(file: Path, query: str) -> set[tuple[object, ...]]:
-    """Return the rows of a query; none of a file that another process is writing, or of an older version."""
-    try:
-        with duckdb.connect(str(file), read_only=True) as db:
-            db.execute("set timezone = 'UTC'")
-            return set(db.execute(query).fetchall())
-    except (duckdb.CatalogException, duckdb.IOException):
-        return set()
+def _rows(file: Path, *queries: str) -> list[set[tuple[object, ...]]]:
+    """Return the rows of each query; none of a file that another process is writing, or of an older version."""
+    found: list[set[tuple[object, ...]]] = [set() for _ in queries]
+    with (
+        contextlib.suppress(duckdb.CatalogException, duckdb.IOException),
+        duckdb.connect(str(file), read_only=True) as db,
+    ):
+        db.execute("set timezone = 'UTC'")
+        for rows, query in zip(found, queries, strict=True):
+            with contextlib.suppress(duckdb.CatalogException):
+                rows.update(db.execute(query).fetchall())
+    return found

@@ -48,31 +48,24 @@ parts as (
         contents.order_id is not null as has_lines,
         contents.line_amount as line_amount,
         if(contents.has_all_amounts, contents.line_amount, null) as line_sum,
-        cast(
-            case totals.subtotal_sign
-                when 1 then subtotal_price
-                when 0 then 0
-                when -1 then -subtotal_price
-            end as decimal(38, 4)
-        )
-            + case totals.delivery_sign
-                when 1 then delivery_price
-                when 0 then 0
-                when -1 then -delivery_price
-            end
-            + case totals.tip_sign when 1 then tip when 0 then 0 when -1 then -tip end
-            + case totals.discount_sign when 1 then discount when 0 then 0 when -1 then -discount end
-            + case totals.loyalty_sign
-                when 1 then loyalty_discount
-                when 0 then 0
-                when -1 then -loyalty_discount
-            end as parts_total,
+        -- amounts of common size are added up in 18 digits, which is several times faster
+        coalesce(
+            cast(
+                signed(totals.subtotal_sign, try_cast(subtotal_price as decimal(14, 4)))
+                + signed(totals.delivery_sign, try_cast(delivery_price as decimal(14, 4)))
+                + signed(totals.tip_sign, try_cast(tip as decimal(14, 4)))
+                + signed(totals.discount_sign, try_cast(discount as decimal(14, 4)))
+                + signed(totals.loyalty_sign, try_cast(loyalty_discount as decimal(14, 4)))
+                as decimal(38, 4)
+            ),
+            cast(signed(totals.subtotal_sign, subtotal_price) as decimal(38, 4))
+            + signed(totals.delivery_sign, delivery_price)
+            + signed(totals.tip_sign, tip)
+            + signed(totals.discount_sign, discount)
+            + signed(totals.loyalty_sign, loyalty_discount)
+        ) as parts_total,
         components.amount as components_amount, -- null: no component
-        line_sum + case subtotals.subtotal_discount_sign
-            when 1 then discount
-            when 0 then 0
-            when -1 then -discount
-        end as parts_subtotal,
+        line_sum + signed(subtotals.subtotal_discount_sign, discount) as parts_subtotal,
         totals.mode as total_mode,
         totals.unit as total_unit,
         subtotals.mode as subtotal_mode,

@@ -15,20 +15,10 @@ modifiers as not materialized (
         -- price zero adds nothing under any rule: such a modifier only counts
         price is null or price <> 0 as is_priced,
         -- what there is among a line's: another quantity than one, another action, an
-        -- amount for the rare ones to add up, 0 to 4 decimals
+        -- amount for the rare ones to add up
         if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0)
             | if(is_other, 2, 0)
-            | if(narrow_own is null, 4, 0)
-            | case
-                when price % 0.01 = 0 then case
-                    when price % 0.1 <> 0 then 32
-                    when price % 1 <> 0 then 16
-                    else 8
-                end
-                when price % 0.001 = 0 then 64
-                when price is not null then 128
-                else 0
-            end as bits,
+            | if(narrow_own is null, 4, 0) as bits,
     from core.order_line_modifiers
 ),
 
@@ -40,6 +30,7 @@ common as (
         sum(price) as once,
         sum(narrow_own) as narrow_own,
         bit_or(if(is_priced, bits, null)) as bits,
+        max(if(is_priced, decimals_of(price), null)) as decimals,
     from modifiers
     group by order_id, line_no
 ),
@@ -81,15 +72,7 @@ lines as (
         name,
         quantity,
         price,
-        case
-            when price % 0.01 = 0 then case
-                when price % 0.1 <> 0 then 2
-                when price % 1 <> 0 then 1
-                else 0
-            end
-            when price % 0.001 = 0 then 3
-            when price is not null then 4
-        end as decimals,
+        decimals_of(price) as decimals,
     from core.order_lines
 )
 
@@ -106,12 +89,20 @@ select
     coalesce(common.modifier_count, 0) as modifier_count,
     -- no row: no modifier with a price, and zero is what the others add up to
     cast(
-        coalesce(common.once, 0) - coalesce(rare.other_once, 0) as decimal(38, 4)
+        if(
+            rare.order_id is null,
+            coalesce(common.once, 0),
+            coalesce(common.once, 0) - coalesce(rare.other_once, 0)
+        ) as decimal(38, 4)
     ) as add_once,
     cast(
-        coalesce(common.narrow_own, 0)
-        + coalesce(rare.wide_own, 0)
-        - coalesce(rare.other_own, 0) as decimal(38, 4)
+        if(
+            rare.order_id is null,
+            coalesce(common.narrow_own, 0),
+            coalesce(common.narrow_own, 0)
+            + coalesce(rare.wide_own, 0)
+            - coalesce(rare.other_own, 0)
+        ) as decimal(38, 4)
     ) as add_own,
     cast(coalesce(rare.other_once, 0) as decimal(38, 4)) as other_once,
     cast(coalesce(rare.other_own, 0) as decimal(38, 4)) as other_own,
@@ -125,18 +116,7 @@ select
         and coalesce(rare.is_whole, true),
         false
     ) as is_whole,
-    cast(
-        greatest(
-            lines.decimals,
-            case
-                when common.bits >= 128 then 4
-                when common.bits >= 64 then 3
-                when common.bits >= 32 then 2
-                when common.bits >= 16 then 1
-                when common.bits >= 8 then 0
-            end
-        ) as bigint
-    ) as decimals,
+    cast(greatest(lines.decimals, common.decimals) as bigint) as decimals,
 from lines
 left join common
     on lines.order_id = common.order_id

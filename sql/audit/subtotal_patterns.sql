@@ -32,13 +32,7 @@ sums as (
         try_cast(sum(narrow_other_own * units) as decimal(17, 4)) as other_own_unit,
         max(decimals) as decimals,
         cast(sum(greatest(abs(units), 1)) as decimal(10, 0)) as units,
-        bit_or(
-            if(quantity <> 1 and price <> 0, 1, 0)
-            | if(has_modifiers, 2, 0)
-            | if(quantity <> 1 and has_modifiers, 4, 0)
-            | if(has_own, 8, 0)
-            | if(has_other, 16, 0)
-        ) as held,
+        bit_or(parts_held(lines)) as held,
     from lines
     group by order_id
     having bool_and(
@@ -89,6 +83,7 @@ tested as materialized (
 rests as (
     select
         *,
+        held & 16 = 0 as is_only_added,
         [1, 0.1, 0.01, 0.001, 0.0001][decimals + 1] as unit_of_lines,
         if(unit > unit_of_lines or discount % unit <> 0, units * unit, 0) as allowance,
         greatest(allowance, if(unit_less > unit_of_lines, units * unit_less, 0))

@@ -1,22 +1,34 @@
 -- orders_as_of(ts): one row per order observed by then, as last observed.
 -- Unknown observation times, of archives, count as earliest.
 select
-    order_id,
-    version_no,
-    lines_version_no,
-    first_seen_at,
-    last_seen_at,
-    status,
-    delivery_ids,
-    delivery_statuses,
-    subtotal_price,
-    delivery_price,
-    tip,
-    discount,
-    loyalty_discount,
-    total_price,
-    _load_id,
-    _payload_sha256,
-from core.order_versions
-where first_seen_at is null or first_seen_at <= cast(ts as timestamp with time zone)
-qualify row_number() over (partition by order_id order by version_no desc) = 1
+    versions.order_id,
+    versions.version_no,
+    versions.lines_version_no,
+    versions.first_seen_at,
+    versions.last_seen_at,
+    versions.status,
+    versions.delivery_ids,
+    versions.delivery_statuses,
+    versions.subtotal_price,
+    versions.delivery_price,
+    versions.tip,
+    versions.discount,
+    versions.loyalty_discount,
+    versions.total_price,
+    versions._load_id,
+    versions._payload_sha256,
+from core.order_versions as versions
+anti join (
+    select
+        order_id,
+        version_no,
+    from core.order_versions
+    where
+        version_no > 1 -- few, so that the join by hash is fast
+        and (first_seen_at is null or first_seen_at <= cast(ts as timestamp with time zone))
+) as later
+    on versions.order_id = later.order_id
+    and versions.version_no < later.version_no
+where
+    versions.first_seen_at is null
+    or versions.first_seen_at <= cast(ts as timestamp with time zone)

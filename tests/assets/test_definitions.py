@@ -8,9 +8,9 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import dagster as dg
+import pytest
 
 from pipelines.assets.home import dagster_home
 from pipelines.assets.tables import CHECK
@@ -18,9 +18,6 @@ from pipelines.definitions import NIGHTLY, wiring
 from pipelines.settings import load_settings
 from pipelines.warehouse import Table, tables
 from pipelines.warehouse.inputs import LANDED_KINDS, RAW
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,6 +90,7 @@ def test_every_input_declares_its_kinds() -> None:
     assert LANDED_KINDS.keys() == RAW.keys()
 
 
+@pytest.mark.slow
 def test_dagsters_tools_load_the_workspace_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `dg dev -w workspace.yaml` loads first is valid, and nothing of ours warns."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)

@@ -91,6 +91,7 @@ def test_a_working_installation_is_ok(tmp_path: Path, environ: dict[str, str]) -
     assert exit_code(list(found.values())) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "level", "more"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -11,6 +12,8 @@ from pipelines.assets.failures import failing_by_sentence
 from pipelines.assets.night import is_outage, own_errors
 from pipelines.assets.preflight import check_before_run
 from pipelines.assets.raw import raw_stores
+from pipelines.definitions import _run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.partner import ServiceDown
 from pipelines.settings import SettingsError, load_settings
 
@@ -30,6 +33,11 @@ def quoting() -> None:
     """Fail as a library does that quotes a document."""
     with failing_by_sentence():
         raise ValueError("cannot convert 'Jane Canary'")
+
+
+@dg.op(required_resource_keys={"run_lock"})
+def needing() -> None:
+    """Do nothing, under the run lock."""
 
 
 @dg.job
@@ -52,6 +60,27 @@ def test_expected_errors_are_failures_with_their_sentence() -> None:
         "down: the service has failed for 120 seconds",
         "quoting: failed, see the log",
     ]
+
+
+def test_a_run_that_cannot_start_says_why(tmp_path: Path) -> None:
+    """What is raised before any step is shown by its sentence, to Dagster and to who reads the alarm."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
+    with run_lock(settings.data_dir, "the first"):
+        pass
+
+    @dg.job(resource_defs={"run_lock": _run_lock(settings)})
+    def locked() -> None:
+        needing()
+
+    with (settings.data_dir / "run.lock").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        done = locked.execute_in_process(raise_on_error=False)
+    sentence = "another run holds the lock; wait for it or stop it"
+    (failure,) = (event.job_failure_data for event in done.all_events if event.is_job_failure)
+    assert failure.error is not None
+    assert failure.error.message.strip() == f"pipelines.assets.failures.NotStarted: {sentence}"
+    assert failure.error.cause is None
+    assert own_errors(done.all_events) == (f"the job: {sentence}",)
 
 
 def test_wrong_settings_fail_a_step_by_their_sentence(tmp_path: Path) -> None:

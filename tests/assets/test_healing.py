@@ -75,6 +75,7 @@ def _leave_another_log(path: Path) -> None:
     path.with_name(path.name + ".wal").write_bytes(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -99,6 +100,7 @@ def test_damaged_warehouse_is_set_aside_and_rebuilt(damage: Callable[[Path], Non
     assert heal(world.settings) == []
 
 
+@pytest.mark.slow
 def test_damaged_release_is_published_again(world: World) -> None:
     """A file of another size or hash, or no manifest: the release is published again; a sound one is left alone."""
     for damage in (
@@ -123,6 +125,7 @@ def _spoil(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_damaged_part_of_a_release_is_not_linked_into_the_next(world: World) -> None:
     """Of a release whose Parquet was altered, the next release takes no file that is not what its manifest says."""
     file = next(_release(world).rglob("core/order_lines/**/*.parquet"))
@@ -149,6 +152,7 @@ def test_damaged_work_list_is_made_again(world: World) -> None:
     assert len(list(path.parent.glob("*.damaged-*"))) == 1
 
 
+@pytest.mark.slow
 def test_damaged_raw_file_is_named_and_nothing_is_published(world: World) -> None:
     """A raw file that is cut, or altered, stops a build with its name; the release stays; restored, it goes on."""
     file = raw_files(world.data, "orders").documents[0].path
@@ -201,6 +205,7 @@ def test_damaged_small_file_of_raw_is_named(world: World) -> None:
     world.build()
 
 
+@pytest.mark.slow
 def test_warehouse_of_another_version_is_rebuilt_before_it_is_read(world: World) -> None:
     """A warehouse without the tables of today is rebuilt from raw first, and its release published again."""
     import duckdb  # noqa: PLC0415
@@ -227,6 +232,7 @@ def test_newer_format_is_refused_and_older_one_migrated(world: World) -> None:
     assert heal(world.settings) == []
 
 
+@pytest.mark.slow
 def test_clock_set_back_orders_releases_all_the_same(world: World) -> None:
     """A release that is published while the clock is a day behind comes after the last one, and that one is kept."""
     published = world.data / "published"

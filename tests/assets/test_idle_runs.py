@@ -35,6 +35,7 @@ def last_database(place: Any) -> Path:
     return max(found, key=lambda file: file.stat().st_mtime)  # type: ignore[no-any-return]
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_without_news_is_good_and_publishes_nothing(place: Any) -> None:

@@ -84,6 +84,7 @@ def test_sensor_publishes_what_was_deferred(settings: Settings) -> None:
     assert due.run_requests[0].run_config["ops"]["warehouse"]["config"] == {"run": "hint"}
 
 
+@pytest.mark.slow
 def test_sensor_skips_while_a_run_is_under_way(settings: Settings) -> None:
     """While another process holds the lock the sensor starts nothing, and says who it is."""
     with _work(settings) as work:

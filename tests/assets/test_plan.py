@@ -39,6 +39,8 @@ def _landed(place: Place, number: int) -> list[int]:
     return ids
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_the_young_are_asked_for_again_when_their_pace_says_so(place: Place) -> None:
     """A week after the last look orders of the last days are due; right after it none is."""
     _landed(place, 30)
@@ -71,6 +73,7 @@ def test_the_plan_says_what_versions_taught(place: Place) -> None:
     assert said[1].endswith("That is too few to plan by.")
 
 
+@pytest.mark.slow
 def test_a_wrong_address_makes_no_order_gone(place: Place) -> None:
     """When known orders are suddenly not found the run stops with a question, and nothing of it is landed."""
     ids = _landed(place, 60)
@@ -83,6 +86,7 @@ def test_a_wrong_address_makes_no_order_gone(place: Place) -> None:
     assert ingest(_settings(place), "orders").counts["missing"] == 0
 
 
+@pytest.mark.slow
 def test_ids_between_known_ones_are_asked_for_within_a_budget(place: Place) -> None:
     """The gap probe asks for no more ids than its budget, all of them between known ones."""
     ids = _landed(place, 40)

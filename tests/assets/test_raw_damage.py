@@ -43,6 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_cut, _lose])
 @pytest.mark.parametrize("area", ["documents", "observations"])
 @pytest.mark.parametrize("kind", ["orders", "menus", "stores"])

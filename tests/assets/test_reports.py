@@ -52,6 +52,7 @@ def reported(done: Any) -> tuple[set[str], dict[str, bool]]:
     return tables - {"warehouse"}, checks
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_reported(instance: dg.DagsterInstance) -> None:
     """A table whose rows changed and a check whose findings changed are reported, each by itself; else nothing."""
     assert reported(run(instance, RESULT)) == (set(), {})
@@ -69,6 +70,7 @@ def test_only_what_changed_is_reported(instance: dg.DagsterInstance) -> None:
     assert evaluation.metadata[FINDS.name].value == 2
 
 
+@pytest.mark.slow
 def test_a_check_that_blocked_is_reported_again_once_it_holds(instance: dg.DagsterInstance) -> None:
     """A failed claim is an error on its table; after the next good run its page says that it holds."""
     broken = dataclasses.replace(HOLDS, violations=3)

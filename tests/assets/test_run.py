@@ -125,6 +125,7 @@ def test_a_second_run_at_the_same_time_ends_with_4(place: Place) -> None:
     assert "the night" in second.stderr
 
 
+@pytest.mark.slow
 def test_secrets_and_personal_data_stay_out_of_everything_readable(published: Place) -> None:
     """No phone, e-mail, name or address of any order, and no credential, is in a file outside the vault."""
     import httpx  # noqa: PLC0415 -- only here a test asks the service itself

@@ -53,6 +53,7 @@ def _command(monkeypatch: pytest.MonkeyPatch, folder: Folder, *arguments: str) -
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_restored_folder_is_what_was_destroyed(
     filled: Folder, folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +133,7 @@ def test_exit_codes_of_a_restore(
     assert {path.name for path in empty.data.iterdir()} == {"ledger", "run.lock"}
 
 
+@pytest.mark.slow
 def test_tables_that_differ_are_named(
     empty: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +152,7 @@ def test_tables_that_differ_are_named(
     assert f"2 of {TABLES} tables differ" in said
 
 
+@pytest.mark.slow
 def test_restore_with_other_keys_says_so(empty: Folder) -> None:
     """Without the keys everything but personal data is restored, and a sentence says what is missing."""
     other = empty.place / "other.json"

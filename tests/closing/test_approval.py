@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +19,9 @@ from pipelines.finance.released import FinanceError
 from pipelines.ledger import Closes, verify
 from pipelines.ledger.users import User
 from pipelines.report.closing import closed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 AT, DAY = "2026-10-31T10:00:00Z", "2026-10-31"
 D31, LATER = dt.date(2026, 10, 31), dt.datetime(2026, 11, 9, tzinfo=dt.UTC)
@@ -98,11 +103,105 @@ def test_the_command_counts_system_users(prepared: Any) -> None:
             timeout=120,
         )
 
-    closing.close(prepared.settings, one_day(DAY), now=LATER, user=User(os.getuid(), "Anne"))
+    closing.close(prepared.settings, one_day(OLD_DAY), now=LATER, user=User(os.getuid(), "Anne"))
     refused = run()
     assert (refused.returncode, "--as does not count" in refused.stderr) == (1, True)
-    closing.close(prepared.settings, one_day(DAY), now=LATER, user=User(os.getuid() + 1, "Ben"))
+    closing.close(prepared.settings, one_day(OLD_DAY), now=LATER, user=User(os.getuid() + 1, "Ben"))
     done = run()
     assert (done.returncode, "Closed 2026-10-31" in done.stdout) == (0, True), done.stderr
     (entry,) = prepared.ledger.entries("closed")
     assert (entry.body["uid"], entry.body["as"]) == (os.getuid(), "Ben")
+
+
+OLD_DAY, OLD_AT = "2016-10-31", "2016-10-31T10:00:00Z"
+ANNE_ID, BEN_ID, GROUP = 61001, 61002, 61000  # no accounts: ids are all that the system needs
+PROJECT = Path(__file__).parents[2]
+# Run a command as root on a copy of the folder, so that every module is loaded: the user may not be able to read the
+# interpreter's folder. Then become the user for good, and run it on the folder itself.
+AS_USER = """
+import contextlib, io, os, sys
+from pipelines.cli import main
+
+def run(config):
+    sys.argv = ["ordermart", *sys.argv_of_test, "--config", config]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+uid, gid, copy, config, *sys.argv_of_test = sys.argv[1:]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    run(copy)
+os.setgroups([])
+os.setgid(int(gid))
+os.setuid(int(uid))
+# The set-group-ID bit of the data folder is what makes a command write for the group.
+assert os.getresuid() == (int(uid),) * 3
+if not (os.access("sql/finance", os.R_OK | os.X_OK) and os.access(config, os.R_OK)):
+    sys.exit(77)
+sys.exit(run(config))
+"""
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Give a folder that both users can write to, as members of its group."""
+    folder = Path(tempfile.mkdtemp(prefix="ordermart-users-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def share(folder: Path) -> None:
+    """Give a folder and all in it to the group, as `chgrp -R` and `chmod -R g+rwXs` do."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            os.chown(path, -1, GROUP)
+            path.chmod(path.stat().st_mode | (0o2070 if path.is_dir() else 0o060))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as two other users")
+def test_one_system_user_prepares_and_another_approves(
+    shared: Path, books_of: Callable[[Path], Any], rules: dict[str, str], balanced: dict[str, Any]
+) -> None:
+    """Who prepared it is refused, whatever name they give; the other one closes the day, in the same files."""
+    books = books_of(shared / "books")
+    books.set(formula=rules, closing={"approver": "another"})
+    books.land(1, CHECKED, created_at=OLD_AT, store_id=1, **balanced)
+    books.publish()
+    share(shared)
+    config = books.settings.file
+
+    def run(uid: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+        copy = shared / f"copy-{uid}-{len(list(shared.iterdir()))}"
+        shutil.copytree(config.parent, copy, symlinks=True)
+        command = [sys.executable, "-c", AS_USER, str(uid), str(GROUP), str(copy / config.name), str(config)]
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=PROJECT,
+            env={**os.environ, "ORDERMART_WAREHOUSE__THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if done.returncode == 77:
+            pytest.skip(f"other users cannot read {PROJECT} or {shared}")
+        return done
+
+    prepared = run(ANNE_ID, "close", OLD_DAY, "--as", "Anne")
+    assert (prepared.returncode, "Prepared 2016-10-31" in prepared.stdout) == (0, True), prepared.stderr
+    refused = run(ANNE_ID, "close", "approve", OLD_DAY, "--as", "Ben")
+    assert (refused.returncode, "another one must approve it" in refused.stderr) == (1, True), refused.stderr
+    done = run(BEN_ID, "close", "approve", OLD_DAY, "--as", "Ben")
+    assert (done.returncode, "Closed 2016-10-31" in done.stdout) == (0, True), done.stderr
+
+    before, after = books.ledger.entries()
+    assert [(entry.act, entry.who, entry.body["uid"]) for entry in (before, after)] == [
+        ("prepared", f"uid {ANNE_ID}", ANNE_ID),
+        ("closed", f"uid {BEN_ID}", BEN_ID),
+    ]
+    owners = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in books.ledger.folder.iterdir()}
+    assert owners["ledger.jsonl"] == (ANNE_ID, GROUP)
+    assert owners[after.file] == (BEN_ID, GROUP)

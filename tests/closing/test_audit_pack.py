@@ -110,6 +110,7 @@ def test_the_same_seed_draws_the_same_orders(made: tuple[Any, Path], tmp_path: P
         make_pack(books.settings, period, tmp_path / "again")
 
 
+@pytest.mark.slow
 def test_a_day_closed_since_the_release_is_in_the_pack(books: Any, tmp_path: Path) -> None:
     """A pack made right after a close has its orders; after the day was reopened it has none of them."""
     books.land(1, created_at=OCTOBER, store_id=1)
@@ -213,6 +214,7 @@ def test_closed_orders_are_tied_to_the_chain(pack: Path, made: tuple[Any, Path],
     assert verified(made[1], "--sums", kept, "--head", made[0].ledger.head()).returncode == 0
 
 
+@pytest.mark.slow
 def test_each_file_of_a_pack_is_bound(made: tuple[Any, Path], pack: Path) -> None:
     """Whatever file is changed by a byte is named; if relisted, the printed hash of the list differs."""
     _, before = made

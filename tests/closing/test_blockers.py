@@ -67,6 +67,7 @@ def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     inbox_path(clean.world.data).unlink()
 
 
+@pytest.mark.slow
 def test_blockers_are_recorded_as_exceptions(books: Any) -> None:
     """Early checks, quarantined orders, unmapped statuses and missing rules block a close and are recorded."""
     books.land(1, created_at=OCTOBER, store_id=1)
@@ -128,6 +129,7 @@ def test_fiscal_periods(clean: Any) -> None:
         clean.set(closing={})
 
 
+@pytest.mark.slow
 def test_stores_are_closed_and_reopened_separately(books: Any) -> None:
     """A store is closed alone and left by the rest of the day; a store is reopened alone and closed again."""
     for order_id, store_id in ((1, 1), (2, 2), (3, None)):

@@ -78,6 +78,7 @@ def test_a_store_day_without_its_usual_orders_blocks_until_it_is_accepted(fresh:
         accept_no_orders(fresh.settings, one_day(DAY), None, "again", ANNE)
 
 
+@pytest.mark.slow
 def test_control_totals_that_differ_or_are_absent_block_a_close(fresh: Any, tmp_path: Path) -> None:
     """A total of 9 orders against 1 is named with both figures, by close and by reconcile; so is one that is absent."""
     books = fresh

@@ -85,9 +85,10 @@ def take(books: Any, number: int, what: str, values: Any) -> None:
             getattr(books, what)(*values)
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(STEP, min_size=2, max_size=4))
+@given(st.lists(STEP, min_size=1, max_size=2))
 def test_a_few_histories(books_of: Callable[[Path], Any], steps: list[tuple[str, Any]]) -> None:
     """After each step all sums hold, and nothing that was shown has changed."""
     with tempfile.TemporaryDirectory() as folder:

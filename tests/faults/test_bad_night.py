@@ -20,6 +20,7 @@ def ends(place: Place) -> Counter[str]:
     return Counter(verdicts[-1] for verdicts in place.verdicts().values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orders", [400, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_every_good_id_lands(serve: Callable[..., Place], orders: int) -> None:
     """With 20% of 5xx and 5% of 429 every order is landed, once."""
@@ -33,6 +34,7 @@ def test_every_good_id_lands(serve: Callable[..., Place], orders: int) -> None:
     assert len(mishaps["429"]) > 0.02 * orders
 
 
+@pytest.mark.slow
 def test_every_way_to_fail_is_survived(serve: Callable[..., Place]) -> None:
     """Resets, truncated bodies, wrong content types and slow answers among the others cost no order."""
     rates = dict.fromkeys(("rate_reset", "rate_truncated", "rate_content_type", "rate_slow", "rate_500"), 0.06)
@@ -44,6 +46,8 @@ def test_every_way_to_fail_is_survived(serve: Callable[..., Place]) -> None:
     assert {"reset", "truncated", "content_type", "slow", "500"} <= mishaps.keys()
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize("poison", ["500", "503", "429", "reset", "truncated", "content_type", "drip"])
 def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> None:
     """An order that is never answered well goes to the dead-letter queue with its reason; all others land."""
@@ -60,6 +64,7 @@ def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> No
     assert 1 <= place.tries()[bad] <= 8
 
 
+@pytest.mark.slow
 def test_a_token_that_is_refused_to_all_is_renewed_once(serve: Callable[..., Place]) -> None:
     """When 64 requests in flight are rejected together, one authenticate call serves them all."""
     place = serve(orders=1500, stores=4, days=5, trouble={"latency_seconds": 0.1, "revoke_at_in_flight": 64})
@@ -71,6 +76,7 @@ def test_a_token_that_is_refused_to_all_is_renewed_once(serve: Callable[..., Pla
     assert answers["authenticate 200"] == 2
 
 
+@pytest.mark.slow
 def test_tokens_that_live_a_second_are_renewed_in_time(serve: Callable[..., Place]) -> None:
     """With a short life tokens are renewed before they end: hardly a request is refused."""
     place = serve(orders=300, stores=4, days=5, trouble={"token_life_seconds": 2, "latency_seconds": 0.2})

@@ -34,6 +34,7 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) -> None:
     """Build and release say it alike; the last release stays; what was landed is built once there is room."""
     world = World(small_disk / "world")
@@ -53,6 +54,7 @@ def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) 
     assert release.rows["core.orders"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_disk", [64], indirect=True)
 def test_a_build_without_room_does_not_begin(small_disk: Path) -> None:
     """What a build needs is known before it: with less room it stops at once, says both figures and writes nothing."""

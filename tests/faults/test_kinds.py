@@ -69,6 +69,7 @@ def answers(place: Place, start: str) -> int:
     return sum(count for end, count in place.sandbox.served()["answers"].items() if end.startswith(start))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mishap", ["error", "500", "404", "empty"])
 def test_a_bad_store_list_costs_neither_stores_nor_menus_nor_orders(known: Place, mishap: str) -> None:
     """Without a usable list the known stores are requested one by one, which is said; one token serves all kinds."""
@@ -90,6 +91,7 @@ def test_a_bad_store_list_costs_neither_stores_nor_menus_nor_orders(known: Place
     assert answers(place, "authenticate") == 1
 
 
+@pytest.mark.slow
 def test_an_outage_after_the_stores_is_paid_for_once(known: Place) -> None:
     """When menus and orders fail, the outage timeout passes once: the orders cost next to no request and time."""
     place = known
@@ -117,6 +119,7 @@ def test_rejected_credentials_are_sent_once(known: Place) -> None:
     assert place.sandbox.served()["requests"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [{}, {"only": ["orders"], "rate_404": 1}])
 def test_many_ids_that_were_never_held_and_are_not_found(serve: Callable[..., Place], trouble: dict[str, Any]) -> None:
     """Nearly all requested orders missing, or all of a first night, is said with figures; what is there lands."""
@@ -132,6 +135,7 @@ def test_many_ids_that_were_never_held_and_are_not_found(serve: Callable[..., Pl
     )
 
 
+@pytest.mark.slow
 def test_the_404s_of_later_attempts_and_of_the_gap_probe_are_not_news(serve: Callable[..., Place]) -> None:
     """What was not found the first time, and ids that only the gap probe guesses, raise no doubt."""
     place = serve(orders=10, stores=1, days=3)
@@ -146,6 +150,7 @@ def test_the_404s_of_later_attempts_and_of_the_gap_probe_are_not_news(serve: Cal
     assert (again.counts["missing"], again.shortfalls) == (60, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wrong_path_of_one_kind_stops_that_kind_alone(known: Place, kind: Kind) -> None:
     """When known documents of a kind are not found, none of these 404s is landed, and the other kinds go on."""
@@ -236,6 +241,7 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_wrong_without_the_service_ends_with_2_at_once(known: Place, tmp_path: Path, wrong: str) -> None:
     """Wrong settings and files of ids are one sentence and exit code 2, before anything is requested or written."""

@@ -68,6 +68,8 @@ def named_by_webhooks(place: Place) -> None:
         receiver.terminate()
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "dialect", [pytest.param("link", marks=pytest.mark.long), pytest.param("cursor", marks=pytest.mark.slow)]
 )

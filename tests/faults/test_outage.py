@@ -22,6 +22,7 @@ MISHAPS = ("429", "500", "503", "reset", "truncated", "content_type", "slow", "d
 ALL_OF_THEM = {**{f"rate_{mishap}": 0.125 for mishap in MISHAPS}, "slow_seconds": 60}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rates",
     [
@@ -46,6 +47,7 @@ def test_outage_of_orders_limits_requests(serve: Callable[..., Place], rates: di
     assert place.pull().counts["accepted"] == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [{"rate_429": 1}, pytest.param(ALL_OF_THEM, marks=pytest.mark.long)])
 def test_outage_in_mid_run_limits_requests(serve: Callable[..., Place], rates: dict[str, Any]) -> None:
     """When orders begin to fail with 32 in flight, at most 35 are requested from then on; the rest stays due."""
@@ -68,6 +70,8 @@ def test_outage_in_mid_run_limits_requests(serve: Callable[..., Place], rates: d
     assert place.dead_letters() == []
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_outage_of_authentication_limits_requests(serve: Callable[..., Place]) -> None:
     """If no token is issued, the run ends after a few attempts."""
     place = serve(orders=300, stores=2, days=3, trouble={"rate_500": 1})

@@ -33,6 +33,7 @@ def make_due(place: Place) -> None:
         work._write("update entries set due_at = 1 where due_at is not null", {})  # days pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mishap", ["error", "unreadable", "no_id", "same"])
 def test_a_rejected_id_waits_and_lands_once_it_is_healed(serve: Callable[..., Place], mishap: str) -> None:
     """Three ids whose bodies are no documents are quarantined and due again in an hour; healed, they land."""
@@ -64,6 +65,7 @@ def test_a_rejected_id_waits_and_lands_once_it_is_healed(serve: Callable[..., Pl
     assert {entry.state for entry in entries(place, place.ids)} == {"done"}
 
 
+@pytest.mark.slow
 def test_an_id_that_stays_rejected_is_a_dead_letter_that_retry_takes_up(serve: Callable[..., Place]) -> None:
     """After [planner] max_rejected_attempts an id is in the dead-letter queue; `retry` makes it due, and it lands."""
     place = serve(orders=20, stores=2, days=3)
@@ -85,6 +87,7 @@ def test_an_id_that_stays_rejected_is_a_dead_letter_that_retry_takes_up(serve: C
     assert place.pull().counts["accepted"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mishap", ["error", "unreadable", "same"])
 def test_the_same_for_all_ids_is_an_outage(serve: Callable[..., Place], mishap: str) -> None:
     """Error JSON, a page or one document for every id is a fault of the service: few requests, and all stay due."""
@@ -103,6 +106,7 @@ def test_the_same_for_all_ids_is_an_outage(serve: Callable[..., Place], mishap: 
     assert place.verdicts().keys() == set(place.ids)
 
 
+@pytest.mark.slow
 def test_an_outage_in_error_json_begins_in_mid_run(serve: Callable[..., Place]) -> None:
     """When a service begins to answer every order with error JSON few requests follow, and nothing is rejected."""
     place = serve(orders=300, stores=2, days=3)

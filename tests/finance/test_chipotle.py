@@ -56,6 +56,7 @@ def refuted(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     return dict(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("per_line", "true", "false"), [(False, "unit_price", "line_price"), (True, "line_price", "unit_price")]
 )
@@ -86,6 +87,7 @@ def test_how_a_price_counts_is_found(
     assert con.sql("select distinct subtotal_basis from audit.order_rules").fetchall() == [("agreed",)]
 
 
+@pytest.mark.slow
 def test_the_wrong_way_gives_the_known_wrong_sum(documents: Any, world: Any, gather: Any) -> None:
     """The right rule adds up to the published sum; a line's total taken for a unit's price overstates as published."""
     expected = json.loads((CHIPOTLE / "expected.json").read_text(encoding="utf-8"))

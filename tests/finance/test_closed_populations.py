@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from pipelines.finance.released import circumstances
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
@@ -25,6 +27,8 @@ OBSERVED = "observed/unrounded"
 UNKNOWN = {"timezone", "payload_sha256", "fetched_at", "last_checked_at", "line_amount"}
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_late_order_is_valued_as_its_population_was(
     make_orders: Any, state: Any, gather: Any, regather: Any, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ def fitting(con: duckdb.DuckDBPyConnection, target: str) -> dict[int, set[str]]:
     return {order_id: {name for name, fit in zip(names, fits, strict=True) if fit == "1"} for order_id, fits in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [0, 1, 2, 3, 4])
 def test_every_form_fits_where_decimal_arithmetic_says(
     decimals: int, make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any
@@ -73,6 +74,7 @@ def check(orders: list[Any], chance: random.Random, gather: Callable[..., Any], 
         assert totals[order.order_id] == expected
 
 
+@pytest.mark.slow
 def test_an_expression_is_its_rule(make_orders: Callable[..., Any], gather: Callable[..., Any], world: Any) -> None:
     """Each rule's SQL expression, run as it stands, gives what the rule's name says."""
     orders = make_orders(60, 40, 4)

@@ -45,6 +45,7 @@ def one_platform_each(
         yield from made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_every_subtotal_form_is_found(noise: float, make_orders: Any, state: Any, gather: Any) -> None:
     """Each of 78 forms, true for one platform, is what that platform's orders have, with noise up to 2%."""
@@ -57,6 +58,7 @@ def test_every_subtotal_form_is_found(noise: float, make_orders: Any, state: Any
     assert rules_by(gather(orders), "subtotal", "platform") == {rule: [rule] for rule in rules}
 
 
+@pytest.mark.slow
 def test_every_total_form_is_found(make_orders: Any, state: Any, gather: Any) -> None:
     """Each of 83 total forms, true for one platform, is what that platform's orders have, with 2% noise."""
     rules = [rule for rule in catalogue(gather, "total") if rule.endswith("/unrounded")]
@@ -103,6 +105,7 @@ def test_every_rounding_is_found(form: str, rounding: str, make_orders: Any, sta
         assert con.execute(query, ["total"]).fetchall() == [(total,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "differs"),
     [

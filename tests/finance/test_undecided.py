@@ -60,6 +60,7 @@ def no_discount(order: Any) -> None:
     order.discount = Decimal(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "cases"),
     [
@@ -89,6 +90,7 @@ def test_orders_that_cannot_tell(
     assert "candidates remain and all agree but for: " in sentence
 
 
+@pytest.mark.slow
 def test_a_refuted_formula_is_not_assumed(make_orders: Any, state: Any, gather: Any) -> None:
     """Where orders refute the observed total, and cannot decide all of another, what they decide is in force."""
     orders = make_orders(13, 900)
@@ -107,6 +109,7 @@ def test_a_refuted_formula_is_not_assumed(make_orders: Any, state: Any, gather: 
     ]
 
 
+@pytest.mark.slow
 def test_few_distinguishing_orders_are_not_enough(make_orders: Any, state: Any, gather: Any) -> None:
     """19 orders that distinguish leave it open, one more decides it."""
     orders = make_orders(12, 1500)
@@ -123,6 +126,7 @@ def test_few_distinguishing_orders_are_not_enough(make_orders: Any, state: Any, 
     assert found(gather(orders, formula_min_distinguishing_orders=21), "subtotal")[1] == "agreed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "lacking", "said"),
     [
@@ -171,6 +175,7 @@ def test_a_few_other_actions_open_a_question(make_orders: Any, state: Any, gathe
     assert con.sql(query).fetchall() == [(order.order_id, USUAL, [5]) for order in other[:5]]
 
 
+@pytest.mark.slow
 def test_prices_by_no_rule(make_orders: Any, state: Any, gather: Any) -> None:
     """Where prices follow no candidate none is named, whatever fits best."""
     orders = make_orders(16, 800)

@@ -105,6 +105,7 @@ def test_orders_are_valued_where_candidates_agree(make_orders: Any, state: Any, 
     ]
 
 
+@pytest.mark.slow
 def test_cancelled_orders_that_state_zero_are_a_population(make_orders: Any, state: Any, gather: Any) -> None:
     """10% of orders are cancelled and state total 0: the others have their rule, and these say what they share."""
     orders = make_orders(104, 1500)
@@ -132,6 +133,7 @@ def test_a_refuted_total_is_not_assumed(make_orders: Any, state: Any, gather: An
     assert con.sql("select distinct total_rule, total_basis from audit.order_rules").fetchall() == [(None, None)]
 
 
+@pytest.mark.slow
 def test_negative_discounts_are_named(make_orders: Any, state: Any, gather: Any) -> None:
     """Discounts are sent as negative numbers: they are added, in the total and in the subtotal."""
     orders = make_orders(106, 1500)
@@ -154,6 +156,7 @@ def taxed(order: Any) -> Decimal:
     return Decimal("0.08") * (order.subtotal - order.discount)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("added", "said", "component"),
     [
@@ -182,6 +185,7 @@ def test_residual_patterns_are_named_and_become_components(
     assert rule.startswith("observed/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fitting", "verdict", "said"),
     [
@@ -208,6 +212,7 @@ def test_the_stated_share_is_a_lower_bound(
     assert said in sentences(con, "total")[0]
 
 
+@pytest.mark.slow
 def test_rules_of_the_settings_hold_by_scope_and_date(make_orders: Any, state: Any, gather: Any) -> None:
     """A configured rule is in force for its orders and days alone, is measured, and refuted where it fails."""
     orders = make_orders(109, 1500)
@@ -229,6 +234,7 @@ def test_rules_of_the_settings_hold_by_scope_and_date(make_orders: Any, state: A
     assert "configured, refuted" in sentences(con, "total")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["down", "half_up", "half_even"])
 @pytest.mark.parametrize("per", ["unit", "line", "order"])
 def test_roundings_are_found_at_the_digits_of_the_currency(

@@ -118,6 +118,7 @@ def test_the_locks_name_no_index(project: Path) -> None:
         assert NAMES_AN_INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
 
 
+@pytest.mark.slow
 def test_what_is_declared_is_imported(project: Path) -> None:
     """Nothing is asked for that no code uses, but for the tools with a reason."""
     owners = importlib.metadata.packages_distributions()

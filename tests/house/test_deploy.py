@@ -6,13 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from msgspec import Struct, structs
 from typer.main import get_command
 
 from pipelines.cli import app
+from pipelines.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,3 +87,48 @@ def test_operations_names_every_file_and_alarm(project: Path) -> None:
     assert len(causes) >= 6
     for cause in causes:
         assert f"| {cause.replace('_', ' ')} |" in text
+
+
+def unresolved(compose: dict[str, Any]) -> set[str]:
+    """Return what a service of a compose file names and the file does not declare, nor the settings know."""
+    service = compose["services"]["ordermart"]
+    environment = service["environment"]
+    sources = {volume.partition(":")[0] for volume in service["volumes"]}
+    mounted = {f"/run/secrets/{name}" for name in service["secrets"]}
+    wanted = {value for name, value in environment.items() if name.endswith("_FILE")}
+    named = {name.removesuffix("_FILE") for name in environment if name.startswith("ORDERMART_") and "__" in name}
+    tables = {field.name: field.type for field in structs.fields(Settings) if isinstance(field.type, type)}
+    known = {
+        f"ORDERMART_{name}__{field.name}".upper()
+        for name, table in tables.items()
+        if issubclass(table, Struct)
+        for field in structs.fields(table)
+    }
+    return {
+        *(set(service["secrets"]) - compose["secrets"].keys()),
+        *({source for source in sources if not source.startswith("/")} - compose["volumes"].keys()),
+        *(wanted - mounted),
+        *(named - known),
+    }
+
+
+def test_compose_file_declares_what_it_names(project: Path) -> None:
+    """Secrets, volumes and settings of the container exist; a planted fault of each kind is found."""
+    text = (project / "docs" / "deploy" / "compose.yaml").read_text()
+    assert unresolved(yaml.safe_load(text)) == set()
+    for right, wrong in (
+        ("secrets: [client_id,", "secrets: [client_ids, client_id,"),
+        ("- data:/var", "- date:/var"),
+        ("/run/secrets/master_key", "/run/secrets/masterkey"),
+        ("ORDERMART_DATA__DIR", "ORDERMART_DATA__DIRECTORY"),
+    ):
+        assert unresolved(yaml.safe_load(text.replace(right, wrong, 1))), wrong
+
+
+def test_docker_accepts_the_compose_file(project: Path) -> None:
+    """`docker compose config` reads it, where there is Docker."""
+    docker = shutil.which("docker")
+    if not docker or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("there is no Docker Compose here")
+    file = project / "docs" / "deploy" / "compose.yaml"
+    subprocess.run([docker, "compose", "-f", str(file), "config", "--quiet"], check=True)

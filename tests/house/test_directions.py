@@ -105,6 +105,7 @@ def violations(root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_rooms_import_upstream_only(project: Path) -> None:
     """No file in pipelines/ imports a package downstream of its own, and only the wiring imports Dagster."""
     assert violations(project) == []

@@ -68,6 +68,7 @@ def watched(package: str, root: Path, *before: str) -> tuple[int, list[list[str]
     return report["modules"], report["done"]
 
 
+@pytest.mark.slow
 def test_importing_a_package_does_nothing(project: Path) -> None:
     """No module of pipelines/ opens a socket, a database, a process or a file of the project when it is imported."""
     # Dagster asks the program `file` whether Python has 32 bits.

@@ -84,6 +84,7 @@ def test_rooms_are_named_for_what_they_do(project: Path) -> None:
     assert drawers & names.keys() == set()
 
 
+@pytest.mark.slow
 def test_modules_say_what_they_are_for(project: Path) -> None:
     """Every module of pipelines/ begins with its docstring."""
     silent = [

@@ -30,16 +30,11 @@ SCHEDULES: tuple[tuple[str, str, str], ...] = (
         '"orders": ORDER}',
         '"schedules": Shape((Field("id", "integer", required=True), Field("opens", "text"))), ',
     ),
-    ("pipelines/warehouse/contracts/contract.py", '"day", "month"', '"schedule", '),
-    (
-        "pipelines/warehouse/catalogue/documents.py",
-        "import menus, orders",
-        "import schedules\nfrom pipelines.warehouse.contracts ",
-    ),
+    ("pipelines/warehouse/contracts/facts.py", '"day", "month"', '"schedule", '),
     (
         "pipelines/warehouse/catalogue/documents.py",
         '    "orders": {',
-        '    "schedules": {"": Held(schedules.Schedules, "schedule_id")},\n',
+        '    "schedules": {"": Held("core.schedules", "schedule_id")},\n',
     ),
 )
 SCHEDULES_SQL = """-- One row per schedule.

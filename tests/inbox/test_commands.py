@@ -49,6 +49,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_webhooks_undecodable_deliveries_are_listed_and_reprocessed(command: Command, tmp_path: Path) -> None:
     """A delivery with its id in an unknown location is listed without its body, and decoded once settings name it."""
     assert said(command("webhooks", "undecodable")) == "There are no undecodable deliveries.\n"
@@ -71,6 +72,8 @@ def test_webhooks_undecodable_deliveries_are_listed_and_reprocessed(command: Com
     assert "no undecodable deliveries to reprocess" in said(command("webhooks", "reprocess"))
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path) -> None:
     """`ordermart retry` reports what failed and why, and makes it due; `--kind` retries one kind only."""
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:

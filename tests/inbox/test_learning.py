@@ -68,6 +68,7 @@ def test_nothing_changed_has_a_closed_form() -> None:
         assert math.isclose(missed_changes(n, 0, n).high, 1 - 0.025 ** (1 / n), rel_tol=1e-6)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 30), st.floats(0.001, 0.999))
 def test_the_interval_covers_as_often_as_it_says(n: int, p: float) -> None:

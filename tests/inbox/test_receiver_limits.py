@@ -129,6 +129,7 @@ def test_many_slow_senders_do_not_hold_up_others(start: Callable[..., Any]) -> N
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_full_queue_says_come_again(start: Callable[..., Any]) -> None:
     """While nothing can be committed, the queue fills; what is beyond it gets 503 with Retry-After at once."""
     running = start("queue_size = 3\nretry_after_seconds = 7")
@@ -145,6 +146,7 @@ def test_a_full_queue_says_come_again(start: Callable[..., Any]) -> None:
     assert len(running.deliveries()) == 3
 
 
+@pytest.mark.slow
 def test_a_full_disk_says_come_again(start: Callable[..., Any]) -> None:
     """With no room for its files the receiver answers 503 and stores nothing; with room again, it goes on."""
     running = start()
@@ -172,6 +174,7 @@ def test_receiver_recreates_a_removed_inbox(start: Callable[..., Any]) -> None:
     assert len(running.deliveries()) == answers.count(202)
 
 
+@pytest.mark.slow
 def test_undecodable_bodies_take_limited_room(start: Callable[..., Any]) -> None:
     """The oldest bodies make room for new ones, which is said; all deliveries stay listed, the new with bodies."""
     running = start("max_stored_bytes = 4000", **keys())
@@ -197,6 +200,7 @@ def test_a_body_beyond_all_room_is_not_taken(start: Callable[..., Any]) -> None:
     assert len(running.deliveries()) == 1
 
 
+@pytest.mark.slow
 def test_an_unsigned_sender_has_a_rate(start: Callable[..., Any]) -> None:
     """A sender beyond its rate is asked to come again; another one, that the proxy names, is not."""
     running = start("max_unsigned_per_second = 0.001")

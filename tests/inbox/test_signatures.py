@@ -64,6 +64,7 @@ def test_standard_webhooks(start: Callable[..., Any]) -> None:
     assert running.deliveries() == [("orders.update", "orders", 5, "msg_1", None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "header", "text"),
     [
@@ -140,6 +141,7 @@ def test_a_short_secret_is_refused(tmp_path: Path, kind: str, secret: str) -> No
     verifier(webhooks(tmp_path, f'signature = "{kind}"', longer))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     body=st.binary(max_size=200),

@@ -328,6 +328,7 @@ def _add_some(path: Path, first: int) -> None:
             work.add("orders", [id_, 0], "webhook")
 
 
+@pytest.mark.slow
 def test_processes_share_the_list(inbox_path: Path) -> None:
     """Four processes that write at once lose nothing."""
     context = multiprocessing.get_context("spawn")

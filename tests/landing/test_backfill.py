@@ -113,6 +113,7 @@ with open_vault(settings) as vault:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_killed_at_a_commit_it_goes_on(settings: Settings, tmp_path: Path, where: str) -> None:
     """Killed just before or just after the second part is committed, the rest is landed and nothing twice."""
@@ -168,6 +169,7 @@ def test_what_leads_nowhere_is_named(settings: Settings, tmp_path: Path) -> None
     assert observed(settings) == []
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_planned(settings: Settings, tmp_path: Path) -> None:
     """Old orders of an archive, and those of unknown age, are neither due nor drawn."""
     from pipelines.inbox.worklist import WorkList  # noqa: PLC0415

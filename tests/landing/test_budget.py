@@ -85,6 +85,7 @@ def menu_of(products: dict[int, list[int | None]], modifiers: dict[int, list[int
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("products", "modifiers", "refused"),
     [

@@ -71,6 +71,7 @@ def test_verdict_is_that_of_the_last_document(land_at: Callable[..., LoadSummary
     assert land_at(YESTERDAY, {"id": 7, "status": "new"}).counts["accepted"] == 1
 
 
+@pytest.mark.slow
 def test_order_found_after_misses_is_found(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """Three 404s, then a document under a clock a day back: the order is there."""
     land_at(TODAY, {"id": 7, "status": "new"})
@@ -83,6 +84,7 @@ def test_order_found_after_misses_is_found(settings: Settings, land_at: Callable
     assert _rows(settings, "select is_deleted from core.orders") == [(False,)]
 
 
+@pytest.mark.slow
 def test_clock_is_known_without_the_index(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """The index is a cache: rebuilt from raw it knows the last answer again, a 404 too; an archive's time is none."""
     land_at(TODAY, {"id": 7, "status": "new"})
@@ -96,6 +98,7 @@ def test_clock_is_known_without_the_index(settings: Settings, land_at: Callable[
     ]
 
 
+@pytest.mark.slow
 def test_time_of_an_archive_is_not_the_clock(
     settings: Settings, vault: Vault, land_at: Callable[..., LoadSummary]
 ) -> None:
@@ -108,6 +111,7 @@ def test_time_of_an_archive_is_not_the_clock(
     assert _rows(settings, "select _fetched_at from core.orders where order_id = 7") == [(TODAY,)]
 
 
+@pytest.mark.slow
 def test_index_of_before_there_was_a_clock(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """An index without it takes the latest document's time."""
     import sqlite3  # noqa: PLC0415

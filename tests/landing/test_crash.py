@@ -58,6 +58,7 @@ def _run(settings: Settings, event: str, suffix: str, at: int, what: str) -> int
     return subprocess.run([sys.executable, "-c", CHILD, *arguments], cwd=ROOT, check=False).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "suffix", "at"),
     [
@@ -92,6 +93,7 @@ def test_a_killed_load_is_there_or_not(
     assert not list((settings.data_dir / "raw").rglob("*.tmp"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "suffix", "at"), [("os.rename", ".tmp", n) for n in (1, 2, 3)] + [("os.remove", "", 2)]
 )

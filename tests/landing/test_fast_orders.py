@@ -169,6 +169,7 @@ def _body(template: dict[str, Any], data: st.DataObject) -> bytes:
     return _mangled(text.encode("utf-8", "surrogatepass"), data)
 
 
+@pytest.mark.slow
 def test_the_quick_path_agrees_with_the_walk(validator: Validator, template: dict[str, Any]) -> None:
     """Whatever the bytes: the quick path returns exactly what the walk returns, or leaves it to the walk."""
     taken: Counter[bool] = Counter()

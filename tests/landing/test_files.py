@@ -132,6 +132,7 @@ def test_progress_is_told(settings: Settings, vault: Vault, tmp_path: Path) -> N
     assert told == [("orders", 1000, 0), ("orders", 2000, 0), ("orders", 2500, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chipotle", "gloriafood"])
 def test_real_orders_are_landed_with_their_sums(
     shared: Path, settings: Settings, vault: Vault, raw: Callable[[str, str], list[dict[str, Any]]], name: str

@@ -44,6 +44,7 @@ class Slow(io.BytesIO):
         return super().read(min(self._step, size) if size and size > 0 else self._step)
 
 
+@pytest.mark.slow
 @given(st.lists(JSON), st.integers(1, 7), st.sampled_from([None, 2]))
 def test_elements_are_those_of_a_parser(values: list[Any], step: int, indent: int | None) -> None:
     """Each element is the text that a parser finds, wherever the pieces of the file end."""
@@ -53,6 +54,7 @@ def test_elements_are_those_of_a_parser(values: list[Any], step: int, indent: in
     assert (stream.peek(), stream.offset) == (b"", len(text))
 
 
+@pytest.mark.slow
 @given(st.lists(JSON), st.integers(1, 7), st.integers(1, 9))
 def test_long_elements_are_cut(values: list[Any], step: int, longest: int) -> None:
     """Of an element beyond the limit just enough is kept to show that it is beyond it; the next one is unharmed."""
@@ -70,6 +72,7 @@ def test_any_bytes_come_to_an_end(text: bytes, step: int) -> None:
     assert stream.offset <= len(text) + 1
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(alphabet='k"\\\\/~'), JSON, max_size=5), st.integers(1, 7))
 def test_a_pointer_leads_to_a_member(values: dict[str, Any], step: int) -> None:
     """A pointer leads where it does in the parsed document, and the wrapper's end is found after it."""
@@ -82,6 +85,7 @@ def test_a_pointer_leads_to_a_member(values: dict[str, Any], step: int) -> None:
         assert stream.peek() == b"n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -108,6 +112,7 @@ def test_the_worst_inputs_take_little_memory(tmp_path: Path, settings: Settings,
     assert longest <= MIB + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -126,6 +131,7 @@ def test_brackets_take_a_step_each(tmp_path: Path, settings: Settings, text: byt
     assert sum(1 for _ in documents(file, whole=True, limits=settings.landing)) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "pointer", "content"),
     [

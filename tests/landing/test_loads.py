@@ -30,6 +30,7 @@ def _order(number: int, status: str = "preparing", **more: Any) -> bytes:
     return json.dumps({"id": number, "status": status, "user_phone": "+1 555 0100", **more}).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bodies_at_once", [3, 1000])
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

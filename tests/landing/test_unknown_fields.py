@@ -80,6 +80,7 @@ def test_kept_fields_stand_in_the_document(
     assert {"/promo/by", "/promo/codes/0/who"} <= set(json.loads(validated.content))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["orders", "menus"])
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

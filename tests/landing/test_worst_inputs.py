@@ -17,6 +17,8 @@ GROUPS = sorted({case.name.partition(":")[0] for case in CASES})
 SLOW = {"menus", "stores"}  # they are read as orders are
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize("group", [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in GROUPS])
 def test_the_worst_inputs_come_to_an_end(group: str) -> None:
     """Every function that reads text of the partner's ends on its worst input."""
@@ -25,6 +27,7 @@ def test_the_worst_inputs_come_to_an_end(group: str) -> None:
             case.run(SIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["distinct keys", "digits of an amount"])
 def test_a_body_of_the_largest_size_comes_to_an_end(body: str) -> None:
     """So do the bodies that once took an hour, at the largest size that is read by default."""

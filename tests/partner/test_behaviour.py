@@ -30,7 +30,8 @@ def test_a_shape_has_keys_and_types_and_no_value() -> None:
     assert told == '{"error":{"code":integer,"who":string,"…":integer},"list":[{"a":null}],"ok":boolean}'
     assert shape(b"") == "empty"
     assert shape(f"<p>{CANARY}".encode()) == "not JSON"
-    assert shape(b"[" * 100_000) == "not JSON"
+    assert shape(b"[" * 65_536) == "not JSON"
+    assert shape(b"[" * 65_537) == "above 64 KiB"
     assert shape(msgspec.json.encode({chr(97 + n): 1 for n in range(20)})).endswith(",…}")
     assert shape(b'{"a":{"b":{"c":{"d":1}}}}') == '{"a":{"b":{"c":object}}}'
 

@@ -62,6 +62,7 @@ def _serve(raw_partner: Any, script: Any, main: Callable[[Any], Coroutine[Any, A
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_that_ids_alone(raw_partner: Any, partner: Any, name: str) -> None:
     """Each fault is tried again if that can help, then is one Failed with a code and no body; others come."""

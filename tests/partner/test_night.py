@@ -21,6 +21,7 @@ def _asked(service: Any) -> Counter[int]:
     return Counter(int(id_) for id_ in ids if id_ != "authenticate")
 
 
+@pytest.mark.slow
 def test_a_fifth_5xx_and_a_twentieth_429_lose_nothing(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_fifth_5xx_and_a_twentieth_429_lose_nothing(
     assert service.statuses[500] + service.statuses[503] > 2_000
 
 
+@pytest.mark.slow
 def test_one_poison_id_in_ten_thousand(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
     """One id that always fails is one Failed with its reason; the other 9,999 come."""
     service = fake()
@@ -72,6 +74,7 @@ def test_one_poison_id_in_ten_thousand(jump: Any, partner: Any, fake: Any, clien
     assert len({found.id for found in answers if isinstance(found, Fetched)}) == 9_999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [pytest.param(0.1, marks=pytest.mark.slow), 0.4, 1.0])
 def test_the_pace_follows_the_service(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, *, seconds: float

@@ -89,6 +89,7 @@ async def _collect(client: PartnerClient, ids: range) -> list[Fetched | Failed]:
         return [answer async for answer in answers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("down", DOWN)
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("with_token", [True, False])
@@ -117,6 +118,7 @@ def test_total_outage(
     assert len(service.seen) <= 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("down", DOWN)
 @pytest.mark.parametrize("in_flight", [4, 32])
 @pytest.mark.parametrize("finishes", [True, False])

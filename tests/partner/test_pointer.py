@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from pipelines.partner.pointer import PointerError, get, get_all
+from pipelines.partner.pointer import PointerError, get, get_all, parse, raw_at
 
 # The document and the pointers of RFC 6901 section 5.
 DOCUMENT = {
@@ -43,6 +44,34 @@ DOCUMENT = {
 def test_examples_of_the_rfc(pointer: str, value: Any) -> None:
     """Each example of RFC 6901 section 5 gives what it says there."""
     assert get(DOCUMENT, pointer) == value
+    found = raw_at(msgspec.json.encode(DOCUMENT), parse(pointer))
+    assert found is not None
+    assert msgspec.json.decode(found) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "value"),
+    [
+        (b'{"a":1,"\\u0061":2}', "/a", 2),
+        (b' [0, {"a": [null, "x"]}]', "/1/a/1", "x"),
+        (b'{"0":{"1":3}}', "/0/1", 3),
+        (b'{"\xff":"\xff","a":4}', "/a", 4),
+        (b'{"a":5', "/a", None),
+        (b"[1,2]", "/2", None),
+        (b"[1,2]", "/00", None),
+        (b"[1,2]", "/a", None),
+        (b"[" + b"0," * 2000 + b"6]", "/2000", None),
+        (b"[" + b"0," * 999 + b"6]", "/999", 6),
+        (b"1", "/a", None),
+        (b"[" * 100_000, "/0", None),
+        (b'{"a":' * 100_000, "/a", None),
+    ],
+    ids=range(13),
+)
+def test_the_text_at_a_pointer(body: bytes, pointer: str, value: Any) -> None:
+    """It is the last of a repeated name; bytes that are no JSON, or too deep, have nothing anywhere."""
+    found = raw_at(body, parse(pointer))
+    assert (None if found is None else msgspec.json.decode(found)) == value
 
 
 def test_an_escaped_tilde_and_one_stay_apart() -> None:

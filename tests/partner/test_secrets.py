@@ -73,6 +73,7 @@ def _told(text: str) -> list[str]:
     return [canary for canary in CANARIES if canary in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["json", "form", "basic"])
 @pytest.mark.parametrize("header", ["Authorization", "X-Api-Key"])
 @pytest.mark.parametrize("way", WAYS)

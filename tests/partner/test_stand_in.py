@@ -46,6 +46,7 @@ def test_every_order_comes(stand_in: tuple[str, list[int]], settings: Any) -> No
     assert all(json.loads(answer.body)["id"] == id_ for id_, answer in answers.items())
 
 
+@pytest.mark.slow
 def test_stores_and_their_menus(settings: Any) -> None:
     """Stores are listed, each can be asked for, and its menus too, while the token is renewed on the way."""
 

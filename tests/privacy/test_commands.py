@@ -102,6 +102,7 @@ def test_rotate_says_what_to_set_and_is_recorded_once(world: World, command: Com
         assert vault.decrypt("orders", 2)["/user_phone"] == BOB
 
 
+@pytest.mark.slow
 def test_retention_destroys_personal_data_of_old_orders(world: World) -> None:
     """By created_at, and by landing if that is unknown; younger orders stay, old ones are not encrypted again."""
     world.configure("retention_days = 30\n")
@@ -124,6 +125,7 @@ def test_retention_destroys_personal_data_of_old_orders(world: World) -> None:
         vault.decrypt("orders", 2)
 
 
+@pytest.mark.slow
 def test_customer_key_can_be_turned_off(world: World) -> None:
     """Neither new observations nor tables have it, although older raw files do."""
     world.configure("customer_key = false\n")

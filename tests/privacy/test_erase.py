@@ -57,6 +57,7 @@ def _raw(world: World, area: str) -> list[dict[str, Any]]:
     return [row for file in files for row in pq.read_table(file.path).to_pylist()]
 
 
+@pytest.mark.slow
 def test_erased_person_is_in_no_part_of_the_data_folder(filled: World, erased: tuple[World, str]) -> None:
     """Neither vault, raw, tables nor releases have the notes, and no column shows whose the orders were."""
     world, _ = erased
@@ -113,6 +114,7 @@ def test_receipt_and_ledger_have_no_personal_data(erased: tuple[World, str]) -> 
     assert verify(ledger_of(world.data)).entries == 1
 
 
+@pytest.mark.slow
 def test_increments_after_an_erasure_equal_a_rebuild(erased: tuple[World, str], tmp_path: Path) -> None:
     """Erased orders that come again, changed, are landed without personal data; a rebuild gives the same rows."""
     world = copied(erased[0], tmp_path / "place")
@@ -192,6 +194,7 @@ def _hashes(world: World) -> list[str]:
         return [each.key_sha256 for each in vault.erasing.of_phone(ANN)]
 
 
+@pytest.mark.slow
 def test_tables_of_a_killed_erasure_are_rebuilt_by_the_next_run(
     filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def lost(landed: World, tmp_path: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_restore_applies_later_erasures(lost: World) -> None:
     """What the erasure log has is applied before anything is built, and recorded in the restored ledger."""
     done = restore(lost.settings, lost.backups)

@@ -81,6 +81,8 @@ def run(command: Command, config: Path, monkeypatch: pytest.MonkeyPatch, said: A
     return int(ended.value.code or 0), "".join(said.readouterr())
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_documented_blocks_run_as_written(
     ready: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

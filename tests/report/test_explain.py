@@ -88,6 +88,7 @@ def test_receipts_fit_80_columns(world: World) -> None:
     assert [line for line in lines if width(line) > 80 or line != line.rstrip()] == []
 
 
+@pytest.mark.slow
 def test_receipts_have_no_personal_data(world: World, canaries: tuple[str, ...]) -> None:
     """Personal fields appear as encrypted, empty or not given, never with their values."""
     text = "\n".join(receipt_of(world, order_id) for order_id in ids(world))
@@ -105,6 +106,7 @@ def test_control_characters_are_replaced(world: World) -> None:
     assert "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER} =1+1" in text
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_receipt(world: World) -> None:
     """The command prints what the function returns, without colours, and survives a poor encoding."""
     done = world.command("explain", "order", "11")

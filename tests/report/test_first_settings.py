@@ -82,6 +82,7 @@ def init(folder: Path, base_url: str, secret: str = "sandbox") -> subprocess.Com
     )
 
 
+@pytest.mark.slow
 def test_init_writes_settings_that_work(service: Sandbox, tmp_path: Path) -> None:
     """The record of the service is found where it is; keys and secret are private; a second time is refused."""
     done = init(tmp_path, service.base_url)
@@ -113,6 +114,7 @@ def test_record_that_cannot_be_read_is_named(body: bytes) -> None:
     assert "page 1" in why or "first store record" in why or "no objects" in why
 
 
+@pytest.mark.slow
 def test_init_without_a_token_says_what_to_correct(service: Sandbox, tmp_path: Path) -> None:
     """Wrong credentials end with 3; the file is there to be corrected; the secret is not shown."""
     done = init(tmp_path, service.base_url, secret="wr0ng-one")

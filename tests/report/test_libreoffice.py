@@ -87,6 +87,7 @@ def summary(sheets: dict[str, list[list[str]]]) -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_a_sheet", [1_000_000, 2])
 def test_recalculated_sums_are_the_databases(world: World, profile: Path, tmp_path: Path, rows_a_sheet: int) -> None:
     """Opened without a warning and recalculated, every total is the exact one to the cent, split sheets or not."""
@@ -110,6 +111,7 @@ def test_recalculated_sums_are_the_databases(world: World, profile: Path, tmp_pa
             assert cent == Decimal("0.01") or line[f"{name}:_amounts_in_full"] == f"{exact:,f}"
 
 
+@pytest.mark.slow
 def test_the_figures_are_alive(world: World, profile: Path, tmp_path: Path) -> None:
     """An amount changed in a row changes the totals that count it: they are calculated, not copied."""
     book = write(world, tmp_path / "book.xlsx", 1_000_000)
@@ -128,6 +130,8 @@ def test_the_figures_are_alive(world: World, profile: Path, tmp_path: Path) -> N
     assert [Decimal(each["EUR"]) for each in totals] == [52, 62]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_hostile_texts_are_not_calculated(world: World, profile: Path, tmp_path: Path) -> None:
     """A store named like a formula is a name in the sheet, and so is a status."""
     sheets, _ = calculated(write(world, tmp_path / "book.xlsx", 1_000_000), profile, tmp_path)

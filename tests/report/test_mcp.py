@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = "select count(*) from range(1000000000) as a, range(1000000000) as b where a.range + b.range < 0"
 
 
+@pytest.mark.slow
 def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[str, ...]) -> None:
     """Every tool answers without the vault's keys: exact amounts as text, errors as sentences, no personal value."""
     texts: list[str] = []

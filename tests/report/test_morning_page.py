@@ -17,6 +17,7 @@ from pipelines.ledger.users import User
 from pipelines.notify.alarms import Alarm, update_alarms
 from pipelines.notify.history import Run, runs
 from pipelines.report.page import charts
+from pipelines.report.page.markup import Chart
 from pipelines.report.page.morning import write_morning_page
 from pipelines.settings import load_settings
 from tests.report.conftest import MARKUP, World
@@ -57,6 +58,7 @@ def said(text: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", block).split())
 
 
+@pytest.mark.slow
 def test_page_is_self_contained_and_escaped(written: Callable[..., str], canaries: tuple[str, ...]) -> None:
     """No script, no request, no personal data or text of a document; a store's name is text."""
     text = written()
@@ -108,13 +110,14 @@ def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> No
     assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
 
 
+@pytest.mark.slow
 def test_charts_are_drawn_once_per_release_and_ledger(
     written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run without news draws nothing and changes only what is about runs; an accepted break is drawn again."""
     first = written()
     with monkeypatch.context() as patched:
-        patched.setattr("pipelines.report.page.morning.draw", lambda _: pytest.fail("drawn again"))
+        patched.setattr(charts, "draw", lambda _: pytest.fail("drawn again"))
         second = written(Run(NOW.isoformat(), 1.5, is_good=True))
     assert "Nothing changed since the last release" in second
     kept = [re.sub(r"<!-- night -->.*<!-- end of night -->", "", text, flags=re.DOTALL) for text in (first, second)]
@@ -123,11 +126,42 @@ def test_charts_are_drawn_once_per_release_and_ledger(
     assert "explain order 51" in said(written())
 
 
+def test_a_run_for_webhooks_draws_a_chart_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chart whose rows changed says when it was drawn, until an hour passed or a night came; others are kept."""
+    asked: list[list[str]] = []
+
+    def draw(wanted: list[Chart]) -> dict[str, str]:
+        asked.append([chart.name for chart in wanted])
+        return {chart.name: f"<svg>{chart.rows}</svg>" for chart in wanted}
+
+    def chart(name: str, sales: int, title: str = "Sales, EUR") -> Chart:
+        return Chart(name, "sales", title, "", [{"day": "2026-11-01", "now": sales}])
+
+    def shown(minutes: int, *wanted: Chart, is_small: bool = True) -> tuple[str, bool]:
+        at = NOW + dt.timedelta(minutes=minutes)
+        found, is_current = charts.drawn(wanted, tmp_path / "charts.json", at, is_small=is_small)
+        return found["first"], is_current
+
+    monkeypatch.setattr(charts, "draw", draw)
+    same = chart("second", 7)
+    first = shown(0, chart("first", 1), same)
+    assert first == ("<svg>[{'day': '2026-11-01', 'now': 1}]</svg>", True)
+    old, is_current = shown(59, chart("first", 2), same)
+    assert old == f'{first[0]}<p class="soft">Drawn at 03:20 UTC; the table has the figures of this release.</p>'
+    assert not is_current
+    assert shown(61, chart("first", 2), same) == (first[0].replace("1}", "2}"), True)
+    assert shown(62, chart("first", 3), same, is_small=False) == (first[0].replace("1}", "3}"), True)
+    assert shown(63, chart("first", 4, "Sales, CHF"), same) == (first[0].replace("1}", "4}"), True)
+    assert asked == [["first", "second"], [], ["first"], ["first"], ["first"]]
+
+
+@pytest.mark.slow
 def test_without_a_drawing_program_the_tables_remain(
     written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Charts that cannot be drawn are a note each, and are drawn by the next run."""
-    (morning.settings.data_dir / "published" / "morning.html").unlink(missing_ok=True)
+    for name in ("published/morning.html", "notify/charts.json"):
+        (morning.settings.data_dir / name).unlink(missing_ok=True)
     with monkeypatch.context() as patched:
         patched.setattr(charts, "_PROGRAM", Path("/nonexistent.py"))
         text = written()
@@ -178,6 +212,7 @@ def many(db: duckdb.DuckDBPyConnection, table: str, times: int, **replaced: str)
     )
 
 
+@pytest.mark.slow
 def test_the_page_stays_small_however_long_the_history(morning: World, tmp_path: Path) -> None:
     """With hundreds of stores, reasons, rules and breaks the page is below 1.5 MB, its rows are cut."""
     folder = tmp_path / "world"

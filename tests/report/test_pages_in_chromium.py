@@ -63,6 +63,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["morning", "reconciliation"])
 def test_page_fits_and_is_quiet_in_every_look(pages: dict[str, Path], tab: Tab, name: str) -> None:
     """At each width, light, dark and printed: the console is empty, no request leaves, nothing overflows."""
@@ -122,6 +123,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["morning", "reconciliation"])
 def test_axe_finds_nothing_serious(pages: dict[str, Path], tab: Tab, axe: str, name: str) -> None:
     """Neither light nor dark, on a phone or a desk, has a serious or critical violation; a planted one is found."""

@@ -84,6 +84,7 @@ def test_span_counts_undated_orders(world: World) -> None:
     assert not any(line.startswith("  no day") for line in lines)
 
 
+@pytest.mark.slow
 def test_indeterminate_orders_are_not_balanced(
     world_of: Callable[..., World],
     make_order: Callable[..., dict[str, Any]],

@@ -56,6 +56,7 @@ def test_our_own_progress_reaches_the_terminal() -> None:
     assert (stream.isatty(), stream.writable()) == (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "code"), [("said", 1), ("expected", 2)])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii:backslashreplace"])
 def test_a_command_writes_plain_text(how: str, code: int, encoding: str) -> None:

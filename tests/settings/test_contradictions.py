@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "line", "said"),
     [

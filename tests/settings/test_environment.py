@@ -100,6 +100,7 @@ def at(settings: Settings, key: str) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "default"), list(settings_with_paths(load_settings(environ={}))), ids=lambda x: str(x)[:40]
 )

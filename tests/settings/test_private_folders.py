@@ -29,6 +29,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in every}
 
 
+@pytest.mark.slow
 def test_a_command_writes_for_its_owner_alone(tmp_path: Path) -> None:
     """Under a umask of 0, only the data folder itself can be passed through; nothing in it can be seen or read."""
     new_key_file(tmp_path / "keys.json")

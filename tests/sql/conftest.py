@@ -102,9 +102,7 @@ def _fill(con: duckdb.DuckDBPyConnection, names: tuple[str, ...], given: Given) 
     for name in names:
         if name in FORMULA_CANDIDATES:
             continue
-        columns = inputs.RAW.get(name) or {
-            column.name: column.type for column in catalogue.table(name).contract.columns()
-        }
+        columns = inputs.RAW.get(name) or {column.name: column.type for column in catalogue.table(name).columns}
         spelled = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
         con.execute(f"create or replace table {name} ({spelled})")
         if name == "raw.zone_offsets" and name not in given:

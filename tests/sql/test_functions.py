@@ -60,20 +60,56 @@ def test_divided_equals_decimal(con: duckdb.DuckDBPyConnection, amount: Decimal,
 @pytest.mark.duckdb2
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.decimals(-(10**14) + 1, 10**14 - 1, places=4) | st.decimals(-(10**5), 10**5, places=2),
-    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
-    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
-    st.sampled_from(["1", "0.01", "0.0001"]),
+    st.sampled_from([("bigint", 10**9 - 1), ("hugeint", 10**18 - 1)]).flatmap(
+        lambda size: st.tuples(
+            st.just(size[0]), st.integers(-size[1], size[1]), *[st.integers(0, size[1]) | st.just(0)] * 3
+        )
+    ),
+    st.sampled_from([1, 100, 10_000]),
 )
 def test_a_share_is_cut_to_whole_units(
-    con: duckdb.DuckDBPyConnection, amount: Decimal, part: Decimal, rest: Decimal, unit: str
+    con: duckdb.DuckDBPyConnection, given_out: tuple[str, int, int, int, int], unit: int
 ) -> None:
     """A share is exact and cut to units, of the largest amounts as of common ones; the whole is all of it."""
-    whole = part + rest
+    kind, amount, before, own, rest = given_out
+    whole = before + own + rest
     assume(whole > 0)
     row = con.execute(
-        "select share_of(?::decimal(18, 4), ?::decimal(38, 4), ?::decimal(38, 4), ?::decimal(5, 4))",
-        [str(amount), str(part), str(whole), unit],
+        f"select share_of(?::{kind}, ?::{kind}, ?::{kind}, ?::{kind}, ?::bigint)",
+        [amount, before + own, own, whole, unit],
     ).fetchone()
-    cut = EXACT.divide(EXACT.multiply(amount, part), EXACT.multiply(whole, Decimal(unit))).to_integral_value(ROUND_DOWN)
-    assert row == (amount if rest == 0 else cut * Decimal(unit),)
+
+    def cut(part: int) -> int:
+        sign = -1 if amount < 0 else 1
+        return amount if part == whole else sign * (abs(amount) * part // (whole * unit)) * unit
+
+    assert row == (cut(before + own) - cut(before),)
+
+
+@pytest.mark.duckdb2
+def test_modifiers_that_only_add_fit_alike_for_all_actions(con: duckdb.DuckDBPyConnection) -> None:
+    """Where no modifier has another action, each way fits or not for all three actions, as if each were compared."""
+    sums = {"own_unit": 7, "unit": 5, "own": 3, "once": 2}
+    added = ", ".join(
+        f"{amount} as {action}_{way}" for action in ("all", "add", "less") for way, amount in sums.items()
+    )
+    fits = con.execute(
+        f"""
+        select rest, list(modifiers_that_fit(rest, 0, added) order by is_only_added)
+        from (select {added}, unnest([true, false]) as is_only_added) as added, unnest([0, 2, 3, 5, 7, 9]) as r (rest)
+        group by rest order by rest
+        """
+    ).fetchall()
+    bits = {0: 1, 2: 16 | 256 | 4096, 3: 8 | 128 | 2048, 5: 4 | 64 | 1024, 7: 2 | 32 | 512, 9: 0}
+    assert fits == [(rest, [mask, mask]) for rest, mask in bits.items()]
+
+
+@pytest.mark.duckdb2
+@pytest.mark.parametrize("rest", [-1, 0, 1, 2])
+def test_signs_of_nothing_fit_alike(con: duckdb.DuckDBPyConnection, rest: int) -> None:
+    """A part of zero has all three signs where the other part's sign fits; if neither is, all are compared."""
+    for b in (0, 1):
+        row = con.execute("select signs_that_fit(?::bigint, 0, 1::bigint, ?::bigint)", [rest, b]).fetchone()
+        signs = (-1, 0, 1)
+        fits = [3 * x + y for x, sign in enumerate(signs) for y, other in enumerate(signs) if sign + other * b == rest]
+        assert row == (sum(1 << bit for bit in fits),)

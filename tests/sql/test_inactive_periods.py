@@ -58,6 +58,7 @@ def watched(first: int = 0, last: int = DAYS) -> Row:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_ninety_days_have_at_most_one_false_alarm(run_table: Run, seed: int) -> None:
     """Stores of all sizes, one closed on Mondays, raise at most one alarm in ninety simulated days."""
@@ -80,6 +81,7 @@ def test_planted_silences_are_found(run_table: Run) -> None:
     assert len(found) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_without_training_and_in_archives_nobody_is_alarmed(run_table: Run) -> None:
     """Three weeks are too few to know a weekday by; a day before the first live load is not watched."""

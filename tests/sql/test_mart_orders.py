@@ -75,6 +75,7 @@ def test_midnight_in_the_stores_time_zone(run_table: Run) -> None:
     assert rows[1]["created_at_local"] == dt.datetime(2026, 1, 11)  # noqa: DTZ001 - a wall time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "date", "hours"),
     [

@@ -65,6 +65,7 @@ def best(rows: Rows) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("truth", [["delivered"], ["delivered", "ready"], ["cancelled", "preparing"], list(STATUSES)])
 @pytest.mark.parametrize("stated", [{}, {"money": False}, {"number": False}])
@@ -80,6 +81,7 @@ def test_the_true_set_is_proposed(run_table: Run, truth: list[str], stated: dict
     assert best(rows)["tied_store_day_count"] == best(rows)["store_day_count"] == len(given["raw.control_totals"])
 
 
+@pytest.mark.slow
 def test_a_few_wrong_totals_do_not_hide_it(run_table: Run) -> None:
     """Two of sixty days that tie under no set leave the proposal, ten take it away."""
     orders = orders_of(60)
@@ -94,6 +96,7 @@ def test_a_few_wrong_totals_do_not_hide_it(run_table: Run) -> None:
     assert best(rows)["reason"].startswith("no set ties enough: the best one ties ")
 
 
+@pytest.mark.slow
 def test_a_status_that_days_cannot_tell(run_table: Run) -> None:
     """Where the orders of a status cost nothing and only money is stated, nothing is proposed, and the rival named."""
     orders = orders_of(60)
@@ -156,6 +159,7 @@ def test_what_is_not_compared(run_table: Run) -> None:
     assert (best(rows)["store_day_count"], best(rows)["tied_store_day_count"]) == (days - 1, days - 1)
 
 
+@pytest.mark.slow
 def test_sets_are_bounded(run_table: Run) -> None:
     """Ten statuses make 1,023 sets; of eleven none are compared, and that is said; without totals there is no row."""
     ten = [f"status {n}" for n in range(10)]

@@ -82,6 +82,7 @@ def test_lines_add_up(run_table: Run) -> None:
     assert 1 not in fitting(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "order", "holds"),
     [
@@ -106,6 +107,7 @@ def test_holds_says_what_an_order_can_test(
     assert [row["holds"] for row in rows] == [holds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "order"),
     [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sweep.bench import MODES, SHIM, Bench, NoCompiler, bench
+from tests.sweep.bench import MODES, ROOT, SHIM, Bench, NoCompiler, bench
 from tests.sweep.disk import Disk, Folder, recorded
 from tests.sweep.points import all_points, sample, sweep
 from tests.sweep.power import lose_power, replay
@@ -130,6 +130,7 @@ def _let_all_be_synced(folder: Folder) -> None:
             _let_all_be_synced(node)
 
 
+@pytest.mark.slow
 def test_modes_fail_and_kill_at_the_operation(run: Callable[..., tuple]) -> None:
     """A kill does half of the write, an I/O error fails it alone, and a full disk stays full."""
     seen = run()[2]
@@ -191,3 +192,29 @@ def test_missing_sync_is_found(small: Bench) -> None:
             assert small.differences(state.stage)
             return
     pytest.fail("no state after the rename of a raw file")
+
+
+def sweep_vault(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the sweep; skip without a C compiler."""
+    command = [sys.executable, "-m", "tests.sweep.vault", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode == 2:
+        pytest.skip(done.stdout)
+    return done
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_kills_lose_nothing() -> None:
+    """Killed at four operations each, both commands come to the state that they come to without a kill."""
+    done = sweep_vault("--most", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("killed at 4 of them, 0 lost") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["erase", "rotate"])
+def test_planted_faults_are_found(command: str) -> None:
+    """An erasure that is noted before it was applied, and a rotation without a transaction, lose something."""
+    done = sweep_vault("--each", "6", "--most", "6", "--on", "vault.sqlite-wal", "--plant", "--only", command)
+    assert (done.returncode, "LOST at" in done.stdout) == (1, True), done.stdout + done.stderr

@@ -28,6 +28,7 @@ def _data(number: int, phone: str | None = None, email: str | None = None, seq: 
     return PersonalData(number, seq, phone, email, json.dumps(held).encode())
 
 
+@pytest.mark.slow
 @given(
     values=st.dictionaries(st.text(max_size=5).map("/{}".format), st.one_of(st.text(), st.integers(), st.booleans()))
 )

@@ -83,6 +83,8 @@ def test_as_of_is_a_replay(world_of: Any, makers: Any, seen: list[dict[str, Any]
     _prove(world_of, makers, seen, until)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.duckdb2
 def test_a_release_has_the_macros(world: Any, make_order: Any) -> None:
     """The released file has every macro, with a comment that says what it gives."""

@@ -11,6 +11,8 @@ from pipelines.warehouse import warehouse_file
 Make = "Callable[..., dict[str, Any]]"
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.duckdb2
 def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     """The first build makes everything, and its checks hold."""
@@ -30,6 +32,7 @@ def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: An
     assert (again.changed, again.rows) == (False, result.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_an_order_is_gone_after_three_misses_an_hour_apart(world: Any, make_order: Any, *, at_once: bool) -> None:
     """Misses within an hour count once, the third that counts marks it gone, an answer takes it back."""
@@ -48,6 +51,7 @@ def test_an_order_is_gone_after_three_misses_an_hour_apart(world: Any, make_orde
     assert world.rows("select is_deleted from core.orders") == [(False,)]
 
 
+@pytest.mark.slow
 def test_damaged_warehouse_is_rebuilt(world: Any, make_order: Any) -> None:
     """A file that DuckDB cannot read is set aside and rebuilt, with a note; a full build needs no note."""
     world.land("orders", [{"id": 1, "document": make_order(1)}])

@@ -19,7 +19,6 @@ from pipelines.warehouse.release.release import current_release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KILLS = 6
 SEED = 20261121
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -131,7 +130,8 @@ def _moments() -> Iterator[float]:
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
+@pytest.mark.parametrize("wanted", [pytest.param(1, marks=pytest.mark.sample), 6])
+def test_kills_at_random_moments(landed: Any, make_order: Any, wanted: int) -> None:
     """Builds are killed at random moments: `current` is always a whole release; the next run equals a rebuild."""
     began = time.monotonic()
     with _start(landed) as process:
@@ -151,9 +151,9 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
                     kills += 1
                 else:
                     _end(process)
-            if kills == KILLS:
+            if kills == wanted:
                 break
-            assert builds < 5 * KILLS
+            assert builds < 5 + 5 * wanted
     assert reader.broken == []
     assert reader.seen
     with _start(landed) as process:
@@ -169,7 +169,7 @@ def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
     assert landed.build(full=True).full
     for table, rows in landed.contents().items():
         assert rows == after[table], table
-    assert len(after["core.orders"]) > 40
+    assert len(after["core.orders"]) >= 40
 
 
 @pytest.mark.parametrize(

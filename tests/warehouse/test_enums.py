@@ -38,7 +38,7 @@ def made(rows: list[dict[str, Any]], store_id: str = '"store_id"') -> None:
         con.execute(f"create table given ({', '.join(f'{name} {types[name]}' for name in names)})")
         con.executemany(f"insert into given values ({', '.join('?' for _ in names)})", [list(r.values()) for r in rows])
         sql = f"select * replace ({store_id} as store_id) from given"
-        Making(con, full=False).make(catalogue.Table(TABLE.name, sql, TABLE.contract, catalogue.reads(sql)), None)
+        Making(con, full=False).make(catalogue.Table(TABLE.name, sql, TABLE.facts, catalogue.reads(sql)), None)
 
 
 def blocked(rows: list[dict[str, Any]]) -> list[CheckResult]:
@@ -48,6 +48,7 @@ def blocked(rows: list[dict[str, Any]]) -> list[CheckResult]:
     return caught.value.failed
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("full", [True, False])
 def test_a_word_that_is_not_listed_blocks_by_the_key_of_its_row(
@@ -94,6 +95,7 @@ def test_other_conversion_errors_are_raised_unchanged() -> None:
         made([dict.fromkeys(column.name for column in TABLE.columns) | GOOD], "cast('many' as bigint)")
 
 
+@pytest.mark.slow
 def test_a_warehouse_of_texts_is_rebuilt(world: Any, make_order: Any) -> None:
     """A file that other contracts laid out, with texts for words, gives way to a full rebuild."""
     world.land("orders", [{"id": 1, "document": make_order(1)}])
@@ -113,6 +115,7 @@ def test_a_warehouse_of_texts_is_rebuilt(world: Any, make_order: Any) -> None:
     assert world.contents() == made
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_readers_find_words_in_the_file_and_texts_in_parquet(world: Any, make_order: Any) -> None:
     """A release's file lists the words of a column in its type; its Parquet has plain texts."""

@@ -44,6 +44,7 @@ def release(request: pytest.FixtureRequest, world_of: Any, makers: Any, tmp_path
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", [pytest.param("duckdb", marks=pytest.mark.duckdb2), "pandas", "pyarrow", "polars"])
 def test_reader_reads_what_the_file_says(release: Path, reader: str) -> None:
     """Each tool reads each table's folder with the rows, exact sums and types of the DuckDB file; months are texts."""
@@ -60,6 +61,7 @@ def test_file_has_the_types_of_the_contracts(release: Path) -> None:
         assert set(month_of(folder_of(release, table.name))) == {partition_of(table)} - {""}, table.name
 
 
+@pytest.mark.slow
 def test_files_that_differ_are_found(release: Path, tmp_path: Path) -> None:
     """A row too few, another sum, another type and a table too many are named."""
     copy = tmp_path / "release"

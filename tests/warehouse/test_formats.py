@@ -31,6 +31,7 @@ def test_every_raw_format_has_a_kept_folder() -> None:
     assert [int(each.name.partition(".")[0]) for each in KEPT] == list(range(1, FORMATS["raw"] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", KEPT, ids=lambda path: path.name)
 @pytest.mark.parametrize("has_versions", [True, False])
 def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) -> None:

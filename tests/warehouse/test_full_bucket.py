@@ -38,6 +38,7 @@ def at_once(settings: Settings) -> int:
         return orders_per_bucket(con, raw, settings.warehouse.buckets)
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_large_orders_go_fewer_at_once(tmp_path: Path) -> None:
     """Two row groups of common orders go at once; fewer where orders are large, or memory is small."""
@@ -47,6 +48,8 @@ def test_large_orders_go_fewer_at_once(tmp_path: Path) -> None:
     assert 20_000 < at_once(landed(tmp_path / "large", 2000, most=LARGE, memory_limit="850MB")) < 40_000
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
     """A limit below what even small parts take ends the build with the setting to raise; nothing is left behind."""
     settings = landed(tmp_path, 2000, memory_limit="30MB")

@@ -92,6 +92,7 @@ def test_an_older_observation_renumbers(world: Any, make_order: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
     """A personal field that changed with a version stands among its changed fields, without any value."""
     world.land("orders", [{"id": 1, "document": make_order(1), "at": 1}])
@@ -103,6 +104,8 @@ def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_store_that_is_no_longer_listed(world: Any, make_store: Any) -> None:
     """A store that leaves the listing keeps the time when it was last listed, and a rename is a row."""
     world.land("stores", [{"id": i, "document": make_store(i), "at": 0} for i in (1, 2)])

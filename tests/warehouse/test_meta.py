@@ -114,6 +114,7 @@ def test_questions_are_not_stale() -> None:
     assert questions.FILE.read_text(encoding="utf-8") == questions.questions(), said
 
 
+@pytest.mark.slow
 def test_data_contract_is_the_standards(con: duckdb.DuckDBPyConnection) -> None:
     """The release's contract is valid by the standard's own package and schema, and says what the file holds."""
     (folder,) = column(con, "select getvariable('folder')")

@@ -27,6 +27,8 @@ def test_a_file_without_the_newer_columns_counts(world: Any, make_order: Any) ->
     assert (result.rows["audit.loads"], result.rows["core.orders"], result.rows["audit.fetches"]) == (2, 2, 0)
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_file_that_does_not_tell_of_unknown_fields_is_searched(world: Any, make_order: Any) -> None:
     """Beside a newer file and merged with it, the older one's documents are noted like the newer one's."""
     strange = {"_unknown": {"/a": "string", "/b": "number"}}

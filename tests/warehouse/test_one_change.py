@@ -97,6 +97,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "name", [name if name in IN_EVERY_LANE else pytest.param(name, marks=pytest.mark.slow) for name in CHANGES]
 )

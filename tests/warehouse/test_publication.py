@@ -45,6 +45,7 @@ def test_an_unchanged_order_changes_no_release(world: Any, makers: Any) -> None:
     assert "no row of core or mart and no open decision changed" in kept.why_kept
 
 
+@pytest.mark.slow
 def test_an_open_decision_is_published(world: Any) -> None:
     """A newly quarantined id is a reason for a release; the same one again is none."""
     world.land("orders", [{"id": 9, "verdict": "quarantined", "reason": "not_json", "at": 6}])
@@ -56,6 +57,7 @@ def test_an_open_decision_is_published(world: Any) -> None:
     assert publish(world.settings, run=NIGHT).id == published.id
 
 
+@pytest.mark.slow
 def test_a_hint_waits_for_its_turn(world: Any, makers: Any) -> None:
     """A hint's change waits while the last release is young; a later run publishes it though nothing came besides."""
     before = released(world)

@@ -82,10 +82,15 @@ class Readers:
             time.sleep(0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("releases", "opens"),
-    [pytest.param(15, 1_500, marks=pytest.mark.slow), pytest.param(100, 10_000, marks=pytest.mark.long)],
+    [
+        pytest.param(7, 100, marks=pytest.mark.sample),
+        (15, 1_500),
+        pytest.param(100, 10_000, marks=pytest.mark.long),
+    ],
 )
 def test_readers_see_one_release_whole(world_of: Any, makers: Any, tmp_path: Path, releases: int, opens: int) -> None:
     """Opens, every tenth of all its files, over many releases in a row: no error, and never a mix."""
@@ -106,7 +111,8 @@ def test_readers_see_one_release_whole(world_of: Any, makers: Any, tmp_path: Pat
                 readers.number = number
         finally:
             readers.number = releases  # whatever came, no reader waits for more
-        assert sum(each.result() for each in running) > 0  # some were slow
+        slow = sum(each.result() for each in running)
+    assert slow > 0 or opens < 1_000
     assert readers.opens == opens
     assert len(list((world.data / "published" / "releases").iterdir())) == KEPT
     assert read_all((world.data / "published" / "current").resolve(), is_thorough=True) == {str(releases)}

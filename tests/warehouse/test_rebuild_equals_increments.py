@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FEW, MANY = range(8), range(8, 40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FEW)
 def test_increments_of_a_history_equal_a_rebuild(seed: int, tmp_path: Path) -> None:
     """Increments, in any order and partition, give what a rebuild gives."""

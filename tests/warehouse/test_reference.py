@@ -24,6 +24,7 @@ ENVIRON = {
 }
 
 
+@pytest.mark.slow
 def test_files_become_tables_of_a_release(world_of: Any, makers: Any, tmp_path: Path) -> None:
     """Rows are as in the files, unknown ids warn and are listed, nothing is dropped; a changed file is published."""
     make_order, make_menu, make_store = makers

@@ -46,6 +46,7 @@ def shown(world_of: Any, makers: Any, tmp_path_factory: pytest.TempPathFactory) 
     return world
 
 
+@pytest.mark.slow
 def test_a_release_can_be_read_by_others(landed: Any) -> None:
     """Under a umask that hides everything, folders and files of a release are open to readers."""
     before = os.umask(0o077)
@@ -126,6 +127,7 @@ def stale(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_parquet_and_file_hold_the_same_rows(shown: Any) -> None:
     """Every table's Parquet has the rows of the DuckDB file, decimals and times to the digit, words as texts."""
@@ -189,6 +191,7 @@ def test_an_untouched_month_is_the_same_file(landed: Any, make_order: Any) -> No
     assert stale(current(landed)) == []
 
 
+@pytest.mark.slow
 def test_nothing_new_publishes_nothing(landed: Any) -> None:
     """Publishing the same state again leaves the release that stands; old ones beyond keep_releases go."""
     first = publish(landed.settings, landed.build())

@@ -104,6 +104,7 @@ def elsewhere(
     return file, engine, found, profile
 
 
+@pytest.mark.slow
 def test_buckets_made_elsewhere_give_the_same_tables(
     lived: tuple[World, BuildResult], elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile]
 ) -> None:
@@ -118,6 +119,7 @@ def test_buckets_made_elsewhere_give_the_same_tables(
     assert [each.name for each in file.parent.iterdir()] == ["other.duckdb"]
 
 
+@pytest.mark.slow
 def test_a_difference_is_seen(
     lived: tuple[World, BuildResult], elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile], tmp_path: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_a_part_without_enough_memory_ends_the_build(lived: tuple[World, BuildRe
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_blocking_check_blocks(world: World, make_order: Any, tmp_path: Path) -> None:
     """What a blocking check finds in a bucket elsewhere is raised here, with its sample; nothing is left."""
     world.land("orders", [{"id": 1, "document": make_order(1), "gate": {"lines": 9}}])

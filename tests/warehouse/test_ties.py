@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import pytest
 
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.catalogue import ties
@@ -68,6 +69,7 @@ def test_each_tie_has_a_planted_fault() -> None:
     assert {tie.name for tie in ties()} == set(FAULTS)
 
 
+@pytest.mark.slow
 def test_each_fault_is_found_by_its_tie(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     """Each fault breaks its tie; without a fault all of them hold."""
     _started(world, make_order, make_menu, make_store)
@@ -90,6 +92,7 @@ def test_each_fault_is_found_by_its_tie(world: Any, make_order: Any, make_menu: 
                 con.execute("rollback")
 
 
+@pytest.mark.slow
 def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
     world: Any, make_order: Any, make_menu: Any, make_store: Any
 ) -> None:
@@ -110,6 +113,8 @@ def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
     assert world.contents() == before
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_sound_increment_ties_out(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     """Without a fault the same order makes an increment without a note."""
     _started(world, make_order, make_menu, make_store)

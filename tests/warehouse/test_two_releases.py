@@ -82,6 +82,7 @@ def test_changed_amounts_are_sums_before_and_after(world: Any) -> None:
         assert con.execute(averages).fetchall() == []
 
 
+@pytest.mark.slow
 def test_diff_says_what_the_release_says(world: Any) -> None:
     """`ordermart diff` gives the rows of meta.changes; A and B may be named; the other way round adds what was lost."""
     asked = ["diff", "--json", "--config", str(world.settings.file)]
@@ -119,6 +120,7 @@ def test_connection_stays_on_its_release(world: Any) -> None:
         connect(world.data / "nothing")
 
 
+@pytest.mark.slow
 def test_sample_has_whole_orders_of_all_tables(world: Any, tmp_path: Path) -> None:
     """Each order is in the sample with all its rows or with none; other tables are whole; macros and comments work."""
     folder = tmp_path / "sample"

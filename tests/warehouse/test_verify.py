@@ -52,6 +52,7 @@ def _alter(file: Path, sql: str) -> None:
         con.execute(sql)
 
 
+@pytest.mark.slow
 def test_sound_warehouse_is_proven_in_full(published: Any) -> None:
     """Every table of the warehouse and of both forms of the release is what a full build gives."""
     found = verify_all(published.settings)
@@ -142,6 +143,8 @@ def test_altered_release_is_named(published: Any) -> None:
     }
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) -> None:
     """Without time one part is verified all the same; documents landed since a build are no difference."""
     assert verify_next(published.settings, WHOLE, budget=dt.timedelta(0)).parts == 1

@@ -9,6 +9,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def changes(name: str) -> tuple[list[int], list[int]]:
     return rows["from_us"].to_pylist(), rows["offset_us"].to_pylist()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.sampled_from(NAMES),

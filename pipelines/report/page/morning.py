@@ -19,7 +19,7 @@ from pipelines.finance.released import FinanceError, released
 from pipelines.finance.selection import Selection
 from pipelines.kept import fingerprint
 from pipelines.notify.history import remember_run
-from pipelines.report.page.charts import draw
+from pipelines.report.page.charts import drawn
 from pipelines.report.page.headline import Books, Headline, headline
 from pipelines.report.page.markup import Chart, Section, Table, page, paragraph, section_html, text
 from pipelines.report.page.nights import nights_section
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 PAGE = "morning.html"
+_DRAWINGS = "notify/charts.json"  # below the data folder
 _READABLE = 0o644
 _BREAKS, _RESTATEMENTS, _TOTALS = 6, 8, 8
 # The part that follows from the release, with the fingerprint of what made it, and in it what changes with each run.
@@ -80,7 +81,7 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
             with released(settings) as opened:
                 reconciled = reconciliation(opened, Selection())
                 books = _books(reconciled)
-                kept = _of_release(opened, reconciled, file)
+                kept = _of_release(opened, reconciled, file, run, now)
         except (duckdb.Error, FinanceError) as error:
             kept = _PLACE + paragraph(f"The release cannot be read: {type(error).__name__}. See `ordermart doctor`.")
     nights, svg = nights_section(runs)
@@ -110,7 +111,7 @@ def _books(reconciled: Reconciliation) -> Books:
     return Books(reconciled.variances(), reconciled.indeterminate_count(), first)
 
 
-def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str:
+def _of_release(opened: Released, reconciled: Reconciliation, file: Path, run: Run, now: dt.datetime) -> str:
     """Return the part of the page that follows from release, ledger and code: the last page's if nothing differs."""
     code = sorted((PACKAGE / "report" / "page").glob("*.py"))
     chain = opened.ledger.folder / "ledger.jsonl"  # entries are only appended
@@ -122,12 +123,13 @@ def _of_release(opened: Released, reconciled: Reconciliation, file: Path) -> str
     if last and last[1] == shown:
         return _NIGHT.sub(_PLACE, last[0])
     breaks, *sections = _sections(opened, reconciled)
-    drawn = draw([part for section in sections for part in section.parts if isinstance(part, Chart)])
-    sales, *others = [section_html(section, drawn) for section in sections]
+    charts = [part for section in sections for part in section.parts if isinstance(part, Chart)]
+    svgs, are_current = drawn(charts, file.parents[1] / _DRAWINGS, now, is_small=not run.is_nightly)
+    sales, *others = [section_html(section, svgs) for section in sections]
     cards = "\n".join([sales, _PLACE, *others])
     whole = f'{section_html(breaks, {})}\n<div class="cards">\n{cards}\n</div>\n'
     whole = f"{_figures(opened, reconciled)}\n{whole}"
-    return f"<!-- release {shown} -->\n{whole}<!-- end of release -->" if drawn else whole
+    return f"<!-- release {shown} -->\n{whole}<!-- end of release -->" if are_current else whole
 
 
 def _sections(opened: Released, reconciled: Reconciliation) -> Sequence[Section]:

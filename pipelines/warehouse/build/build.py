@@ -25,7 +25,15 @@ from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_s
 from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
-from pipelines.warehouse.rows.session import Memory, attached, fingerprint_of, remembered, session
+from pipelines.warehouse.rows.session import (
+    Memory,
+    attached,
+    fingerprint_of,
+    remembered,
+    session,
+    use_all_threads,
+    use_few_threads,
+)
 from pipelines.warehouse.rows.ties import TiesBroken
 
 if TYPE_CHECKING:
@@ -145,10 +153,12 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
                 if not why:
                     check_files(settings.data_dir, _files_of(raw, new))
                     require_room(settings.data_dir, needed_bytes(file, (), full=False))
+                    use_few_threads(con, settings, file)
                     if find_changes(con, raw, new):
                         applied = apply_changes(con, raw, new, now, sources, show)
                         return _result(con, applied, full=False, why=_how_many(con, new, sources))
                     why = "more than half of the orders changed"
+                    use_all_threads(con, settings)
         documents = [each.path for files in raw.values() for each in files.documents]
         require_room(settings.data_dir, needed_bytes(file, documents, full=True))
         checks = rebuild(con, file, raw, now, settings.warehouse.buckets, spread, show, engine_of(settings))

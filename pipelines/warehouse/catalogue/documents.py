@@ -7,50 +7,41 @@ documents are typed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pipelines.landing.shape import FIELDS, Field
-from pipelines.warehouse.contracts import menus, orders, stores
-
-if TYPE_CHECKING:
-    from pipelines.warehouse.contracts.contract import Contract
+from pipelines.warehouse.catalogue.facts import facts
 
 
 @dataclass(frozen=True)
 class Held:
-    """The table of the objects at one path: its contract, its name of their own id, and which of its rows they are."""
+    """The table of the objects at one path, its name of their own id, and which of its rows they are."""
 
-    contract: type[Contract]
+    table: str
     id_column: str = ""
     where: str = "true"
-
-    @property
-    def table(self) -> str:
-        """The table's name, with its schema."""
-        return self.contract.grain().table
 
     def column(self, name: str) -> str | None:
         """Return the column of a field of the typed document; None if the table has none."""
         column = self.id_column if name == "id" else name
-        return column if column in self.contract.__annotations__ else None
+        return column if any(each.name == column for each in facts()[self.table].columns) else None
 
 
 HELD: dict[str, dict[str, Held]] = {
-    "stores": {"": Held(stores.Stores, "store_id")},
+    "stores": {"": Held("core.stores", "store_id")},
     "orders": {
-        "": Held(orders.Orders, "order_id"),
-        "/items/*": Held(orders.OrderLines, "line_id"),
-        "/items/*/modifiers/*": Held(orders.OrderLineModifiers, "modifier_id"),
-        "/deliveries/*": Held(orders.OrderDeliveries, "delivery_id"),
+        "": Held("core.orders", "order_id"),
+        "/items/*": Held("core.order_lines", "line_id"),
+        "/items/*/modifiers/*": Held("core.order_line_modifiers", "modifier_id"),
+        "/deliveries/*": Held("core.order_deliveries", "delivery_id"),
     },
     "menus": {
-        "/menu": Held(menus.Menus, "menu_id"),
-        "/menu/price_groups/*": Held(menus.PriceGroups, "price_group_id"),
-        "/menu/price_groups/*/prices/*": Held(menus.MenuPrices),
-        "/products/*": Held(menus.Products),
-        "/modifiers/*": Held(menus.Modifiers),
-        "/products/*/modifiers/*": Held(menus.ModifierEdges, where="facts.parent_type = 'product'"),
-        "/modifiers/*/children/*": Held(menus.ModifierEdges, where="facts.parent_type = 'modifier'"),
+        "/menu": Held("core.menus", "menu_id"),
+        "/menu/price_groups/*": Held("core.price_groups", "price_group_id"),
+        "/menu/price_groups/*/prices/*": Held("core.menu_prices"),
+        "/products/*": Held("core.products"),
+        "/modifiers/*": Held("core.modifiers"),
+        "/products/*/modifiers/*": Held("core.modifier_edges", where="facts.parent_type = 'product'"),
+        "/modifiers/*/children/*": Held("core.modifier_edges", where="facts.parent_type = 'modifier'"),
     },
 }
 

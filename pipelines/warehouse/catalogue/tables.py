@@ -23,24 +23,25 @@ from __future__ import annotations
 
 import functools
 import graphlib
-import importlib
-import pkgutil
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
-from pipelines.warehouse import contracts
 from pipelines.warehouse.catalogue import field_values
+from pipelines.warehouse.catalogue.facts import contract_of, facts
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
 from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu, tie_to_daily_store_sales
-from pipelines.warehouse.contracts.contract import Column, Contract, Scope
+from pipelines.warehouse.contracts.facts import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+    from pipelines.warehouse.contracts.contract import Contract
+    from pipelines.warehouse.contracts.facts import Column, Facts
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
@@ -69,8 +70,13 @@ class Table:
 
     name: str
     sql: str
-    contract: type[Contract]
+    facts: Facts
     reads: Reads
+
+    @property
+    def contract(self) -> type[Contract]:
+        """The Pandera model, whose import is slow: `facts` have what it says."""
+        return contract_of(self.name)
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -80,17 +86,17 @@ class Table:
     @property
     def description(self) -> str:
         """Grain, source and caveats, as the contract says."""
-        return self.contract.about()
+        return self.facts.about
 
     @property
     def is_released(self) -> bool:
         """Whether a release holds it; if not, it is a step from which other tables are made."""
-        return self.contract.grain().is_released
+        return self.facts.grain.is_released
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns in order, as the contract says."""
-        return self.contract.columns()
+        return self.facts.columns
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -104,12 +110,12 @@ class Table:
     @property
     def scope(self) -> Scope:
         """What part of it an increment recomputes."""
-        return self.contract.grain().scope
+        return self.facts.grain.scope
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns of its key; () if it has none."""
-        return self.contract.grain().key
+        return self.facts.grain.key
 
 
 @dataclass(frozen=True)
@@ -136,11 +142,10 @@ def tables() -> tuple[Table, ...]:
 
     Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
     """
-    models = {model.grain().table: model for model in _models()}
     files = {f"{path.parent.name}.{path.stem}" for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
-    if lone := sorted(models.keys() ^ (files | GENERATED.keys())):
+    if lone := sorted(facts().keys() ^ (files | GENERATED.keys())):
         raise CatalogueError(f"without its other half, SQL or contract: {', '.join(lone)}")
-    found = {name: _table(name, model) for name, model in models.items()}
+    found = {name: _table(name) for name in facts()}
     known = found.keys()
     for table in found.values():
         if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
@@ -207,10 +212,9 @@ def ties() -> tuple[Check, ...]:
 
 def table(name: str) -> Table:
     """Return the table of that name (`core.orders`), whatever the state of the others."""
-    model = next((model for model in _models() if model.grain().table == name), None)
-    if model is None or not (name in GENERATED or _file(name).exists()):
+    if name not in facts() or not (name in GENERATED or _file(name).exists()):
         raise CatalogueError(f"{name} needs both SQL and a contract")
-    return _table(name, model)
+    return _table(name)
 
 
 def check(name: str) -> Check:
@@ -250,10 +254,11 @@ def _file(name: str) -> Path:
     return SQL / schema / f"{stem}.sql"
 
 
-def _table(name: str, model: type[Contract]) -> Table:
+def _table(name: str) -> Table:
     path = _file(name)
-    sql = GENERATED[name]() if name in GENERATED else completed(path.read_text(encoding="utf-8"), model)
-    return Table(name, sql, model, _reads(sql, path))
+    what = facts()[name]
+    sql = GENERATED[name]() if name in GENERATED else completed(path.read_text(encoding="utf-8"), what)
+    return Table(name, sql, what, _reads(sql, path))
 
 
 def _reads(sql: str, path: Path) -> Reads:
@@ -269,12 +274,6 @@ def _reads(sql: str, path: Path) -> Reads:
         )
     except CatalogueError as error:
         raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
-
-
-def _models() -> Iterator[type[Contract]]:
-    for module in pkgutil.iter_modules(contracts.__path__):
-        importlib.import_module(f"{contracts.__name__}.{module.name}")
-    yield from Contract.__subclasses__()
 
 
 def _check(path: Path, sql: str) -> Check:

@@ -13,7 +13,7 @@ from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.contracts.contract import Contract
+    from pipelines.warehouse.contracts.facts import Facts
 
 _SOLD = {
     "product": ("core.order_lines", "'line ' || sold.line_no"),
@@ -37,7 +37,7 @@ def references_a_menu(entity: str) -> str:
     return filled("references_a_menu", entity=entity, sold=sold, location=location)
 
 
-def completed(sql: str, contract: type[Contract]) -> str:
+def completed(sql: str, facts: Facts) -> str:
     """Return the select of a table whose file names a template, `-- template: name`: it is what each version says.
 
     A place in a menu is the rest of the key; what is said of it are the columns up to the times.
@@ -45,10 +45,10 @@ def completed(sql: str, contract: type[Contract]) -> str:
     named = re.search(r"^-- template: (\w+)$", sql, re.MULTILINE)
     if not named:
         return sql
-    keys = [name for name in contract.grain().key if name not in ("menu_id", "version_no")]
-    columns = [column.name for column in contract.columns()]
+    keys = [name for name in facts.grain.key if name not in ("menu_id", "version_no")]
+    columns = [column.name for column in facts.columns]
     contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
-    return filled(named[1], table=contract.grain().table, select=sql, place=_struct(keys), content=_struct(contents))
+    return filled(named[1], table=facts.grain.table, select=sql, place=_struct(keys), content=_struct(contents))
 
 
 def filled(template: str, **values: str) -> str:

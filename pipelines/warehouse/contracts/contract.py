@@ -9,28 +9,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
-from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
+from pipelines.warehouse.contracts.facts import ARROW_TYPES, Column, ComparisonScope, Doubt, Facts, Grain, Scope
 
-Scope = Literal["order", "comparison", "customer", "menu", "store", "day", "month", "load", "check", "all"]
-"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
-menus, stores, business days, months of business days, loads, checks), or all of them."""
-
-SCOPE_KEYS: dict[str, str] = {
-    "order": "order_id",
-    "comparison": "order_id",
-    "customer": "customer_key",
-    **{ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS},
-    "day": "business_date",
-    "month": "business_month",
-    "load": "load_id",
-}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Id = Annotated[pd.ArrowDtype, pa.int64()]
 Count = Annotated[pd.ArrowDtype, pa.int64()]
@@ -53,26 +41,7 @@ Moneys = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(18, 4))]
 Amounts = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(38, 4))]
 Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
 
-_DUCKDB_TYPES: dict[Any, str] = {
-    pa.int64(): "BIGINT",
-    pa.string(): "VARCHAR",
-    pa.decimal128(14, 4): "DECIMAL(14,4)",
-    pa.decimal128(18, 4): "DECIMAL(18,4)",
-    pa.decimal128(38, 4): "DECIMAL(38,4)",
-    pa.decimal128(38, 8): "DECIMAL(38,8)",
-    pa.decimal128(38, 0): "DECIMAL(38,0)",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
-    pa.timestamp("us"): "TIMESTAMP",
-    pa.date32(): "DATE",
-    pa.bool_(): "BOOLEAN",
-    pa.float64(): "DOUBLE",
-    pa.list_(pa.int64()): "BIGINT[]",
-    pa.list_(pa.decimal128(18, 4)): "DECIMAL(18,4)[]",
-    pa.list_(pa.decimal128(38, 4)): "DECIMAL(38,4)[]",
-    pa.list_(pa.string()): "VARCHAR[]",
-}
-ARROW_TYPES: dict[str, pa.DataType] = {name: kind for kind, name in _DUCKDB_TYPES.items()}
-"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
+_DUCKDB_TYPES: dict[Any, str] = {kind: name for name, kind in ARROW_TYPES.items()}
 
 
 def column(
@@ -84,53 +53,6 @@ def column(
     of a unit is an amount that does not add up over rows.
     """
     return pandera.Field(description=meaning, alias=named, nullable=nullable, metadata={"adds_up": adds_up}, **checks)
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column as every reader of a contract wants it: `type` is DuckDB's name of the type.
-
-    A text of which the contract lists the words (isin) is an ENUM of them, in the order of the alphabet: DuckDB sorts
-    and compares an ENUM by the place of its words, and so finds what it would find of texts.
-    """
-
-    name: str
-    type: str
-    nullable: bool
-    description: str
-    adds_up: bool = True
-
-
-@dataclass(frozen=True)
-class ComparisonScope:
-    """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
-
-    All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
-    column of raw.settings that says what is close.
-    """
-
-    columns: tuple[str, ...]
-    clock: str
-    minutes: str
-
-
-@dataclass(frozen=True)
-class Grain:
-    """What a row of the table is: `key` names the columns of its key, () if it has none.
-
-    `span` names the columns from which on and until when a row holds: who reads it for an order looks at the rows that
-    held when the order was created. Null is without end; "" where rows hold for good.
-
-    `comparison_scope` is for a table of scope comparison, whose rows compare orders with each other. `is_released` is
-    false for a step: a table that other tables are made from, and that no release holds.
-    """
-
-    table: str
-    scope: Scope
-    key: tuple[str, ...]
-    span: tuple[str, str] | None = None
-    comparison_scope: ComparisonScope | None = None
-    is_released: bool = True
 
 
 class Contract(pandera.DataFrameModel):
@@ -186,6 +108,38 @@ class Contract(pandera.DataFrameModel):
             )
             for name, each in schema.columns.items()
         )
+
+    @classmethod
+    def facts(cls) -> Facts:
+        """Return what it says as plain data."""
+        return Facts(cls.grain(), cls.about(), cls.columns(), tuple(cls._doubts()))
+
+    @classmethod
+    def _doubts(cls) -> Iterator[Doubt]:
+        """Yield the columns that something is claimed of; DuckDB counts first which rows may not keep it."""
+        listed = {each.name for each in cls.columns() if each.type.startswith("ENUM(")}
+        for name, each in cls.to_schema().columns.items():
+            column = f'"{name}"'
+            # NaN is, to DuckDB, greater than any number.
+            others = [f"isnan({column})"] if each.checks and str(each.dtype).startswith("double") else []
+            others += [f"{column} is null"] if not each.nullable else []
+            texts = [_doubt(column, check) for check in each.checks]
+            typed = [_doubt(column, check) for check in each.checks if check.name != "isin" or name not in listed]
+            if texts or others:
+                yield Doubt(cast("str", name), " or ".join(texts + others), " or ".join(typed + others))
+
+
+def _doubt(column: str, check: pandera.Check) -> str:
+    """Return the condition under which a value may break a check; true if the check cannot be expressed in SQL."""
+    given = check.statistics or {}
+    if check.name == "greater_than_or_equal_to":
+        return f"{column} < {given['min_value']}"
+    if check.name == "less_than_or_equal_to":
+        return f"{column} > {given['max_value']}"
+    if check.name == "isin":
+        allowed = ", ".join("'" + str(value).replace("'", "''") + "'" for value in given["allowed_values"])
+        return f"{column} not in ({allowed})"
+    return "true"
 
 
 def _type(kind: str, checks: list[pandera.Check]) -> str:

@@ -2,7 +2,6 @@
 
 from pipelines.warehouse.contracts.contract import (
     Amount,
-    ComparisonScope,
     Contract,
     Count,
     Day,
@@ -16,6 +15,7 @@ from pipelines.warehouse.contracts.contract import (
     Texts,
     column,
 )
+from pipelines.warehouse.contracts.facts import ComparisonScope
 from pipelines.warehouse.contracts.marts import SALE_CLASSES
 
 _CURRENCY = "Currency of the amounts, as in mart.orders; null if unknown. Do not add across currencies."

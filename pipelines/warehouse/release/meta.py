@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.warehouse.catalogue.meta import ALWAYS, rows_of
-from pipelines.warehouse.contracts.contract import ARROW_TYPES
+from pipelines.warehouse.contracts.facts import ARROW_TYPES
 from pipelines.warehouse.release.manifest import described
 from pipelines.warehouse.rows.session import quoted
 

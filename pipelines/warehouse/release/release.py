@@ -33,7 +33,7 @@ from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.release.reference import write_reference
 from pipelines.warehouse.rows.making import results_as_stored
-from pipelines.warehouse.rows.session import attached, remembered, session
+from pipelines.warehouse.rows.session import attached, remembered, session, use_few_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     damaged = damaged_files(last) if last else []
     reference = read_reference(settings)
     with session(settings) as con:
-        commit, shown_in, memory = _settle(con, warehouse_file(settings.data_dir))
+        commit, shown_in, memory = _settle(con, settings)
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
         if last and known and not damaged and known.reference == reference.digest:
@@ -156,11 +156,13 @@ def current_release(published: Path) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
-def _settle(con: duckdb.DuckDBPyConnection, file: Path) -> tuple[str, str, Memory | None]:
+def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory | None]:
     """Write what a killed build left in the log into the file.
 
     Return its last commit's id, that of the last one that concerns readers, and what it was made by.
     """
+    file = warehouse_file(settings.data_dir)
+    use_few_threads(con, settings, file)
     with attached(con, file):
         row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
         memory = remembered(con)

@@ -82,3 +82,8 @@ class Tally:
         """Raise BuildBlocked when a blocking check found anything."""
         if any(each.severity == "blocking" and each.violations for each in self._found.values()):
             raise BuildBlocked(self.results())
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a sample as JSON can show it."""
+    return value if value is None or isinstance(value, int | str | bool) else str(value)

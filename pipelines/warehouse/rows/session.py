@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
+_SMALL = 64 * 2**20  # bytes of a warehouse: ten thousand orders or so
 LAYOUT = 4  # of schema `build`; another number means a rebuild
 
 
@@ -65,6 +66,18 @@ def in_memory(spill: Path, memory: str, threads: int) -> Iterator[duckdb.DuckDBP
             con.execute(f"create schema {schema}")
         create_functions(con)
         yield con
+
+
+def use_few_threads(con: duckdb.DuckDBPyConnection, settings: Settings, file: Path) -> None:
+    """Take one thread for work on a small file: to share out so little costs more CPU than it saves time."""
+    if not settings.warehouse.threads and file.stat().st_size < _SMALL:
+        con.execute("set threads = 1")
+
+
+def use_all_threads(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    """Take as many threads again as settings say."""
+    if not settings.warehouse.threads:
+        con.execute("reset threads")
 
 
 def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:

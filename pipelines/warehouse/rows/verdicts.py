@@ -8,24 +8,18 @@ a select may give them as texts. Knows nothing of which rows are fresh, or of wh
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from pandera.errors import SchemaErrors
-
-from pipelines.warehouse.catalogue.enums import as_texts, is_enum_type, may_become
+from pipelines.warehouse.catalogue.enums import may_become
 from pipelines.warehouse.catalogue.tables import contract_check, key_check
-from pipelines.warehouse.rows.results import SAMPLE, CheckResult
+from pipelines.warehouse.rows.results import SAMPLE, CheckResult, plain
 
 if TYPE_CHECKING:
     import duckdb
-    import pandera.pandas as pandera
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts.contract import Column, Contract
+    from pipelines.warehouse.contracts.facts import Column
 
-ROWS_AT_A_TIME = 200_000
 FINDING = {
     "entity_id": "BIGINT",
     "location": "VARCHAR",
@@ -81,7 +75,7 @@ def rows_as_declared(
         return _clean(contract), _clean(key)
     spelled = ", ".join(f'"{column}"' for column in table.key)
     repeated = f"select {spelled} from {relation} group by all having count(*) > 1" if table.key else ""
-    doubts = _doubts(table.contract, typed=typed)
+    doubts = _doubts(table, typed=typed)
     counts = [*doubts.values(), f"(select count(*) from ({repeated}))" if repeated else "0"]
     # all rows: DuckDB 2.0 reads no other result while one is not fetched to its end
     ((*doubtful, repeats),) = con.execute(f"select {', '.join(counts)} from {relation}").fetchall()
@@ -99,22 +93,9 @@ def rows_as_declared(
 
 
 def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
-    """Validate some columns of a relation by the table's Pandera model, some rows at a time."""
-    claim = contract_check(table)
-    schema = table.contract.to_schema()
-    shown = [column for column in schema.columns if column in {*columns, *table.key}]
-    schema = schema.select_columns(shown)
-    violations, sample = 0, []
-    reader = con.sql(f"select {as_texts(table, shown)} from {relation}").to_arrow_reader(ROWS_AT_A_TIME)
-    for batch in reader:
-        frame = batch.to_pandas(types_mapper=pd.ArrowDtype)
-        try:
-            schema.validate(frame, lazy=True)
-        except SchemaErrors as error:
-            cases = error.failure_cases
-            violations += len(cases)
-            sample += [_place(table, frame, case) for case in cases.head(SAMPLE).to_dict("records")]
-    return CheckResult(claim.name, table.name, claim.severity, violations, sample[:SAMPLE])
+    from pipelines.warehouse.rows.judging import judged  # noqa: PLC0415 -- slow, and needed where rows are in doubt
+
+    return judged(con, table, relation, columns)
 
 
 def violations(check: Check) -> str:
@@ -134,53 +115,13 @@ def _clean(claim: Check) -> CheckResult:
     return CheckResult(claim.name, claim.table, claim.severity, 0)
 
 
-@functools.cache
-def _doubts(contract: type[Contract], *, typed: bool) -> dict[str, str]:
+def _doubts(table: Table, *, typed: bool) -> dict[str, str]:
     """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
-    counts = {}
-    held = {each.name for each in contract.columns() if typed and is_enum_type(each.type)}
-    for name, column in contract.to_schema().columns.items():
-        checks = [check for check in column.checks if check.name != "isin" or name not in held]
-        doubts = [_doubt(f'"{name}"', check) for check in checks]
-        if column.checks and str(column.dtype).startswith("double"):
-            doubts.append(f'isnan("{name}")')  # to DuckDB, greater than any number
-        if not column.nullable:
-            doubts.append(f'"{name}" is null')
-        if doubts:
-            counts[str(name)] = f"count(*) filter (where {' or '.join(doubts)})"
-    return counts
-
-
-def _doubt(column: str, check: pandera.Check) -> str:
-    """Return the condition under which a value may break a check; true if the check cannot be expressed in SQL."""
-    given = check.statistics or {}
-    if check.name == "greater_than_or_equal_to":
-        return f"{column} < {given['min_value']}"
-    if check.name == "less_than_or_equal_to":
-        return f"{column} > {given['max_value']}"
-    if check.name == "isin":
-        allowed = ", ".join("'" + str(value).replace("'", "''") + "'" for value in given["allowed_values"])
-        return f"{column} not in ({allowed})"
-    return "true"
-
-
-def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:
-    place: dict[str, Any] = {"column": case["column"], "check": str(case["check"])}
-    if case["index"] is not None and not pd.isna(case["index"]):
-        row = frame.iloc[int(case["index"])]
-        place = {name: None if _is_null(row[name]) else _plain(row[name]) for name in table.key} | place
-    return place
-
-
-def _is_null(value: Any) -> bool:
-    return not isinstance(value, list) and bool(pd.isna(value))
+    conditions = {each.column: each.of_typed if typed else each.of_texts for each in table.facts.doubts}
+    return {name: f"count(*) filter (where {condition})" for name, condition in conditions.items() if condition}
 
 
 def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
     cursor = con.execute(sql)
     names = [each[0] for each in cursor.description or ()]
-    return [{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, int | str | bool) else str(value)
+    return [{name: plain(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""A price that a menu changes reaches the orders created since, and no others."""
+"""What an increment recomputes besides what changed: after a price, a rule, a compared order, a finding."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from pipelines.warehouse.rows.making import Making
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from pipelines.warehouse.catalogue.tables import Table
 
 MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
@@ -47,6 +50,8 @@ def sold(world: Any, makers: Any) -> Any:
     return world
 
 
+@pytest.mark.slow
+@pytest.mark.sample
 def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list[int]) -> None:
     """Neither the same menu seen again nor a price first seen after the last order recomputes an order."""
     make_order, make_menu, _ = makers
@@ -61,6 +66,7 @@ def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list
     assert sold.rows(MATCHES)[-2:] == [(6, "price"), (8, "neither")]
 
 
+@pytest.mark.slow
 def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: list[int]) -> None:
     """A price that was another one from the 2nd to the 4th touches the orders since of products that had it."""
     changed, back = makers[1](1, p100="9"), makers[1](1)
@@ -78,6 +84,7 @@ def test_a_price_touches_the_orders_of_its_time(sold: Any, makers: Any, remade: 
     assert sold.contents() == before
 
 
+@pytest.mark.slow
 def test_orders_from_before_their_menus(world: Any, makers: Any, remade: list[int]) -> None:
     """Orders are compared again when a menu of theirs is first seen, or its first prices are; not when it changes."""
     make_order, make_menu, make_store = makers
@@ -141,3 +148,130 @@ def test_a_menu_not_seen_yet(sold: Any, makers: Any, remade: list[int]) -> None:
     before = sold.contents()
     assert sold.build(full=True).full
     assert sold.contents() == before
+
+
+USUAL = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
+
+
+def telling(make_order: Any, order_id: int, subtotal: str) -> dict[str, Any]:
+    """Return an order that tells every rule from every other; 18.50 is its subtotal by the usual one."""
+    document: dict[str, Any] = make_order(
+        order_id, subtotal_price=subtotal, loyalty_discount="0.5", total_price="19.0001"
+    )
+    document["items"][1]["modifiers"] = []
+    return document
+
+
+@pytest.mark.sample
+@pytest.mark.slow
+def test_a_rule_comes_and_goes(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
+    """Lines of old orders get amounts when a third order bears a rule out, and lose them when it is refuted."""
+    world = world_of(tmp_path, ORDERMART_FORMULA__MIN_DISTINGUISHING_ORDERS="3")
+    amounts = "select order_id, line_amount::varchar from mart.order_lines order by all"
+    verdicts = "select verdict, count(*) from mart.order_reconciliation group by all"
+
+    def land(*orders: tuple[int, str], at: int) -> None:
+        world.land("orders", [{"id": i, "at": at, "document": telling(make_order, i, s)} for i, s in orders])
+
+    land((1, "18.50"), (2, "18.50"), at=0)
+    assert world.build().full
+    assert {row[1] for row in world.rows(amounts)} == {None, "2.0000"}  # one unit without modifiers: all agree
+    land((3, "18.50"), at=1)
+    assert not world.build().full
+    assert world.rows(amounts) == [(i, amount) for i in (1, 2, 3) for amount in ("16.5000", "2.0000")]
+    assert world.rows("select distinct subtotal_rule from audit.order_rules") == [(USUAL,)]
+    assert world.rows(verdicts) == [("balanced", 3)]
+    before = world.contents()
+    assert world.build(full=True).full
+    assert world.contents() == before
+    land((3, "99"), (2, "98"), (1, "97"), at=2)
+    assert not world.build().full
+    assert {row[1] for row in world.rows(amounts)} == {None}
+
+
+REPEATS = "select order_id, original_order_id from audit.possible_duplicate_orders order by all"
+AT = "2026-11-01T10:00:00Z"
+COVERAGE = "select known_count, fetched_count, not_found_count, quarantined_count from audit.coverage order by all"
+
+
+@pytest.mark.slow
+def test_orders_alike_follow_one_that_changed(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
+    """An order repeats another one, or none, once the one that it repeated has other lines or another customer."""
+    world = world_of(tmp_path)
+
+    def land(order_id: int, minute: int, customer: str, at: int, product: int = 100) -> None:
+        document = make_order(order_id, store_id=1, created_at=f"2026-11-01T10:{minute:02d}:00Z")
+        document["items"][0]["product_id"] = product
+        world.land("orders", [{"id": order_id, "at": at, "customer": customer, "document": document}])
+
+    for order_id, minute, customer in ((1, 0, "a"), (2, 5, "a"), (3, 8, "a"), (4, 9, "b")):
+        land(order_id, minute, customer, at=0)
+    assert world.build().full
+    assert world.rows(REPEATS) == [(2, 1), (3, 2)]
+    land(2, 5, "a", at=1, product=101)
+    assert not world.build().full
+    assert world.rows(REPEATS) == [(3, 1)]
+    land(1, 0, "b", at=2, product=101)
+    land(2, 5, "b", at=2)
+    assert not world.build().full
+    assert world.rows(REPEATS) == [(4, 2)]
+    found = "select entity_id from audit.findings where check_name = 'audit.possible_duplicate_orders__are_none'"
+    assert world.rows(found) == [(4,)]
+    before = world.contents()
+    assert world.build(full=True).full
+    assert world.contents() == before
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_an_asking_is_covered_though_the_order_did_not_change(
+    tmp_path: Path, world_of: Callable[..., Any], make_order: Any
+) -> None:
+    """A day's coverage follows what came of asking for its orders last: a refusal, a 404."""
+    world = world_of(tmp_path)
+    world.land("orders", [{"id": n, "at": 0, "document": make_order(n, store_id=1, created_at=AT)} for n in (1, 2, 3)])
+    world.build()
+    assert world.rows(COVERAGE) == [(3, 3, 0, 0)]
+    refused = {"verdict": "quarantined", "reason": "wrong_type", "pointer": "/items/0/price"}
+    world.land("orders", [{"id": 1, "at": 1} | refused, {"id": 2, "at": 1, "verdict": "missing"}])
+    assert not world.build().full
+    assert world.rows(COVERAGE) == [(3, 1, 1, 1)]
+    before = world.contents()
+    assert world.build(full=True).full
+    assert world.contents() == before
+
+
+QUESTION = "select evidence from audit.questions where question = 'product_ids'"
+
+
+def renamed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a menu in which every product has another name."""
+    products = {key: product | {"name": f"other {product['name']}"} for key, product in document["products"].items()}
+    return document | {"products": products}
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_a_question_counts_the_findings_of_its_own_build(world: Any, makers: Any) -> None:
+    """A second menu names products differently: the increment that finds it says so, as a rebuild does."""
+    make_order, make_menu, make_store = makers
+    world.land("stores", [{"id": 1, "document": make_store(1)}])
+    world.land("menus", [{"id": 1, "document": make_menu(1)}])
+    world.land("orders", [{"id": 1, "at": 150, "document": make_order(1, store_id=1)}])
+    assert world.build().full
+    before = world.rows(QUESTION)
+    world.land("menus", [{"id": 2, "at": 200, "document": renamed(make_menu(2))}])
+    assert not world.build().full
+    found = world.rows(
+        "select count(*) from audit.findings where check_name = 'core.products__have_one_name_across_menus'"
+    )
+    assert found[0][0] > 0
+    after = world.rows(QUESTION)
+    assert after != before
+    contents = world.contents()
+    assert world.build(full=True).full
+    assert world.rows(QUESTION) == after
+    assert world.contents() == contents
+    world.land("menus", [{"id": 2, "at": 300, "document": make_menu(2)}])
+    assert not world.build().full
+    assert world.rows(QUESTION) == before

@@ -1,4 +1,4 @@
-"""The spool: responses that wait for their load are recovered after a kill, and never readable."""
+"""Damaged files: of the spool that holds what a killed run received, and of raw, which nights name."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def test_spool_round_trip(place: Place) -> None:
         assert spool.left() is None
 
 
+@pytest.mark.slow
 def test_spool_torn_record_loses_only_itself(place: Place) -> None:
     """Cut anywhere, the file gives the answers before the cut and no error."""
     killed_with(place, "a-load", ANSWERS)
@@ -107,3 +108,48 @@ def test_recover_does_not_land_a_committed_load_twice(place: Place) -> None:
         assert vault.open_loads("orders") == []
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
     assert place.tries() == {}
+
+
+@pytest.mark.sample
+@pytest.mark.slow
+def test_nights_name_what_is_damaged_and_go_on(serve: Callable[..., Place]) -> None:
+    """One file altered before any build has seen it, one lost later: nights name both, land, and publish nothing."""
+    place = serve(orders=60, stores=2, days=3)
+    place.ask(place.ids[:30])
+    code, said = place.command("run")
+    assert code in (0, 3), said
+    orders = "select order_id from core.orders order by all"
+    published = place.all(orders)
+
+    place.ask(place.ids[30:40])
+    place.pull()
+    landed = raw_files(place.data, "orders").observations[-1].path
+    lost = raw_files(place.data, "menus").documents[0].path
+    whole = {path: path.read_bytes() for path in (landed, lost)}
+    altered = bytearray(whole[landed])
+    altered[len(altered) // 2] ^= 1
+    landed.write_bytes(altered)
+    lost.unlink()
+
+    place.ask(place.ids[40:])
+    code, said = place.command("run")
+    assert code == 1, said
+    assert "Traceback" not in said
+    assert f"raw/documents/menus/{lost.name} (missing)" in said
+    assert "Restore them from a backup" in said
+    landed.write_bytes(whole[landed])  # readable, for once: the night landed what was due
+    assert set(place.ids) == set(place.verdicts())
+    landed.write_bytes(altered)
+    assert place.all(orders) == published
+
+    # one was restored; the other, of the same size as ever, is named before its rows are used
+    lost.write_bytes(whole[lost])
+    code, said = place.command("run")
+    assert (code, "Traceback" in said) == (1, False), said
+    assert f"raw/observations/orders/{landed.name} (other content than was landed)" in said
+    assert place.all(orders) == published
+
+    landed.write_bytes(whole[landed])
+    code, said = place.command("run")
+    assert code in (0, 3), said
+    assert len(place.all(orders)) == len(place.ids)

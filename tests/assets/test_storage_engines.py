@@ -1,0 +1,76 @@
+"""Dagster's storage in this process: the same events, at a fraction of the engines."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import sqlalchemy
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.runs.sqlite import sqlite_run_storage
+
+from pipelines.assets import storage_engines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+EVENTS = 6
+
+
+@dg.job
+def nothing() -> None:
+    """Do nothing."""
+
+
+def test_a_run_takes_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of a run is a third of what Dagster would take; the others are as Dagster writes them."""
+    for module in (sqlite_event_log, sqlite_run_storage):
+        monkeypatch.setattr(module, "create_engine", module.create_engine)  # as it was, after this test
+    sizes = []
+    for keeps in (False, True):
+        if keeps:
+            storage_engines.keep_engines()
+        home = tmp_path / str(keeps)
+        home.mkdir()
+        with dg.DagsterInstance.local_temp(str(home)) as instance:
+            run_id = nothing.execute_in_process(instance=instance).run_id
+            assert len(instance.all_logs(run_id)) > 0
+        sizes.append((home / "history" / "runs" / f"{run_id}.db").stat().st_size)
+        with sqlite3.connect(home / "history" / "runs" / "index.db") as db:
+            assert db.execute("pragma page_size").fetchone() == (4096,)
+    assert sizes[1] < sizes[0] / 2
+    storage_engines._kept_engine.cache_clear()
+
+
+def test_engines_are_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events cost no engine each, are all stored, and no connection stays open: a file can be removed."""
+    make, made = sqlalchemy.create_engine, []
+
+    def counted(*arguments: Any, **options: Any) -> sqlalchemy.Engine:
+        made.append(arguments)
+        return make(*arguments, **options)
+
+    monkeypatch.setattr(sqlalchemy, "create_engine", counted)
+    for module in (sqlite_event_log, sqlite_run_storage):
+        monkeypatch.setattr(module, "create_engine", counted)  # as it was, after this test
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        before = len(made)
+        instance.report_runless_asset_event(dg.AssetMaterialization("a"))
+        without = len(made) - before
+        storage_engines.keep_engines()
+        instance.report_runless_asset_event(dg.AssetMaterialization("a"))
+        before = len(made)
+        for _ in range(EVENTS - 2):
+            instance.report_runless_asset_event(dg.AssetMaterialization("a"))
+        assert len(made) == before
+        assert without > 1
+        found = instance.fetch_materializations(dg.AssetKey("a"), limit=10).records
+        assert len(found) == EVENTS
+    with sqlite3.connect(tmp_path / "history" / "runs" / "index.db", isolation_level=None) as db:
+        assert db.execute("pragma wal_checkpoint(truncate)").fetchone() == (0, 0, 0)
+        db.execute("begin exclusive")  # nobody else has it open for a transaction
+        db.execute("rollback")
+    storage_engines._kept_engine.cache_clear()
