@@ -18,6 +18,7 @@ from pipelines.assets.tables import evaluations, key_of, report
 from pipelines.finance.restating import build_and_record
 from pipelines.report.page.morning import morning_page
 from pipelines.settings import Settings
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, CheckResult, publish, tables
 
 CHECKS = "checks"  # metadata of the step: how many ran, and [table, check, violations] of those that failed
@@ -37,7 +38,7 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
 
     @dg.asset(
         key="warehouse",
-        deps=[["raw", "stores"], ["raw", "menus"], ["raw", "orders"]],
+        deps=[["raw", kind] for kind in KINDS],
         group_name="warehouse",
         required_resource_keys=_NEEDS,
         owners=[OWNER],

@@ -14,6 +14,7 @@ import msgspec
 
 from pipelines.inbox.entries import INT64
 from pipelines.partner.pointer import UNREADABLE, parse, raw_at
+from pipelines.settings.kinds import ENTITIES, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,13 +23,7 @@ if TYPE_CHECKING:
     from pipelines.settings.kinds import Kind
 
 # The topics of interface section 6.
-TOPICS: dict[str, Kind] = {
-    "stores.update": "stores",
-    "orders.create": "orders",
-    "orders.update": "orders",
-    "menus.update": "menus",
-}
-_SINGULAR = {"stores": "store", "orders": "order", "menus": "menu"}
+TOPICS: dict[str, Kind] = {**{f"{kind}.update": kind for kind in KINDS}, "orders.create": "orders"}
 # Texts that the inbox may store: anything else could be personal data, such as a name or a telephone number.
 _TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
@@ -54,8 +49,8 @@ class Decoder:
         self._topic = [_location(text) for text in settings.topic_locations]
         self._delivery = [_location(text) for text in settings.delivery_id_locations]
         self._ids = {
-            kind: [_location(text.replace("{kind}", singular)) for text in settings.id_locations]
-            for kind, singular in _SINGULAR.items()
+            kind: [_location(text.replace("{kind}", ENTITIES[kind])) for text in settings.id_locations]
+            for kind in KINDS
         }
 
     def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:

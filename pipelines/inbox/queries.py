@@ -9,12 +9,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import INT64, Entry
+from pipelines.inbox.entries import Entry
 from pipelines.inbox.store import connect, micros, moment
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
@@ -39,21 +39,6 @@ class WorkListQueries:
             (known_kind(kind), micros(now or self._clock()), -1 if limit is None else limit),
         )
         return [row[0] for row in rows]
-
-    def due_batches(self, kind: Kind, now: datetime | None = None, size: int = 1_000) -> Iterator[list[int]]:
-        """Yield the ids due at `now` in batches, each id once, with one batch in memory."""
-        before = micros(now or self._clock())
-        after = (INT64[0], INT64[0])
-        while True:
-            rows = self._read(
-                "select due_at, id from entries where kind = ? and due_at <= ? "
-                "and (due_at, id) > (?, ?) order by due_at, id limit ?",
-                (known_kind(kind), before, *after, size),
-            )
-            if not rows:
-                return
-            yield [row[1] for row in rows]
-            after = rows[-1]
 
     def dead_letters(self, kind: Kind | None = None) -> list[Entry]:
         """Return the dead-letter queue by kind and id."""

@@ -24,8 +24,8 @@ class Budget:
     """The limits for documents of one kind."""
 
     def __init__(self, limits: Landing, kind: str) -> None:
-        most = {"orders": limits.max_order_parts, "menus": limits.max_menu_parts, "stores": limits.max_store_menus}
-        self._most = most[kind]
+        most = {"orders": limits.max_order_parts, "stores": limits.max_store_menus}
+        self._most = most.get(kind, limits.max_menu_parts)
 
     def check(self, counts: Iterable[int]) -> None:
         """Raise InvalidDocumentError for a document whose parts, such as lines and modifiers, are too many."""

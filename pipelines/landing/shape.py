@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ENTITIES = {"stores": "store", "menus": "menu", "orders": "order"}
 Leaf = Literal["integer", "text", "time", "money", "number"]
 
 
@@ -218,6 +217,11 @@ STORE = Shape(
 
 SHAPES: dict[str, Shape] = {"menus": MENU, "orders": ORDER}
 FIELDS: dict[str, Shape] = {"stores": STORE, **SHAPES}
+# Where a document has its own id: the first field that must be there.
+ID_POINTERS: dict[str, str] = {
+    kind: next(f"{path}/{f.name}" for path, f in shape.walk() if isinstance(f, Field) and f.required)
+    for kind, shape in SHAPES.items()
+}
 
 
 def _counts(shape: Shape) -> tuple[str, ...]:

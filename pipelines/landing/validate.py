@@ -15,7 +15,7 @@ from pipelines.landing.budget import Budget, check_menu
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
-from pipelines.landing.shape import COUNTS, SHAPES, SUMS, MapField
+from pipelines.landing.shape import COUNTS, ID_POINTERS, SHAPES, SUMS, MapField
 from pipelines.landing.stores import store_document
 from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
@@ -66,7 +66,7 @@ class Validator:
             id_, canonical = store_document(tree, self._settings.partner.store, walk)
         else:
             canonical = walk.document(tree, SHAPES[self._kind])
-            id_ = canonical["id"] if self._kind == "orders" else canonical["menu"]["id"]
+            id_ = _at(self.id_pointer, canonical)
         if asked is not None and id_ != asked:
             raise InvalidDocumentError("wrong_id", self.id_pointer)
         counts = tuple(walk.counts.get(name, 0) for name in COUNTS[self._kind])
@@ -93,7 +93,7 @@ class Validator:
         """Where a document of this kind has its own id."""
         if self._kind == "stores":
             return self._settings.partner.store.id_pointer
-        return "/id" if self._kind == "orders" else "/menu/id"
+        return ID_POINTERS[self._kind]
 
     def own_id(self, body: bytes) -> int | None:
         """Return the id that a refused body claims, where it is readable and plainly one."""
@@ -105,3 +105,10 @@ class Validator:
             return leaves.integer(at, "")
         except (InvalidDocumentError, KeyError, TypeError, IndexError):
             return None
+
+
+def _at(pointer: str, document: Any) -> Any:
+    """Return what a canonical document has at a pointer to a field that must be there."""
+    for name in pointer.split("/")[1:]:
+        document = document[name]
+    return document

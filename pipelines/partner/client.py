@@ -5,6 +5,7 @@ Knows nothing of documents and stores nothing on disk.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Self
 
 import httpx
@@ -15,6 +16,7 @@ from pipelines.partner.clock import Clock
 from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
 from pipelines.partner.request_loop import RequestLoop
+from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pipelines.settings.kinds import Kind
 
 _PAGE_BYTES = 67_108_864
+_ID = re.compile(r"\{\w+\}")  # in a path of settings
 
 
 class PartnerClient:
@@ -122,14 +125,8 @@ class PartnerClient:
             yield page
 
     def _url(self, kind: Kind, id_: int) -> str:
-        partner, text = self._partner, str(int(id_))
-        if kind == "orders":
-            path = partner.order.path.replace("{id}", text)
-        elif kind == "menus":
-            path = partner.menu.path.replace("{menu_id}", text)
-        else:
-            path = partner.store.path.replace("{store_id}", text)
-        return partner.base_url.rstrip("/") + path
+        path: str = getattr(self._partner, ENTITIES[kind]).path
+        return self._partner.base_url.rstrip("/") + _ID.sub(str(int(id_)), path)
 
     async def _page(self, url: str) -> Answer | RequestError:
         return (await self._open().send("store list", url, limit=_PAGE_BYTES)).outcome

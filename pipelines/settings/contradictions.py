@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.settings.hints import planner, webhooks
+from pipelines.settings.kinds import ENTITIES
 from pipelines.settings.security import security
 
 if TYPE_CHECKING:
@@ -208,9 +209,10 @@ def _paths(settings: Settings) -> Iterator[str]:
     for key, path, part in (
         ("[partner.authenticate] path", partner.authenticate.path, ""),
         ("[partner.list_stores] path", partner.list_stores.path, ""),
-        ("[partner.store] path", partner.store.path, "{store_id}"),
-        ("[partner.menu] path", partner.menu.path, "{menu_id}"),
-        ("[partner.order] path", partner.order.path, "{id}"),
+        *(
+            (f"[partner.{name}] path", getattr(partner, name).path, "{id}" if name == "order" else f"{{{name}_id}}")
+            for name in ENTITIES.values()
+        ),
     ):
         if not path.startswith("/"):
             yield f"{key}: must start with /"

@@ -9,3 +9,7 @@ from typing import Literal, get_args
 
 Kind = Literal["stores", "menus", "orders"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Of what a document of a kind is: <entity>_id is its id in tables, raw.<entity>_versions has its versions.
+ENTITIES: dict[str, str] = {"stores": "store", "menus": "menu", "orders": "order"}
+# The kinds of which a build reads all documents at once; orders come in ranges.
+WHOLE_KINDS: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "orders")

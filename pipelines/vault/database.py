@@ -10,6 +10,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from pipelines.durable import make_folder
+from pipelines.resources import resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,28 +18,6 @@ if TYPE_CHECKING:
 
 _ASKED_AT_ONCE = 500
 _RANDOM_AT_ONCE = 8_192
-_SCHEMA = """
-create table if not exists meta (name text primary key, value blob not null) without rowid;
-create table if not exists customers (
-    n integer primary key, customer_key text not null, wrapped blob -- null once erased
-);
-create table if not exists lookups (
-    hash blob not null, customer integer not null, primary key (hash, customer)
-) without rowid;
-create table if not exists personal_data (
-    kind text not null, id integer not null, no integer not null, customer integer not null,
-    digest blob not null, load_id text not null, seq integer not null, body blob not null,
-    primary key (kind, id, no)
-) without rowid;
-create table if not exists refused (
-    ref text primary key, kind text not null, asked integer, load_id text not null, refused_at text not null,
-    wrapped blob not null, body blob not null
-) without rowid;
-create table if not exists erased ( -- never encrypted again
-    kind text not null, id integer not null, primary key (kind, id)
-) without rowid;
-create table if not exists open_loads (load_id text primary key, kind text not null) without rowid;
-"""
 
 
 def opened(path: Path) -> sqlite3.Connection:
@@ -52,7 +31,7 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma secure_delete = on")
         db.execute("pragma cache_size = -65536")
         _rename_old_table(db)
-        db.executescript(_SCHEMA)
+        db.executescript((resource("sql") / "vault" / "tables.sql").read_text(encoding="utf-8"))
     except BaseException:
         db.close()
         raise

@@ -1,4 +1,4 @@
-"""A field is declared once, in landing/shape.py: whatever else treats fields one by one is derived from it."""
+"""A field is declared once, in landing/shape.py, and a kind of document in eight files: all else is derived."""
 
 from __future__ import annotations
 
@@ -19,6 +19,41 @@ SHAPE = """        Field("service_fee", "money", adds_to="order_money"),
 """
 COLUMN = "    document.service_fee as service_fee,\n"
 CONTRACT = '    service_fee: Money = column("The service fee, as sent.", nullable=True)\n'
+# A kind of document, in the files that CONTRIBUTING names: line before which, and what.
+SCHEDULES: tuple[tuple[str, str, str], ...] = (
+    ("pipelines/settings/kinds.py", '"orders"]', '"schedules", '),
+    ("pipelines/settings/kinds.py", '"orders": "order"}', '"schedules": "schedule", '),
+    ("pipelines/settings/tables.py", "    order: Endpoint", "    schedule: Endpoint\n"),
+    ("ordermart.toml", "[partner.order]", '[partner.schedule]\npath = "/schedules/{schedule_id}"\n\n'),
+    (
+        "pipelines/landing/shape.py",
+        '"orders": ORDER}',
+        '"schedules": Shape((Field("id", "integer", required=True), Field("opens", "text"))), ',
+    ),
+    ("pipelines/warehouse/contracts/facts.py", '"day", "month"', '"schedule", '),
+    (
+        "pipelines/warehouse/catalogue/documents.py",
+        '    "orders": {',
+        '    "schedules": {"": Held("core.schedules", "schedule_id")},\n',
+    ),
+)
+SCHEDULES_SQL = """-- One row per schedule.
+select schedule_id, document.opens as opens, _fetched_at, from raw.latest_schedules
+"""
+SCHEDULES_CONTRACT = '''
+from pipelines.warehouse.contracts.contract import Contract, Id, Instant, Text, column
+
+
+class Schedules(Contract, table="core.schedules", scope="schedule", key=("schedule_id",)):
+    """One row per schedule.
+
+    Source: schedules as last observed.
+    """
+
+    schedule_id: Id = column("The schedule.")
+    opens: Text = column("When a store opens.", nullable=True)
+    fetched_at: Instant = column("When it was observed.", named="_fetched_at", nullable=True)
+'''
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -50,24 +85,36 @@ def rows(select):
     with duckdb.connect(str(warehouse_file(settings.data_dir)), read_only=True) as con:
         return con.execute(select).fetchall()
 
+def land_schedule(opens):
+    with open_vault(settings) as vault, open_load(settings, vault, "schedules") as load:
+        load.validate(json.dumps({"id": 5, "opens": opens}).encode(), 5)
+        load.commit()
+
+SCHEDULES = "select schedule_id, opens from core.schedules"
 CHANGES = "select version_no, field, old_value, new_value from core.order_changes order by all"
 land(service_fee=1.5)
+land_schedule("08:00")
 build(settings)
+schedules = rows(SCHEDULES)
 land(service_fee=2.5, gift_message="Bye")
+land_schedule("09:00")
 increment = build(settings)
 changes = rows(CHANGES)
+schedules += rows(SCHEDULES)
 full = build(settings, full=True)
 print(json.dumps({
     "full": [increment.full, full.full],
     "changes": changes,
     "rebuilt": rows(CHANGES),
+    "schedules": schedules + rows(SCHEDULES),
+    "fields": rows("select path, present_count from audit.field_profile where kind = 'schedules' order by all"),
     "profile": rows("select path, is_documented, present_count, max_value::varchar from audit.field_profile"),
 }))
 """
 
 
 def insert(file: Path, before: str, lines: str) -> None:
-    """Insert lines before the only line of a file that starts with a text."""
+    """Insert lines before the only place of a file that has a text."""
     text = file.read_text(encoding="utf-8")
     assert text.count(before) == 1, file
     file.write_text(text.replace(before, lines + before), encoding="utf-8")
@@ -87,6 +134,11 @@ def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         '    total_price: Money = column("The final total, as sent; never recomputed.", nullable=True)\n',
         CONTRACT,
     )
+    for name, before, lines in SCHEDULES:
+        insert(copy / name, before, lines)
+    (copy / "sql" / "core" / "schedules.sql").write_text(SCHEDULES_SQL, encoding="utf-8")
+    contract = copy / "pipelines" / "warehouse" / "contracts" / "schedules.py"
+    contract.write_text(SCHEDULES_CONTRACT, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(copy)],
         cwd=copy,
@@ -114,3 +166,11 @@ def test_a_new_field_is_profiled(outcome: dict[str, Any]) -> None:
     assert profile["/service_fee"] == [True, 1, "2.5000"]
     assert "/gift_message" not in profile
     assert all(is_documented for is_documented, *_ in profile.values())
+
+
+def test_a_new_kind_is_built_and_profiled(outcome: dict[str, Any]) -> None:
+    """Documents of a kind that eight files declare are in a full build, an increment and a rebuild, and profiled."""
+    assert outcome["schedules"] == [[5, "08:00"], [5, "09:00"], [5, "09:00"]]
+    assert outcome["fields"] == [["/id", 1], ["/opens", 1]]
+    edited = {name for name, *_ in SCHEDULES} | {"sql/core/schedules.sql", "contracts/schedules.py"}
+    assert len(edited) == 8

@@ -213,18 +213,6 @@ def test_only_what_was_done_is_forgotten(work: WorkList, clock: Any) -> None:
     assert work.counts() == {"orders": {"dead": 1, "waiting": 1}}
 
 
-def test_batches_give_each_id_once(work: WorkList) -> None:
-    """Batches cover all that was due, each id once, while results are noted between them."""
-    work.add("orders", range(1, 2_501), "range")
-    seen: list[int] = []
-    for batch in work.due_batches("orders", size=1_000):
-        seen += batch
-        work.started("orders", batch)
-        work.not_found("orders", batch[:10])
-        work.done("orders", batch[10:])
-    assert seen == list(range(1, 2_501))
-
-
 def test_results_of_ids_never_added_change_nothing(work: WorkList) -> None:
     """A result for an id that is not on the list makes no entry."""
     work.done("orders", [1])
@@ -245,7 +233,6 @@ def test_extreme_ids(work: WorkList) -> None:
     """The smallest and the largest 64-bit integers are ids like others."""
     work.add("orders", [-(2**63), 2**63 - 1], "range")
     assert work.due("orders") == [-(2**63), 2**63 - 1]
-    assert [id_ for batch in work.due_batches("orders", size=1) for id_ in batch] == [-(2**63), 2**63 - 1]
 
 
 def test_reasons_are_categories(work: WorkList) -> None:
@@ -320,7 +307,7 @@ def test_connect_rejects_a_newer_layout(inbox_path: Path) -> None:
 def test_one_entry_costs_the_same_on_a_long_list(work: WorkList, entries: int) -> None:
     """Beginning and finishing one entry takes SQLite a few steps, however many wait: the list is never walked."""
     assert work.add("orders", range(1, entries + 1), "range") == entries
-    assert sum(map(len, work.due_batches("orders", size=10_000))) == entries
+    assert len(work.due("orders")) == entries
     steps = 0
 
     def count() -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.durable import sync
+from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.build.buckets import LANDED_ORDERS, buckets_of, make_bucket, stages
 from pipelines.warehouse.build.spread import spread
@@ -141,7 +142,7 @@ def _make_all(
     elsewhere: Spread | None,
 ) -> None:
     con = making.con
-    for kind in ("stores", "menus"):
+    for kind in WHOLE_KINDS:
         create_documents(con, kind, present(raw[kind].documents), "warehouse.build.states")
         create_versions(con, kind, present(raw[kind].documents))
     below = catalogue.downstream_of_orders()

@@ -13,13 +13,13 @@ import duckdb
 from pipelines.landing import raw_files
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.inputs import ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _BATCH = 10_000
-_KEYS = {"stores": "store_id", "menus": "menu_id", "orders": "order_id"}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -89,13 +89,13 @@ def histories(data_dir: Path, most: int = 100_000) -> Iterator[tuple[dt.datetime
 def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
     """Return which of these ids are documents that the warehouse has."""
     asked = list(ids)
-    query = f"select {_KEYS[kind]} from core.{kind} where {_KEYS[kind]} in ?"
+    query = f"select {ENTITY[kind]} from core.{kind} where {ENTITY[kind]} in ?"
     return {row[0] for row in _rows(data_dir, query, [asked])} if asked else set()
 
 
 def known_ids(data_dir: Path, kind: str) -> list[int]:
     """Return the id of every document of a kind that the warehouse has."""
-    key = _KEYS[kind]
+    key = ENTITY[kind]
     return [row[0] for row in _rows(data_dir, f"select {key} from core.{kind} order by {key}")]
 
 

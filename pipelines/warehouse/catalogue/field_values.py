@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.landing.shape import ENTITIES
+from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
 
 if TYPE_CHECKING:
@@ -79,9 +79,8 @@ def daily_field_values() -> str:
 def field_values() -> str:
     """Return the select of audit.field_values: of the kinds that are not kept by day."""
     selects = [
-        f"select '{kind}' as kind, *, from ({_field_values(kind, f'{entity}_id', '', f'core.{kind}', '')})"
-        for kind, entity in ENTITIES.items()
-        if kind != "orders"
+        f"select '{kind}' as kind, *, from ({_field_values(kind, f'{ENTITIES[kind]}_id', '', f'core.{kind}', '')})"
+        for kind in WHOLE_KINDS
     ]
     return "-- One row per kind of document other than orders, and field.\n" + "\nunion all\n".join(selects)
 

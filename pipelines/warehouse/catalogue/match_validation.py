@@ -5,7 +5,8 @@ Knows nothing of single fields.
 
 from __future__ import annotations
 
-from pipelines.landing.shape import COUNTS, ENTITIES, SHAPES, SUMS, ArrayField, MapField
+from pipelines.landing.shape import COUNTS, SHAPES, SUMS, ArrayField, MapField
+from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
 
 

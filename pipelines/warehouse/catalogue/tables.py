@@ -25,7 +25,7 @@ import functools
 import graphlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
@@ -33,20 +33,24 @@ from pipelines.warehouse.catalogue import field_values
 from pipelines.warehouse.catalogue.facts import contract_of, facts
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
-from pipelines.warehouse.catalogue.templates import completed, tie_to_daily_store_sales
+from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu, tie_to_daily_store_sales
+from pipelines.warehouse.contracts.facts import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.warehouse.contracts.contract import Contract
-    from pipelines.warehouse.contracts.facts import Column, Facts, Scope
+    from pipelines.warehouse.contracts.facts import Column, Facts
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 GENERATED: dict[str, Callable[[], str]] = {
     "audit.daily_field_values": field_values.daily_field_values,
     "audit.field_values": field_values.field_values,
+    "audit.order_field_issues": functools.partial(field_issues, "orders"),
+    "audit.menu_field_issues": functools.partial(field_issues, "menus"),
+    "audit.store_field_issues": functools.partial(field_issues, "stores"),
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
@@ -54,6 +58,8 @@ GENERATED_CHECKS: dict[str, Callable[[], str]] = {
         f"{table}__tie_to_daily_store_sales": functools.partial(tie_to_daily_store_sales, table)
         for table in ("mart.daily_platform_sales", "mart.hourly_store_sales")
     },
+    "core.order_lines__reference_a_known_product": functools.partial(references_a_menu, "product"),
+    "core.order_line_modifiers__reference_a_known_modifier": functools.partial(references_a_menu, "modifier"),
 }
 Severity = Literal["blocking", "warning"]
 
@@ -274,7 +280,7 @@ def _check(path: Path, sql: str) -> Check:
     about = path.stem.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
-    scope = re.search(r"^-- scope: (order|menu|store|day|load|all)$", sql, re.MULTILINE)
+    scope = re.search(rf"^-- scope: ({'|'.join(get_args(Scope))})$", sql, re.MULTILINE)
     if not claim or not severity:
         raise CatalogueError(
             f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"

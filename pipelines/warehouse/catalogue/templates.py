@@ -10,14 +10,31 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from pipelines.resources import resource
+from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
     from pipelines.warehouse.contracts.facts import Facts
 
+_SOLD = {
+    "product": ("core.order_lines", "'line ' || sold.line_no"),
+    "modifier": ("core.order_line_modifiers", "'line ' || sold.line_no || ', modifier ' || sold.modifier_no"),
+}
+
 
 def tie_to_daily_store_sales(table: str) -> str:
     """Return the check that a table by store, day, sale class and more adds up to mart.daily_store_sales."""
-    return _filled("tie_to_daily_store_sales", table=table)
+    return filled("tie_to_daily_store_sales", table=table)
+
+
+def field_issues(kind: str) -> str:
+    """Return the table of what validation noted of each document of a kind."""
+    return filled("field_issues", kind=kind, entity=ENTITIES[kind])
+
+
+def references_a_menu(entity: str) -> str:
+    """Return the check that every ordered product, or modifier, is on a menu."""
+    sold, location = _SOLD[entity]
+    return filled("references_a_menu", entity=entity, sold=sold, location=location)
 
 
 def completed(sql: str, facts: Facts) -> str:
@@ -31,10 +48,11 @@ def completed(sql: str, facts: Facts) -> str:
     keys = [name for name in facts.grain.key if name not in ("menu_id", "version_no")]
     columns = [column.name for column in facts.columns]
     contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
-    return _filled(named[1], table=facts.grain.table, select=sql, place=_struct(keys), content=_struct(contents))
+    return filled(named[1], table=facts.grain.table, select=sql, place=_struct(keys), content=_struct(contents))
 
 
-def _filled(template: str, **values: str) -> str:
+def filled(template: str, **values: str) -> str:
+    """Return a file of `sql/templates/` with these values in the place of `$name`."""
     file = resource("sql") / "templates" / f"{template}.sql"
     return Template(file.read_text(encoding="utf-8")).substitute(values)
 

@@ -10,6 +10,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
+
 Scope = Literal["order", "comparison", "customer", "menu", "store", "day", "month", "load", "check", "all"]
 """What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
 menus, stores, business days, months of business days, loads, checks), or all of them."""
@@ -18,8 +20,7 @@ SCOPE_KEYS: dict[str, str] = {
     "order": "order_id",
     "comparison": "order_id",
     "customer": "customer_key",
-    "menu": "menu_id",
-    "store": "store_id",
+    **{ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS},
     "day": "business_date",
     "month": "business_month",
     "load": "load_id",

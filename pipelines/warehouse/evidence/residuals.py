@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.evidence.amounts import LINES
+from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.evidence.amounts import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,26 +63,7 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
     listed = ", ".join(str(node) for (node,) in nodes)
     con.execute(f"delete from wanted where node not in ({listed})")
     con.execute(
-        f"""
-        create or replace temp table off_orders as
-        with lines as ({LINES[target]})
-
-        select
-            lines.order_id, lines.node,
-            cast(any_value(stated) * {_UNIT} as bigint) as stated,
-            cast(round((any_value(stated) - sum(quantity * per_unit + per_line) - any_value(rest)) * {_UNIT}) as bigint)
-                as residual,
-            cast(any_value(unit) * {_UNIT} as bigint) as unit,
-            cast(any_value(orders.subtotal_price) * {_UNIT} as bigint) as subtotal,
-            cast(any_value(orders.subtotal_price - orders.discount) * {_UNIT} as bigint) as subtotal_less_discount,
-            cast(any_value(orders.delivery_price) * {_UNIT} as bigint) as delivery,
-            cast(any_value(orders.tip) * {_UNIT} as bigint) as tip,
-            cast(any_value(orders.discount) * {_UNIT} as bigint) as discount,
-            cast(any_value(orders.loyalty_discount) * {_UNIT} as bigint) as loyalty
-        from lines
-        inner join mart.orders as orders on lines.order_id = orders.order_id
-        group by lines.order_id, lines.node
-        """
+        "create or replace temp table off_orders as " + filled("residuals", unit=str(_UNIT), lines=lines(target))
     )
     found = {}
     for (node,) in nodes:
@@ -100,27 +82,7 @@ def find_residuals(con: duckdb.DuckDBPyConnection, target: str, least: int) -> d
 
 def likely_total(con: duckdb.DuckDBPyConnection, forms: Forms, node: int) -> int | None:
     """Return the simplest total form from which the orders of a leaf differ by one constant or share, None without."""
-    sample = con.execute(
-        f"""
-        select
-            cast((orders.total_price - coalesce(components.amount, 0)) * {_UNIT} as bigint) as stated,
-            cast(smallest_unit(orders.currency, orders.total_price) * {_UNIT} as bigint) as unit,
-            cast(orders.subtotal_price * {_UNIT} as bigint) as subtotal,
-            cast((orders.subtotal_price - orders.discount) * {_UNIT} as bigint) as subtotal_less_discount,
-            cast(orders.delivery_price * {_UNIT} as bigint) as delivery,
-            cast(orders.tip * {_UNIT} as bigint) as tip,
-            cast(orders.discount * {_UNIT} as bigint) as discount,
-            cast(orders.loyalty_discount * {_UNIT} as bigint) as loyalty
-        from facts
-        inner join mart.orders as orders on facts.order_id = orders.order_id
-        left join (
-            select order_id, sum(amount) as amount from audit.order_components group by order_id
-        ) as components on facts.order_id = components.order_id
-        where facts.node = {node}
-        order by hash(facts.order_id), facts.order_id
-        limit {SAMPLE}
-        """
-    ).fetchnumpy()
+    sample = con.execute(filled("stated_totals", unit=str(_UNIT), node=str(node), most=str(SAMPLE))).fetchnumpy()
     parts = np.stack([sample[name] for name in ("subtotal", "delivery", "tip", "discount", "loyalty")])
     for form in sorted(range(len(forms.parameters)), key=lambda place: (forms.complexity[place], place)):
         residual = sample["stated"] - np.array(forms.parameters[form]) @ parts

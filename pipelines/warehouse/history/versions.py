@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.documents import HELD
+from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.history.runs import create_runs, fold_runs
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
 
@@ -62,7 +64,7 @@ def create_new_versions(
         fresh = [f for f in files.documents if set(f.load_ids) & set(new[kind])]
         older = [f for f in files.documents if f not in fresh]
         _create_earlier(con, kind, present(fresh), present(older))
-    for kind in ("stores", "menus"):
+    for kind in WHOLE_KINDS:
         create_versions(con, kind)
     is_new = f"""exists (
         select 1 from {RUNS} as r
@@ -180,66 +182,27 @@ def _reassemble_versions(con: duckdb.DuckDBPyConnection) -> None:
         where not exists (select 1 from touched.late as l where l.kind = 'orders' and l.id = v.order_id)
         """
     )
-    of_grown = "order_id in (select order_id from touched.grown)"
     of_orders = HELD["orders"][""]
     fields = ", ".join(
         f'"{name}" := {_list(name) if isinstance(type_, list) else f"orders.{of_orders.column(name)}"}'
         for name, type_ in inputs.CONTENT.items()
     )
     con.execute(
-        f"""
-        insert into touched.contents
-        with
-        modifiers as (
-            select order_id, line_no, list({_packed("items/modifiers")} order by modifier_no) as modifiers
-            from warehouse.core.order_line_modifiers where {of_grown} group by order_id, line_no
-        ),
-        lines as (
-            select l.order_id, list({_packed("items")} order by l.line_no) as items
-            from warehouse.core.order_lines as l
-            left join modifiers as m on m.order_id = l.order_id and m.line_no = l.line_no
-            where l.{of_grown} group by l.order_id
-        ),
-        deliveries as (
-            select order_id, list({_packed("deliveries")} order by delivery_no) as deliveries
-            from warehouse.core.order_deliveries where {of_grown} group by order_id
-        ),
-        versions as (
-            select order_id, max(version_no) as version_no, max(lines_version_no) as lines_version_no
-            from warehouse.core.order_versions where {of_grown} group by order_id
+        "insert into touched.contents "
+        + filled(
+            "stored_contents",
+            fields=fields,
+            items=_packed("items"),
+            modifiers=_packed("items/modifiers"),
+            deliveries=_packed("deliveries"),
         )
-        select orders.order_id, versions.version_no, versions.lines_version_no, struct_pack({fields})
-        from warehouse.core.orders as orders
-        inner join versions on versions.order_id = orders.order_id
-        left join lines on lines.order_id = orders.order_id
-        left join deliveries on deliveries.order_id = orders.order_id
-        """
     )
 
 
 def _create_edits(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(
-        f"""
-        create or replace table raw.order_edits as
-        with
-        pairs as (
-            select
-                order_id, version_no, content as after,
-                lag(content) over in_order as before,
-                first(lines_version_no) over in_order as lines_before,
-            from touched.contents
-            window in_order as (partition by order_id order by version_no)
-        )
-        select
-            p.order_id, p.version_no,
-            coalesce(p.lines_before, 1) + count(*) filter (where p.before.items is distinct from p.after.items) over (
-                partition by p.order_id order by p.version_no rows unbounded preceding
-            ) as lines_version_no,
-            p.before, p.after, {inputs.changes("p.before", "p.after", "r.changed_personal")} as changes
-        from pairs as p
-        left join {RUNS} as r on r.kind = 'orders' and r.id = p.order_id and r.version_no = p.version_no
-        where p.before is not null
-        """
+        "create or replace table raw.order_edits as "
+        + filled("order_edits", changes=inputs.changes("p.before", "p.after", "r.changed_personal"))
     )
     con.execute("drop table touched.contents")  # whole documents: as large as all that follows
 

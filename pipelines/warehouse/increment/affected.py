@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.landing.shape import ENTITIES
+from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.facts import SCOPE_KEYS
 from pipelines.warehouse.increment.comparison_scope import compared_orders

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipelines.landing.shape import ENTITIES, ORDER, SHAPES, STORE, ArrayField, Field, MapField, Shape
+from pipelines.landing.shape import ORDER, SHAPES, STORE, ArrayField, Field, MapField, Shape
+from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
 
 # Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.

@@ -39,8 +39,8 @@ How documents are typed is in `documents.py`. Knows nothing of files or of how a
 
 from __future__ import annotations
 
-from pipelines.landing.shape import COUNTS, ENTITIES, SUMS
-from pipelines.settings.kinds import KINDS, Kind
+from pipelines.landing.shape import COUNTS, SUMS
+from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
 from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
 from pipelines.warehouse.inputs.source_columns import (
     FORMULA_CANDIDATES,
@@ -137,8 +137,7 @@ RAW: dict[str, dict[str, str]] = {
         for kind in KINDS
     },
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
-    "raw.menu_versions": _versions("menus") | {"is_new": "BOOLEAN"},
-    "raw.store_versions": _versions("stores") | {"is_new": "BOOLEAN"},
+    **{f"raw.{ENTITIES[kind]}_versions": _versions(kind) | {"is_new": "BOOLEAN"} for kind in WHOLE_KINDS},
     "raw.order_edits": {
         "order_id": "BIGINT",
         "version_no": "BIGINT",
@@ -216,17 +215,10 @@ RAW: dict[str, dict[str, str]] = {
 # The kinds of documents behind each input: the edges from the raw assets to the tables that read it. Inputs of no kind
 # come from settings, the ledger or webhooks.
 LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
-    "raw.latest_orders": ("orders",),
-    "raw.latest_menus": ("menus",),
-    "raw.latest_stores": ("stores",),
-    "raw.order_versions": ("orders",),
-    "raw.menu_versions": ("menus",),
-    "raw.store_versions": ("stores",),
+    **{f"raw.latest_{kind}": (kind,) for kind in KINDS},
+    **{f"raw.{ENTITIES[kind]}_{what}": (kind,) for kind in KINDS for what in ("versions", "checks")},
     "raw.order_edits": ("orders",),
     "raw.order_sightings": ("orders",),
-    "raw.order_checks": ("orders",),
-    "raw.menu_checks": ("menus",),
-    "raw.store_checks": ("stores",),
     "raw.states": KINDS,
     "raw.observations": KINDS,
     "raw.refusals": KINDS,

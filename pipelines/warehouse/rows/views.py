@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pipelines.settings import kinds
 from pipelines.warehouse import inputs
 from pipelines.warehouse.contracts.facts import SCOPE_KEYS
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 STATES = "raw.states_to_be"
 ORDERS = ("order", "comparison")  # whose rows are about an order each
-ENTITIES = (*ORDERS, "menu", "store")
+ENTITIES = (*ORDERS, *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
 UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
 
 
@@ -156,7 +157,7 @@ def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
         return f"select {_columns(staged, name)} from warehouse.{name} as t where false"
     table = staged.catalogue[name]
     key = str(key_of(table))
-    kind = {"order_id": "orders", "menu_id": "menus", "store_id": "stores"}[key]
+    kind = next(kind for kind, entity in inputs.ENTITY.items() if entity == key)
     of_keys = "true"
     if keys is not None:
         of_keys = f"{between(staged.con, keys, f't.{key}', key)} and {_in(staged, name, keys)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_all_versions, create_versions, find_all_runs
@@ -56,7 +57,7 @@ def build_sample(con: duckdb.DuckDBPyConnection, raw: Mapping[str, RawFiles], ta
             con.execute(f"create view warehouse.{table.name} as from {LIVE}.{table.name}")
     _fold(con, raw)
     scopes = {table.scope for table in targets}
-    for kind in ("stores", "menus"):
+    for kind in WHOLE_KINDS:
         if ENTITY[kind].removesuffix("_id") in scopes:
             paths = present(raw[kind].documents)
             create_documents(con, kind, paths, "warehouse.build.states")

@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.landing import raw_files
-from pipelines.settings.kinds import KINDS
+from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.build.full import rebuild
@@ -154,7 +154,8 @@ def _live(settings: Settings) -> _Live:
 def _verify_part(live: _Live, part: Part, done: Verification) -> None:
     started = time.monotonic_ns()
     file = warehouse_file(live.settings.data_dir).with_name("verify.duckdb")
-    scopes = {"entities": ("store", "menu"), "orders": ("order",), "day": ("order", "day")}[part.part]
+    entities = [ENTITIES[kind] for kind in WHOLE_KINDS]
+    scopes = {"entities": entities, "orders": ["order"], "day": ["order", "day"]}[part.part]
     tables = [table for table in catalogue.tables() if table.scope in scopes]
     found = Verification(has_release=live.release is not None)
     _remove(file)
@@ -178,7 +179,7 @@ def _verify_part(live: _Live, part: Part, done: Verification) -> None:
 
 def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
     if part.part == "entities":
-        return {"stores": "true", "menus": "true"}
+        return dict.fromkeys(WHOLE_KINDS, "true")
     if part.part == "orders":
         return {"orders": f"id between {part.first} and {part.last}"}
     con.execute(

@@ -1,9 +1,9 @@
--- One row per store whose document lacks a field, has an unknown one or was rounded.
+-- One row per $entity whose document lacks a field, has an unknown one or was rounded.
 with
 
 notes as (
     select
-        store_id,
+        ${entity}_id,
         coalesce(absences, []) as missing_fields,
         coalesce(
             list_transform(
@@ -15,13 +15,13 @@ notes as (
         coalesce(rounded, 0) as rounded_count,
         _fetched_at,
         _load_id,
-    from raw.latest_stores
+    from raw.latest_$kind
 )
 
 select
     -- keys
-    store_id,
-    -- what the gate noted
+    ${entity}_id,
+    -- what validation noted
     missing_fields,
     unknown_fields,
     rounded_count,

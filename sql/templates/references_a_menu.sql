@@ -1,4 +1,4 @@
--- Every ordered modifier is on a menu.
+-- Every ordered $entity is on a menu.
 -- severity: warning
 -- On any menu, or on one of the store's own if [menus] product_id_scope is per_menu. If no menu
 -- was observed, core.menus__were_observed or core.stores__have_a_known_menu reports it.
@@ -7,16 +7,16 @@ with
 known as (
     select
         null::bigint as store_id,
-        modifier_id,
-    from core.modifiers
+        ${entity}_id,
+    from core.${entity}s
 
     union
 
     select
         store_menus.store_id,
-        modifiers.modifier_id,
+        things.${entity}_id,
     from core.store_menus as store_menus
-    inner join core.modifiers as modifiers on store_menus.menu_id = modifiers.menu_id
+    inner join core.${entity}s as things on store_menus.menu_id = things.menu_id
 ),
 
 comparable as (
@@ -36,8 +36,8 @@ unobserved as (
 
 -- for speed: with global ids, whatever is on a menu needs no join
 named as (
-    select modifiers.modifier_id,
-    from core.modifiers as modifiers
+    select things.${entity}_id,
+    from core.${entity}s as things
     cross join raw.settings as settings
     where settings.menus_product_id_scope = 'global'
 ),
@@ -45,27 +45,26 @@ named as (
 ordered as (
     select
         sold.order_id,
-        sold.line_no,
-        sold.modifier_no,
-        sold.modifier_id,
+        $location as location,
+        sold.${entity}_id,
         if(settings.menus_product_id_scope = 'per_menu', orders.store_id, null) as store_id,
         settings.menus_product_id_scope = 'per_menu'
         and orders.store_id is null as is_storeless,
-    from core.order_line_modifiers as sold
-    anti join named on sold.modifier_id = named.modifier_id
+    from $sold as sold
+    anti join named on sold.${entity}_id = named.${entity}_id
     inner join core.orders as orders on sold.order_id = orders.order_id
     cross join raw.settings as settings
     anti join unobserved on orders.store_id = unobserved.store_id
-    where sold.modifier_id is not null
+    where sold.${entity}_id is not null
 )
 
 select
     ordered.order_id as entity_id,
-    'line ' || ordered.line_no || ', modifier ' || ordered.modifier_no as location,
-    'modifier ' || ordered.modifier_id as detail,
+    ordered.location,
+    '$entity ' || ordered.${entity}_id as detail,
 from ordered
 semi join comparable on ordered.store_id is not distinct from comparable.store_id
 anti join known
     on ordered.store_id is not distinct from known.store_id
-    and ordered.modifier_id = known.modifier_id
+    and ordered.${entity}_id = known.${entity}_id
 where not ordered.is_storeless

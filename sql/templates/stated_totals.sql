@@ -1,0 +1,20 @@
+-- One row per order of a sample of a population: its total, and the parts of it.
+select
+    cast((orders.total_price - coalesce(components.amount, 0)) * $unit as bigint)
+        as stated,
+    cast(smallest_unit(orders.currency, orders.total_price) * $unit as bigint) as unit,
+    cast(orders.subtotal_price * $unit as bigint) as subtotal,
+    cast((orders.subtotal_price - orders.discount) * $unit as bigint)
+        as subtotal_less_discount,
+    cast(orders.delivery_price * $unit as bigint) as delivery,
+    cast(orders.tip * $unit as bigint) as tip,
+    cast(orders.discount * $unit as bigint) as discount,
+    cast(orders.loyalty_discount * $unit as bigint) as loyalty,
+from facts
+inner join mart.orders as orders on facts.order_id = orders.order_id
+left join (
+    select order_id, sum(amount) as amount from audit.order_components group by order_id
+) as components on facts.order_id = components.order_id
+where facts.node = $node
+order by hash(facts.order_id), facts.order_id
+limit $most
