@@ -2,9 +2,9 @@
 
 A night: the world's clock and that of the commands go on by a day, then `ordermart run` with the orders placed since;
 after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
-history (raw, vault and inbox keep it on purpose), and CPU seconds of a night, early and late, and extrapolates to a
-year. The commands get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times
-stay real. With `--folder` and `--minutes` the same nights are played in several goes.
+history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late,
+and extrapolates to a year. The commands get their clock from a small C library that is compiled here and preloaded
+(`cc`, Linux); file times stay real. With `--folder` and `--minutes` the same nights are played in several goes.
 
     python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5]
 """
@@ -91,7 +91,8 @@ def left(data: Path) -> tuple[int, float]:
     """Return how many files and megabytes there are besides history; a file with many names counts once."""
     found = {}
     for each in data.rglob("*"):
-        if each.is_file() and not each.is_symlink() and each.relative_to(data).parts[0] not in HISTORY:
+        is_history = each.relative_to(data).parts[0] in HISTORY or "_month=" in each.parent.name
+        if each.is_file() and not each.is_symlink() and not is_history:
             stat = each.stat()
             found[stat.st_ino] = stat.st_size
     return len(found), sum(found.values()) / 1e6
@@ -111,9 +112,8 @@ class Played:
 
     def play(self, nights: Nights, sandbox: Sandbox) -> None:
         """Play the next night and its runs for webhooks."""
-        night = self.world.start + dt.timedelta(days=8 + len(self.points), hours=3)
+        night, new = self.night(len(self.points))
         known = self._placed(night)
-        new = known - (self._placed(night - dt.timedelta(days=1)) if self.points else set())
         _set_clocks(nights, sandbox, night)
         seconds = nights.run(ids=sorted(new))[0]
         hinted = []
@@ -124,6 +124,12 @@ class Played:
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self.points[-1]) + "\n")
         print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)
+
+    def night(self, number: int) -> tuple[dt.datetime, set[int]]:
+        """Return when a night is, by its number from 0, and the orders placed since the one before."""
+        night = self.world.start + dt.timedelta(days=8 + number, hours=3)
+        before = self._placed(night - dt.timedelta(days=1)) if number else set()
+        return night, self._placed(night) - before
 
     def _placed(self, moment: dt.datetime) -> set[int]:
         return {each for each in self.world.order_ids if self.world.created(each) <= moment}
@@ -159,11 +165,16 @@ def main() -> None:
             floor = cpu([sys.executable, "-c", "import dagster"], nights.environ)
     points = played.points
     third = max(1, len(points) // 4)
-    early, late = points[third : 2 * third] or points[:1], points[-third:]
+    numbers = range(len(points))
+    early, late = numbers[third : 2 * third] or numbers[:1], numbers[-third:]
+    new = {number for number in numbers if played.night(number)[1]}
     print(f"{len(points)} nights and {played.hints_a_night * len(points)} hints, {arguments.orders} orders")
     print(f"import dagster: {floor:.1f} s CPU; nights {third + 1} to {2 * third} against the last {third}")
+    print(f"seconds are those of nights with new orders, {len(new)} of them")
     for name in Point._fields:
-        before, after = (statistics.median(getattr(each, name) for each in part) for part in (early, late))
+        # A night without a new order publishes nothing, which is another kind of night.
+        parts = ([n for n in part if name != "seconds" or n in new] or part for part in (early, late))
+        before, after = (statistics.median(getattr(points[n], name) for n in part) for part in parts)
         ratio = after / before if before else 1.0
         year = after + (after - before) / max(1, len(points) - 2 * third) * 365
         print(f"{name:14}{before:>10.1f}{after:>10.1f}{ratio:>8.2f}   aim {AIM}; after a year at this rate {year:,.0f}")

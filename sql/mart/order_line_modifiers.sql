@@ -140,5 +140,10 @@ select
     currency,
     price,
     modifier_amount,
-    missing_reason(modifier_amount, line_rule is not null, is_whole) as missing_amount_reason,
+    case
+        when modifier_amount is not null then null
+        when line_rule is null then 'no_rule'
+        when not is_whole then 'missing_input'
+        else 'undecided'
+    end as missing_amount_reason,
 from valued

@@ -16,10 +16,18 @@ rules as (
     where rule_target = 'subtotal'
 ),
 
+orders as (
+    select
+        order_id, store_id, business_date, sale_class, store_name, currency, discount,
+        smallest_unit(currency, discount) as smallest,
+    from mart.orders
+),
+
 in_force as (
     select
         order_rules.order_id,
         order_rules.line_rule is not null as has_rule,
+        -- of part_no 1 the lowest bit; none: zero
         list_bit_or([0] || [1 << (part - 1) for part in line_open_parts]) as open_parts,
         rules.* exclude (rule),
     from audit.order_rules as order_rules
@@ -30,9 +38,22 @@ lines as (
     select
         in_force.* exclude (order_id),
         sums.*,
-        cast(unit_price_by(in_force, sums) as decimal(38, 4)) as unit_price,
-        product_amount_by(in_force, sums) as product_amount,
-        added_by(in_force, sums) as added,
+        case
+            when quantity = 1 then price
+            -- whether it is of a unit or of the line is open
+            when not has_rule or open_parts & 1 <> 0 then null
+            else if(is_price_alone, divided(price, quantity), price)
+        end as unit_price,
+        -- most are sold once: nothing to multiply
+        if(
+            is_price_alone or quantity = 1,
+            sums.price,
+            cast(sums.price as decimal(38, 4)) * quantity
+        ) as product_amount,
+        -- what the rule has modifiers add, by unit or by line; most are added
+        if(is_own, sums.add_own, sums.add_once) + if(
+            sums.has_other, sign * if(is_own, sums.other_own, sums.other_once), 0
+        ) as added,
         case
             when not has_rule or not sums.is_whole then null
             -- what candidates that remain treat differently
@@ -41,109 +62,77 @@ lines as (
             else product_amount
                 + if(is_per_unit and sums.quantity <> 1, sums.quantity * added, added)
         end as exact,
+        if(
+            is_rounded_per_unit,
+            cast(sums.price as decimal(38, 4)) + if(is_without, 0, added),
+            null
+        ) as per_unit,
     from audit.order_line_sums as sums
     inner join in_force on sums.order_id = in_force.order_id
 ),
 
-valued as materialized (
+valued as (
     select
-        order_id, line_no, product_id, name, quantity, modifier_count, price,
-        unit_price,
+        *,
         cast(
             case
                 when mode is null or exact is null then exact
-                when is_rounded_per_unit then quantity * rounded(
-                    cast(price as decimal(38, 4)) + if(is_without, 0, added), mode, unit
-                )
+                when is_rounded_per_unit then rounded(per_unit, mode, unit) * quantity
                 else rounded(exact, mode, unit)
             end as decimal(38, 4)
         ) as line_amount,
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
-        missing_reason(line_amount, has_rule, is_whole) as missing_amount_reason,
-        if(line_amount >= 0, small_points_of(line_amount), null) as points,
+        case
+            when line_amount is not null then null
+            when not has_rule then 'no_rule'
+            when not is_whole then 'missing_input'
+            else 'undecided'
+        end as missing_amount_reason,
     from lines
 ),
 
--- A line's share of the discount is that of the lines so far, less that of those before: all
--- add up to it. Adding up line by line takes sorting, but not for up to six lines.
-contents as (
-    select
-        order_id,
-        max(line_no) as last_no,
-        cast(sum(points) as bigint) as all_points,
-        cast(sum(points) filter (where line_no <= 2) as bigint) as to_2,
-        cast(sum(points) filter (where line_no <= 3) as bigint) as to_3,
-        cast(sum(points) filter (where line_no <= 4) as bigint) as to_4,
-        cast(sum(points) filter (where line_no <= 5) as bigint) as to_5,
-    from valued
-    group by order_id
-    having last_no <= 6 and count(*) = count(points) and all_points > 0
-),
-
-orders as (
-    select
-        o.order_id, store_id, business_date, sale_class, store_name, currency, discount,
-        contents.* exclude (order_id),
-        small_points_of(smallest_unit(currency, discount)) as unit_points,
-        small_points_of(discount) as discount_points,
-        all_points is not null and discount_points is not null as is_small,
-    from mart.orders as o
-    left join contents on o.order_id = contents.order_id
-),
-
-sorted as (
-    select
-        order_id,
-        line_no,
-        sum(line_amount) over (partition by order_id order by line_no) as so_far,
-        sum(line_amount) over (partition by order_id) as whole,
-        min(coalesce(line_amount, -1)) over (partition by order_id) as least, -- null: -1
-    from valued
-    where order_id in (select o.order_id from orders as o where not is_small and discount <> 0)
-),
-
+-- shares are those of the lines so far, less those before: they add up to the discount;
+-- what lines have from their order is joined last, as sorting wide rows takes long
 apportioned as (
     select
-        lines.*,
-        orders.* exclude (order_id),
-        up_to(lines, orders) as points_so_far,
-        sorted.* exclude (order_id, line_no),
-    from valued as lines
-    inner join orders on lines.order_id = orders.order_id
-    left join sorted on lines.order_id = sorted.order_id and lines.line_no = sorted.line_no
+        *,
+        sum(line_amount) over (
+            partition by order_id order by line_no rows unbounded preceding
+        ) as so_far,
+        sum(line_amount) over (partition by order_id) as whole,
+        -- null counts as below zero
+        min(coalesce(line_amount, -1)) over (partition by order_id) as least,
+    from valued
 )
 
 select
     -- keys
-    order_id,
-    line_no,
-    store_id,
-    business_date,
-    sale_class,
-    product_id,
+    lines.order_id,
+    lines.line_no,
+    orders.store_id,
+    orders.business_date,
+    orders.sale_class,
+    lines.product_id,
     -- names
-    store_name,
-    name,
+    orders.store_name,
+    lines.name,
     -- how much
-    quantity,
-    modifier_count,
+    lines.quantity,
+    lines.modifier_count,
     -- money
-    currency,
-    price,
-    unit_price,
-    modifiers_amount,
-    line_amount,
-    cast(0.0001 as decimal(4, 4)) * cast(
+    orders.currency,
+    lines.price,
+    cast(lines.unit_price as decimal(38, 4)) as unit_price,
+    lines.modifiers_amount,
+    lines.line_amount,
+    cast(
         case
             when discount = 0 then 0
-            when is_small
-                then share_of(discount_points, points_so_far, points, all_points, unit_points)
-            when least >= 0 and whole > 0 and whole < 1000000000000000
-                then share_of(
-                    points_of(discount), points_of(so_far), points_of(line_amount),
-                    points_of(whole), unit_points
-                )
-        end as decimal(34, 0)
+            when least >= 0 and whole > 0 and whole < 1000000000000000 then
+                share_of(discount, so_far, whole, smallest)
+                - share_of(discount, so_far - line_amount, whole, smallest)
+        end as decimal(38, 4)
     ) as discount_share,
-    missing_amount_reason,
-from apportioned
+    lines.missing_amount_reason,
+from apportioned as lines
+inner join orders on lines.order_id = orders.order_id

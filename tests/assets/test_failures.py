@@ -12,9 +12,11 @@ from pipelines.assets.failures import failing_by_sentence
 from pipelines.assets.night import is_outage, own_errors
 from pipelines.assets.preflight import check_before_run
 from pipelines.assets.raw import raw_stores
+from pipelines.assets.run_alarms import run_alarm_sensors
 from pipelines.definitions import _run_lock
 from pipelines.ingest.lock import run_lock
 from pipelines.partner import ServiceDown
+from pipelines.report.page.morning import morning_page
 from pipelines.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:
@@ -72,15 +74,21 @@ def test_a_run_that_cannot_start_says_why(tmp_path: Path) -> None:
     def locked() -> None:
         needing()
 
-    with (settings.data_dir / "run.lock").open("rb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        done = locked.execute_in_process(raise_on_error=False)
+    with dg.DagsterInstance.ephemeral() as instance:
+        with (settings.data_dir / "run.lock").open("rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            done = locked.execute_in_process(raise_on_error=False, instance=instance)
+        context = dg.build_run_status_sensor_context(
+            "run_failed", done.get_run_failure_event(), instance, done.dagster_run
+        )
+        run_alarm_sensors(settings, [locked])[0](context.for_run_failure())
     sentence = "another run holds the lock; wait for it or stop it"
     (failure,) = (event.job_failure_data for event in done.all_events if event.is_job_failure)
     assert failure.error is not None
     assert failure.error.message.strip() == f"pipelines.assets.failures.NotStarted: {sentence}"
     assert failure.error.cause is None
     assert own_errors(done.all_events) == (f"the job: {sentence}",)
+    assert f"the job: {sentence}" in morning_page(settings.data_dir / "published").read_text(encoding="utf-8")
 
 
 def test_wrong_settings_fail_a_step_by_their_sentence(tmp_path: Path) -> None:

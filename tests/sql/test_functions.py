@@ -60,30 +60,23 @@ def test_divided_equals_decimal(con: duckdb.DuckDBPyConnection, amount: Decimal,
 @pytest.mark.duckdb2
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.sampled_from([("bigint", 10**9 - 1), ("hugeint", 10**18 - 1)]).flatmap(
-        lambda size: st.tuples(
-            st.just(size[0]), st.integers(-size[1], size[1]), *[st.integers(0, size[1]) | st.just(0)] * 3
-        )
-    ),
-    st.sampled_from([1, 100, 10_000]),
+    st.decimals(-(10**14) + 1, 10**14 - 1, places=4) | st.decimals(-(10**5), 10**5, places=2),
+    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
+    st.decimals(0, 10**14, places=4) | st.decimals(0, 10**5, places=4),
+    st.sampled_from(["1", "0.01", "0.0001"]),
 )
 def test_a_share_is_cut_to_whole_units(
-    con: duckdb.DuckDBPyConnection, given_out: tuple[str, int, int, int, int], unit: int
+    con: duckdb.DuckDBPyConnection, amount: Decimal, part: Decimal, rest: Decimal, unit: str
 ) -> None:
     """A share is exact and cut to units, of the largest amounts as of common ones; the whole is all of it."""
-    kind, amount, before, own, rest = given_out
-    whole = before + own + rest
+    whole = part + rest
     assume(whole > 0)
     row = con.execute(
-        f"select share_of(?::{kind}, ?::{kind}, ?::{kind}, ?::{kind}, ?::bigint)",
-        [amount, before + own, own, whole, unit],
+        "select share_of(?::decimal(18, 4), ?::decimal(38, 4), ?::decimal(38, 4), ?::decimal(5, 4))",
+        [str(amount), str(part), str(whole), unit],
     ).fetchone()
-
-    def cut(part: int) -> int:
-        sign = -1 if amount < 0 else 1
-        return amount if part == whole else sign * (abs(amount) * part // (whole * unit)) * unit
-
-    assert row == (cut(before + own) - cut(before),)
+    cut = EXACT.divide(EXACT.multiply(amount, part), EXACT.multiply(whole, Decimal(unit))).to_integral_value(ROUND_DOWN)
+    assert row == (amount if rest == 0 else cut * Decimal(unit),)
 
 
 @pytest.mark.duckdb2
