@@ -71,7 +71,7 @@ figures as (
             when 'ids' then max_value
             when 'nulls' then document_count
             else parent_count
-        end as bigint) as total,
+        end as bigint) as whole,
         if(question = 'ids', present_count, null) as agree,
         if(question = 'new_fields', present_count, null) as against,
         coalesce(null_example_id, absent_example_id, example_id) as seen_id,
@@ -108,7 +108,7 @@ figures as (
         'stores.menus' as code,
         count(*) as figure,
         max(menus) as other,
-        sum(menus) as total,
+        sum(menus) as whole,
         count(*) as agree,
         list(store_id) filter (where menus > 1) as example_ids,
     from (select store_id, count(*) as menus, from core.store_menus group by store_id)
@@ -125,7 +125,7 @@ select
     -- what the sentence says
     figure,
     other,
-    cast(total as bigint) as total,
+    cast(whole as bigint) as whole,
     metric,
     least,
     greatest,

@@ -63,7 +63,7 @@ lines as (
                     coalesce(next_word, 'none'),
                     coalesce(figure, 0),
                     coalesce(other, 0),
-                    coalesce(total, 0),
+                    coalesce(whole, 0),
                     coalesce(metric, 0),
                     coalesce(least, 0),
                     coalesce(greatest, 0)

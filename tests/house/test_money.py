@@ -16,8 +16,8 @@ MONEY = re.compile(r"^(?!.*(_id|_no|_position|_count)$).*(price|tip$|discount|am
 ROOMS = ["landing", "ledger", "warehouse", "finance"]
 # Counts of orders and shares of them, by which rules are judged; amounts are decided in SQL, in decimals.
 COUNTS = "pipelines/warehouse/evidence"
-# Selects that no money passes: what was counted of the service's answers, in milliseconds, bytes and shares.
-MEASURES = {"sql/audit/service_behaviour.sql"}
+# SQL that no money passes: counts of the service's answers, in milliseconds, bytes and shares; shares of samples.
+MEASURES = {"sql/audit/service_behaviour.sql", "sql/inbox/tables.sql"}
 
 
 def floats_in_python(source: str) -> list[int]:

@@ -52,6 +52,7 @@ LOGS = {
     "audit.loads",
     "audit.plans",
     "audit.quarantine",
+    "audit.question_figures",  # counts requests
     "audit.questions",  # counts requests and loads
     "audit.service_behaviour",
     "audit.verifications",

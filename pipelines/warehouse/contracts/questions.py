@@ -65,7 +65,7 @@ class QuestionFigures(
     next_word: Text = column("A value that was seen to follow it.", nullable=True)
     figure: Count = column("The first figure of the sentence.", nullable=True)
     other: Count = column("The second.", nullable=True)
-    total: Count = column("The third: mostly of how many.", nullable=True)
+    whole: Count = column("The third: mostly of how many.", nullable=True)
     metric: Share = column("A measured value.", nullable=True)
     least: Share = column("The least that was measured.", nullable=True)
     greatest: Share = column("The greatest that was measured.", nullable=True)

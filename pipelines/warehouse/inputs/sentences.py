@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 # What a sentence may name, in the order in which questions.sql gives it: word by word, and once a place.
-_OF_PARTS = ("word", "next_word", "figure", "other", "total", "metric", "least", "greatest")
+_OF_PARTS = ("word", "next_word", "figure", "other", "whole", "metric", "least", "greatest")
 _OF_LINES = ("place", "parts")
 
 
@@ -55,19 +55,19 @@ SENTENCES = (
     Sentence("service.range", "{figure:,} times, from {least:.6g} to {greatest:.6g}", _AT_PLACE),
     Sentence("service.metric.range", "{figure:,} times, {metric:.6g}, from {least:.6g} to {greatest:.6g}", _AT_PLACE),
     # what fields hold
-    Sentence("fields.nulls", "null in {figure:,}, absent from {other:,} of {total:,}", _AT_PLACE),
+    Sentence("fields.nulls", "null in {figure:,}, absent from {other:,} of {whole:,}", _AT_PLACE),
     Sentence("fields.new_fields", "{word} in {figure:,} documents", _AT_PLACE),
-    Sentence("fields.store_record", "{word} in {figure:,} of {total:,} records", _AT_PLACE),
+    Sentence("fields.store_record", "{word} in {figure:,} of {whole:,} records", _AT_PLACE),
     Sentence("fields.store_personal", "kept encrypted in {figure:,} records", _AT_PLACE),
     Sentence("fields.decimals", "up to {figure} decimals", _AT_PLACE),
-    Sentence("fields.free_texts", "not empty in {figure:,} of {total:,} places", _AT_PLACE),
-    Sentence("fields.ids", "{other} to {total}", _AT_PLACE),
+    Sentence("fields.free_texts", "not empty in {figure:,} of {whole:,} places", _AT_PLACE),
+    Sentence("fields.ids", "{other} to {whole}", _AT_PLACE),
     # which values occur, and how they follow each other
     Sentence("values.values", "{word} ({figure})", _AT_PLACE),
     Sentence("values.final_statuses", "{word} ({figure})", "Orders stand at {parts}"),
     Sentence("values.followed", "{word} to {next_word} ({figure:,})", "seen to follow each other: {parts}"),
     # what tables show
-    Sentence("stores.menus", "{figure:,} stores name {total:,} menus between them, one store up to {other:,}."),
+    Sentence("stores.menus", "{figure:,} stores name {whole:,} menus between them, one store up to {other:,}."),
     Sentence("findings.products", "Product ids that name different products in different menus: {figure:,}."),
 )
 
