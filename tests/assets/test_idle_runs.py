@@ -35,7 +35,11 @@ def last_database(place: Any) -> Path:
     return max(found, key=lambda file: file.stat().st_mtime)  # type: ignore[no-any-return]
 
 
-@pytest.mark.sample
+def test_a_folder_without_a_release_is_never_idle(tmp_path: Path) -> None:
+    """Nothing is due there either, and a whole run says what to do."""
+    assert quiet_night(load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data"), **ENVIRON})) is None
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_without_news_is_good_and_publishes_nothing(place: Any) -> None:
