@@ -25,6 +25,7 @@ def document(published: Place, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_document_is_valid(document: Any) -> None:
     """The OpenAPI validator finds nothing; a planted error it finds."""
     OpenAPIV31SpecValidator(document).validate()
@@ -34,6 +35,7 @@ def test_the_document_is_valid(document: Any) -> None:
     assert not OpenAPIV31SpecValidator(broken).is_valid()
 
 
+@pytest.mark.slow
 def test_what_was_observed_is_marked_and_counted(document: Any, published: Place) -> None:
     """Enumerations, nulls and undocumented fields are those of the release, with its counts."""
     order = document["components"]["schemas"]["Order"]["properties"]
@@ -57,6 +59,7 @@ def test_what_was_observed_is_marked_and_counted(document: Any, published: Place
     assert set(document["webhooks"]) == {"stores.update", "orders.create", "orders.update", "menus.update"}
 
 
+@pytest.mark.slow
 def test_personal_fields_show_presence_alone(document: Any, published: Place) -> None:
     """Of an encrypted field the document has no length, number or example."""
     order = document["components"]["schemas"]["Order"]["properties"]
@@ -75,6 +78,7 @@ def test_personal_fields_show_presence_alone(document: Any, published: Place) ->
     assert "orders  /user_phone: string" in lines.stdout
 
 
+@pytest.mark.slow
 def test_the_questions_are_a_letter(published: Place) -> None:
     """Each question is numbered and asks; assumptions and examples stand below it, credentials do not."""
     done = published.command("questions", "--markdown")

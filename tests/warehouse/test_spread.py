@@ -169,6 +169,7 @@ def test_a_blocking_check_blocks(world: World, make_order: Any, tmp_path: Path) 
     assert not list(tmp_path.glob("other*"))
 
 
+@pytest.mark.slow
 def test_a_node_that_differs_refuses(elsewhere: tuple[Path, LastFirst, list[CheckResult], Profile]) -> None:
     """A node with another version, or without the folder, says so and makes nothing."""
     part = elsewhere[1].sent[0]
