@@ -115,6 +115,7 @@ def test_charts_are_drawn_once_per_release_and_ledger(
     written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run without news draws nothing and changes only what is about runs; an accepted break is drawn again."""
+    (morning.settings.data_dir / "notify" / "charts.json").unlink(missing_ok=True)  # of an earlier test
     first = written()
     with monkeypatch.context() as patched:
         patched.setattr(charts, "draw", lambda _: pytest.fail("drawn again"))
