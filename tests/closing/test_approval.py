@@ -103,10 +103,10 @@ def test_the_command_counts_system_users(prepared: Any) -> None:
             timeout=120,
         )
 
-    closing.close(prepared.settings, one_day(OLD_DAY), now=LATER, user=User(os.getuid(), "Anne"))
+    closing.close(prepared.settings, one_day(DAY), now=LATER, user=User(os.getuid(), "Anne"))
     refused = run()
     assert (refused.returncode, "--as does not count" in refused.stderr) == (1, True)
-    closing.close(prepared.settings, one_day(OLD_DAY), now=LATER, user=User(os.getuid() + 1, "Ben"))
+    closing.close(prepared.settings, one_day(DAY), now=LATER, user=User(os.getuid() + 1, "Ben"))
     done = run()
     assert (done.returncode, "Closed 2026-10-31" in done.stdout) == (0, True), done.stderr
     (entry,) = prepared.ledger.entries("closed")
