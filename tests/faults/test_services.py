@@ -106,7 +106,7 @@ def fails(place: Place, **trouble: Any) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_bad_week(serve: Callable[..., Place]) -> None:
     """A run without service ends with 1 and keeps the release; with a poison order it ends with 3."""
     place = published(serve)

@@ -148,7 +148,7 @@ def test_a_release_that_is_not_whole_is_seen(landed: Any) -> None:
     assert len(reader.broken) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kills_at_random_moments(landed: Any, make_order: Any) -> None:
     """Builds are killed at random moments: `current` is always a whole release; the next run equals a rebuild."""
     began = time.monotonic()

@@ -214,7 +214,7 @@ def _prove(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(SEEN, min_size=1, max_size=12), st.integers(0, 9))
 def test_as_of_is_a_replay(world_of: Any, makers: Any, seen: list[dict[str, Any]], until: int) -> None:
     """As of any time orders, lines and menu prices are those of a warehouse that saw nothing later."""

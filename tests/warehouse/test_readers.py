@@ -88,7 +88,7 @@ class Readers:
     ("releases", "opens"),
     [
         pytest.param(7, 100, marks=pytest.mark.sample),
-        (15, 1_500),
+        pytest.param(15, 1_500, marks=pytest.mark.long),
         pytest.param(100, 10_000, marks=pytest.mark.long),
     ],
 )
