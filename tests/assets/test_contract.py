@@ -94,6 +94,7 @@ def test_the_questions_are_a_letter(published: Place) -> None:
     assert "which statuses are sales (section 3): contradicted" in plain.stdout
 
 
+@pytest.mark.sample
 def test_without_a_release_both_say_what_to_do(place: Place) -> None:
     """Before the first run a sentence on standard error, and exit code 1."""
     for command in ("questions", "contract"):
