@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 MOST = 2.5
-AGAIN = 4
-BRIEF_SECONDS = 0.5  # for 10 MiB: other work on the machine is most of what differs, so these are tried more often
-AGAIN_IF_BRIEF = 20
+AGAIN = 20  # tries, until one is good: other work on the machine slows some, what grows with the square fails in all
 NOISE_SECONDS = 0.05  # what grew with the square of its input would take hours
 
 
@@ -43,10 +41,10 @@ def seconds(work: Callable[[Any], object], given: Any) -> float:
 def growth(work: Callable[[Any], object], case: Case, size: int) -> tuple[float, float]:
     """Return the seconds for twice the size, and how many times those for the size they are."""
     once = twice = float("inf")
-    for tried in range(AGAIN_IF_BRIEF):  # a busy machine
+    for _ in range(AGAIN):
         once = min(once, seconds(work, case.of(size)))
         twice = min(twice, seconds(work, case.of(2 * size)))
-        if twice <= MOST * once or (tried >= AGAIN and twice > BRIEF_SECONDS):
+        if twice <= MOST * once:
             break
     return twice, twice / once if once else 0.0
 
