@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from pipelines.assets.dead_runs import fail_dead_runs
-from pipelines.assets.failures import opening_by_sentence
+from pipelines.assets.failures import failing_by_sentence
 from pipelines.assets.maintenance_asset import maintenance
 from pipelines.assets.notifications import NOTIFIED, SMALL, notification_sensor
 from pipelines.assets.raw import raw_menus, raw_orders, raw_stores
@@ -105,7 +105,7 @@ def _run_lock(settings: Settings) -> dg.ResourceDefinition:
     def held(context: dg.InitResourceContext) -> Iterator[Any]:
         run_id = context.run_id or "a run"
         with ExitStack() as stack:
-            with opening_by_sentence():
+            with failing_by_sentence(in_step=False):
                 stack.enter_context(run_lock(settings.data_dir, f"{JOB} {run_id}"))
             if context.instance is not None:
                 fail_dead_runs(context.instance, own_run_id=run_id)

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class NotStarted(dg.DagsterError):
+    """A run that could not start; Dagster shows its own kind of error as it is, and wraps any other."""
+
+
 @contextmanager
-def failing_by_sentence() -> Iterator[None]:
+def failing_by_sentence(*, in_step: bool = True) -> Iterator[None]:
     """Raise an expected error of the block as a failure that has its sentence; any other error as it is.
 
-    A retry would end the same way, or is what the next run does.
+    A step is not tried again: it would end the same way, or is what the next run does. With `in_step` false the block
+    opens a resource, before any step.
     """
     try:
         yield
@@ -25,20 +30,6 @@ def failing_by_sentence() -> Iterator[None]:
         sentence = sentence_of(error)
         if sentence is None:
             raise
+        if not in_step:
+            raise NotStarted(sentence) from None
         raise dg.Failure(description=sentence, allow_retries=False) from error
-
-
-class NotStarted(dg.DagsterError):
-    """A run that could not start; Dagster shows its own kind of error as it is, and wraps any other."""
-
-
-@contextmanager
-def opening_by_sentence() -> Iterator[None]:
-    """Raise an expected error of opening a resource, before any step, with its sentence alone; any other as it is."""
-    try:
-        yield
-    except Exception as error:
-        sentence = sentence_of(error)
-        if sentence is None:
-            raise
-        raise NotStarted(sentence) from None

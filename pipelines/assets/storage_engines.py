@@ -1,8 +1,8 @@
-"""Let Dagster's SQLite storage use an engine more than once, and little room: it makes an engine for each use.
+"""Make Dagster's SQLite storage cheaper: keep its SQLAlchemy engines, and give each run's database small pages.
 
-A new engine asks the database what it can do, and compiles every statement again: about half of what an event costs.
-A connection is still opened for each use and closed after it. The database that each run has of its own is written in
-small pages: it has forty tables and indexes, most of them empty. Knows nothing of runs or events.
+Dagster creates an engine for each use. A new engine inspects the database and compiles every statement again, which is
+about half of what an event costs. Connections are still opened for each use and closed after it. The database of a run
+has forty tables and indexes, most of them empty: small pages keep it small. Knows nothing of runs or events.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pipelines.inbox.entries import INT64
-from pipelines.partner.pointer import UNREADABLE, parse, raw_at
+from pipelines.partner.pointer import UNREADABLE, is_json, parse, raw_at
 from pipelines.settings.kinds import ENTITIES, KINDS
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ class Decoder:
                 id_ = _as_id(_value_at(location, headers, body))
                 if id_ is not None:
                     return Notification(topic, kind, id_, delivery_id, None)
-            reason = "no id found" if _is_json(body) else "no id found: the body is not JSON"
+            reason = "no id found" if is_json(body) else "no id found: the body is not JSON"
         elif topic is not None:
             reason = "unknown topic"
         else:
-            reason = "no topic found" if _is_json(body) else "no topic found: the body is not JSON"
+            reason = "no topic found" if is_json(body) else "no topic found: the body is not JSON"
         return Notification(topic, kind, None, delivery_id, reason)
 
     def _find_topic(self, headers: Mapping[bytes, bytes], body: bytes) -> tuple[str | None, Kind | None]:
@@ -107,14 +107,6 @@ def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes],
         return msgspec.json.decode(found)
     except UNREADABLE:
         return _NOTHING
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        msgspec.json.decode(body, type=msgspec.Raw)
-    except UNREADABLE:
-        return False
-    return True
 
 
 def _as_id(found: Any) -> int | None:

@@ -12,11 +12,11 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
-import msgspec
 
 from pipelines.partner.answers import Answer, RequestError
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.body import BodyError, read_body
+from pipelines.partner.pointer import is_json
 from pipelines.partner.retry import seconds_to_wait
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ async def _send(
         # A token may be answered with 201; a document is 200.
         if status != _OK and not (status == _CREATED and request.method == "POST"):
             return await _not_ok(response, headers, clock, began, recorder)
-        if not _is_json(headers.get("content-type")):
+        if not _is_json_type(headers.get("content-type")):
             reason = "the content type is not JSON"
             ms = _since(clock, began)
             return RequestError(code="content_type", reason=reason, status=status, ms=ms)
         body, oversize = await read_body(response, headers.get("content-encoding", ""), limit)
         ms = _since(clock, began)
-        if not oversize and not _parses(body):
+        if not oversize and not is_json(body):
             framed = "content-length" in headers or "transfer-encoding" in headers
             return RequestError(
                 code="not_json",
@@ -188,15 +188,7 @@ def _faults() -> tuple[tuple[type[BaseException], str, str], ...]:
     )
 
 
-def _parses(body: bytes) -> bool:
-    try:
-        msgspec.json.decode(body, type=msgspec.Raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return False
-    return True
-
-
-def _is_json(content_type: str | None) -> bool:
+def _is_json_type(content_type: str | None) -> bool:
     # A missing one is accepted: RFC 9110 section 8.3 leaves it to the recipient, and the body is parsed anyway.
     if content_type is None:
         return True

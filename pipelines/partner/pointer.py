@@ -47,6 +47,15 @@ def get(document: Any, pointer: str) -> Any:
     return value
 
 
+def is_json(body: bytes) -> bool:
+    """Return whether `body` is one JSON value; nothing of it is kept."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
 def raw_at(body: bytes | msgspec.Raw, tokens: Iterable[str]) -> msgspec.Raw | None:
     """Return the JSON text at a parsed pointer; None if there is none, or in an array after the thousandth element.
 
