@@ -5,7 +5,8 @@ Knows nothing of what is computed from it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,19 @@ if TYPE_CHECKING:
 
 # Settings tables that decide an order's business day and sale class, whatever its document.
 PLACING = ("business_day", "sales")
+_AGAIN_SECONDS = 0.05
 
 
 class FinanceError(Exception):
     """A finance command cannot be carried out; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """What reading a release may use in all, beside Python itself."""
+
+    seconds: float
+    memory_mib: int
 
 
 @dataclass(frozen=True)
@@ -54,15 +64,40 @@ class Released:
 
 
 @contextmanager
-def released(settings: Settings) -> Iterator[Released]:
-    """Open the current release; raise FinanceError if there is none."""
+def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[Released]:
+    """Open the current release; raise FinanceError if there is none, or if reading it exceeds a limit."""
     path = current_release(settings.data_dir / "published")
     manifest = read_manifest(path) if path else None
     if path is None or manifest is None:
         raise FinanceError(f"there is no release in {settings.data_dir / 'published'}: run `ordermart run` first")
     with duckdb.connect(str(path / DATABASE), read_only=True) as con:
         con.execute("set timezone = 'UTC'")
-        yield Released(path, manifest, con, signing_ledger(settings))
+        with _limited(con, limits) if limits else nullcontext():
+            yield Released(path, manifest, con, signing_ledger(settings))
+
+
+@contextmanager
+def _limited(con: duckdb.DuckDBPyConnection, limits: ReadLimits) -> Iterator[None]:
+    con.execute(f"set memory_limit = '{limits.memory_mib}MiB'")
+    is_done = threading.Event()
+
+    def interrupt() -> None:
+        if not is_done.wait(limits.seconds):
+            con.interrupt()
+            while not is_done.wait(_AGAIN_SECONDS):  # it ends one query, and another may follow
+                con.interrupt()
+
+    watch = threading.Thread(target=interrupt, daemon=True)
+    watch.start()
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise FinanceError(f"reading the release took longer than {limits.seconds:g} seconds") from None
+    except duckdb.OutOfMemoryException:
+        raise FinanceError(f"reading the release takes more than {limits.memory_mib} MiB") from None
+    finally:
+        is_done.set()
+        watch.join()
 
 
 def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:

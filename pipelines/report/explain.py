@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from pipelines.finance.released import ReadLimits
     from pipelines.settings import Settings
 
 Record = dict[str, Any]
@@ -44,9 +45,9 @@ class UnknownOrderError(Exception):
     """The current release lacks the order; the message says what else is known of it."""
 
 
-def explain_order(settings: Settings, order_id: int) -> list[str]:
-    """Return an order's receipt; raise UnknownOrderError, or FinanceError if there is no release."""
-    with released(settings) as release:
+def explain_order(settings: Settings, order_id: int, limits: ReadLimits | None = None) -> list[str]:
+    """Return an order's receipt; raise UnknownOrderError, or FinanceError without a release or beyond a limit."""
+    with released(settings, limits) as release:
         lines = receipt(release.con, order_id)
         if not lines:
             raise UnknownOrderError(" ".join(_unknown(release.con, settings, order_id)))

@@ -1,8 +1,8 @@
 """Offer the current release to an assistant by the Model Context Protocol: tools that read, and none that writes.
 
-Each tool answers about the release that is current when it is called. The vault is never opened; selects run in
-processes without settings or secrets, see `limited_query`. Needs the package mcp, which is imported when a server is
-made.
+Each tool answers about the release that is current when it is called, within limits of time and memory. The vault is
+never opened; selects run in processes without settings or secrets, see `limited_query`. Needs the package mcp, which is
+imported when a server is made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.released import FinanceError
+from pipelines.finance.released import FinanceError, ReadLimits
 from pipelines.read import NoReleaseError
 from pipelines.report.explain import UnknownOrderError, explain_order
 from pipelines.report.limited_query import LimitedQueries, Limits, QueryError
@@ -89,6 +89,7 @@ class Tools:
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._queries = LimitedQueries(settings.data_dir, limits)
+        self._limits = ReadLimits(limits.seconds, limits.memory_mib)
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Return every tool."""
@@ -138,7 +139,7 @@ class Tools:
 
     def explain_order(self, order_id: int) -> str:
         """Write an order's receipt: each amount with its JSON pointer, each sum written out, and its history."""
-        lines = explain_order(self._settings, order_id)
+        lines = explain_order(self._settings, order_id, self._limits)
         left = len(lines) - MAX_LINES
         return _cut("\n".join(lines[:MAX_LINES]) + (f"\n… {left:,} more lines" if left > 0 else ""))
 
@@ -158,7 +159,7 @@ class Tools:
 
     def open_questions(self) -> str:
         """List what the partner's interface leaves open: the assumption made, the evidence, the orders affected."""
-        return _cut(questions(self._settings))
+        return _cut(questions(self._settings, limits=self._limits))
 
     def _records(self, sql: str) -> list[dict[str, Any]]:
         answer = self._queries.select(sql)

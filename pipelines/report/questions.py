@@ -16,6 +16,7 @@ from pipelines.settings.assumptions import assumptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipelines.finance.released import ReadLimits
     from pipelines.settings import Settings
 
 _LETTER = """\
@@ -35,13 +36,13 @@ _WORDS = {
 }
 
 
-def questions(settings: Settings, *, markdown: bool = False) -> str:
+def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits | None = None) -> str:
     """Return the open questions of the current release, as lines or as a Markdown letter.
 
-    Raise FinanceError before the first release.
+    Raise FinanceError before the first release, or beyond a limit.
     """
     assumed = {each.question: text for _, each, text in assumptions(settings)}
-    with released(settings) as release:
+    with released(settings, limits) as release:
         found = records(release.con, "from audit.questions order by rank")
         orders = release.con.execute("select count(*) from mart.orders").fetchone()
     for row in found:

@@ -13,7 +13,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from pipelines import cli
+from pipelines.finance.released import FinanceError, ReadLimits, released
 from pipelines.read import NoReleaseError
+from pipelines.report.explain import explain_order
 from pipelines.report.limited_query import MIB, LimitedQueries, Limits, QueryError
 from pipelines.report.query_process import MAX_ANSWER, open_release
 from tests.canaries import Marks
@@ -125,6 +127,20 @@ def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits
     queries = LimitedQueries(world.settings.data_dir, limits)
     with pytest.raises(QueryError, match=message):
         queries.select(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "limits", "message"),
+    [
+        (ENDLESS, ReadLimits(seconds=0.2, memory_mib=256), "took longer than 0.2 seconds"),
+        ("select list(range) from range(100000000)", ReadLimits(seconds=240, memory_mib=64), "more than 64 MiB"),
+    ],
+)
+def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits: ReadLimits, message: str) -> None:
+    """What explains an order and lists questions reads a release that ends its selects, each in its turn."""
+    with pytest.raises(FinanceError, match=message), released(world.settings, limits) as release:
+        release.con.execute(sql)
+    assert explain_order(world.settings, 13, ReadLimits(seconds=240, memory_mib=256))
 
 
 def test_query_answer_is_limited_in_size(world: World) -> None:
