@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipelines.settings import load_settings
 from tests.unchanged import story
-from tests.unchanged.altered import altered_results
+from tests.unchanged.altered import altered, altered_results
 from tests.unchanged.compared import ANY, FILE, made, written
 
 
@@ -23,10 +23,11 @@ def main() -> int:
         world = Path(folder) / "world"
         found = dict(made(world))
         settings = load_settings(world / "ordermart.toml", story.ENVIRON)
-        for name, columns in altered_results(settings, backwards=True):
-            for column, value in columns.items():
-                if found[name].get(column) != value:
-                    found[name][column] = ANY
+        with altered(settings, backwards=True) as con:
+            for name, columns in altered_results(con):
+                for column, value in columns.items():
+                    if found[name].get(column) != value:
+                        found[name][column] = ANY
     FILE.write_text(written(found.items()), encoding="utf-8")
     return 0
 

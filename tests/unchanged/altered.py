@@ -21,6 +21,9 @@ from tests.unchanged.hashed import Hashes, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection as Connection
 
     from pipelines.settings import Settings
 
@@ -28,24 +31,49 @@ TIMES = (None, "2026-10-20 11:00:00+00", "2026-11-05 13:00:00+00", "2026-11-12 0
 VALUES = {"since": dt.date(2026, 10, 23), "until": dt.date(2026, 11, 3), "store_id": None}
 
 
-def altered_results(settings: Settings, *, backwards: bool = False) -> Iterator[tuple[str, Hashes]]:
-    """Give the name of each select that can be run, and the hashes of its result; `backwards`: rows the other way."""
-    with _altered(settings, backwards=backwards) as con:
-        yield from ((name, _result(con, sql)) for name, sql in _selects(con))
-
-
 @contextmanager
-def _altered(settings: Settings, *, backwards: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a database with the tables of a warehouse, altered, and its sources."""
+def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = None) -> Iterator[Connection]:
+    """Give a database with the tables of a warehouse, altered, and its sources; `backwards`: rows the other way.
+
+    `keep` is a file that gets the altered tables, too.
+    """
     with session(settings) as con:
         create_sources(con, settings)
         con.execute(f"attach '{quoted(warehouse_file(settings.data_dir))}' as warehouse (read_only)")
         for table in catalogue.tables():
             con.execute(f"create table {table.name} as {_alter(table, 'desc' if backwards else '')}")
-        con.execute("create table raw.findings as from audit.findings")
         con.execute("detach warehouse")
-        create_macros(con)
+        if keep:
+            con.execute(f"attach '{quoted(keep)}' as kept")
+            for schema in catalogue.SCHEMAS:
+                con.execute(f"create schema kept.{schema}")
+            for table in catalogue.tables():
+                con.execute(f"create table kept.{table.name} as from {table.name}")
+            con.execute("detach kept")
+        _complete(con)
         yield con
+
+
+@contextmanager
+def opened(settings: Settings, file: Path) -> Iterator[Connection]:
+    """Give the same from a file of altered tables that was kept."""
+    with session(settings) as con:
+        create_sources(con, settings)
+        con.execute(f"attach '{quoted(file)}' as kept (read_only)")
+        for table in catalogue.tables():
+            con.execute(f"create view {table.name} as from kept.{table.name}")
+        _complete(con)
+        yield con
+
+
+def _complete(con: Connection) -> None:
+    con.execute("create table raw.findings as from audit.findings")
+    create_macros(con)
+
+
+def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:
+    """Give the name of each select that can be run, or of those named, and the hashes of its result."""
+    yield from ((name, _result(con, sql)) for name, sql in selects(con) if names is None or name in names)
 
 
 def _alter(table: catalogue.Table, direction: str) -> str:
@@ -69,7 +97,7 @@ def _alter(table: catalogue.Table, direction: str) -> str:
     )
 
 
-def _selects(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+def selects(con: Connection) -> Iterator[tuple[str, str]]:
     """Give the selects of tables, checks, ties, examples and finance, and calls of the macros."""
     there = {
         f"{schema}.{name}"
@@ -93,7 +121,7 @@ def _selects(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
         yield f"finance {path.stem}", path.read_text(encoding="utf-8")
 
 
-def _result(con: duckdb.DuckDBPyConnection, sql: str) -> Hashes:
+def _result(con: Connection, sql: str) -> Hashes:
     values: dict[str, Any] = {name: value for name, value in VALUES.items() if f"${name}" in sql}
     try:
         found = con.execute(sql, values) if values else con.execute(sql)

@@ -14,7 +14,7 @@ import duckdb
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.release.release import current_release
 from tests.unchanged import story
-from tests.unchanged.altered import altered_results
+from tests.unchanged.altered import altered, altered_results
 from tests.unchanged.hashed import Hashes, hashes
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
     yield from _of_file("release", release / "ordermart.duckdb", ("meta", "ref"))
     story.go_on(world)
     yield from _of_file("later", warehouse_file(world.data))
-    yield from altered_results(world.settings)
+    with altered(world.settings) as con:
+        yield from altered_results(con)
 
 
 def kept(text: str | None = None) -> dict[str, Hashes]:
