@@ -25,7 +25,7 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
         users = [each for each in sources if each.stem != path.stem and word.search(each.read_text("utf-8"))]
         ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
     if path.parent.name == "contracts":  # documents are written from what they say
-        ranked += [root / test for test in OF_CONTRACTS]
+        ranked = [root / test for test in OF_CONTRACTS] + ranked
     if path.suffix == ".py" or is_step:
         package = "warehouse" if is_step else path.parts[1]
         ranked += [

@@ -13,16 +13,20 @@ from pathlib import Path
 from pipelines.settings import load_settings
 from tests.unchanged import story
 from tests.unchanged.altered import altered, altered_results, opened, selects
-from tests.unchanged.compared import difference, kept, made
+from tests.unchanged.compared import COMMAND, difference, kept, made
 
 WORLD, ALTERED, TEXTS = "unchanged-world", "altered.duckdb", "selects.json"
 
 
 def keep_world(root: Path) -> None:
-    """Make the world once, its altered rows, and the texts of all selects, for `any_select_differs`."""
+    """Make the world once, its altered rows, and the texts of all selects, for `any_select_differs`.
+
+    End the process where its rows differ already: that would kill every mutant.
+    """
     world = root / WORLD
-    for _ in made(world):
-        pass
+    expected = kept()
+    if wrong := [text for name, found in made(world) if (text := difference(name, found, expected.get(name)))]:
+        raise SystemExit("\n".join([f"rows differ before anything was mutated: {COMMAND}", *wrong]))
     settings = load_settings(world / "ordermart.toml", story.ENVIRON)
     with altered(settings, keep=world / ALTERED) as con:
         (world / TEXTS).write_text(json.dumps(dict(selects(con))), encoding="utf-8")

@@ -85,7 +85,7 @@ def _serve(root: Path, pipe: Any, imports: tuple[str, ...]) -> None:
 
 
 def _check(root: Path, name: str, limit: int) -> NoReturn:
-    """Run tests, slow ones too, in this process and end it; too much CPU kills it: other work does not."""
+    """Run tests of the default lane in this process and end it; too much CPU kills it: other work does not."""
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
@@ -96,6 +96,6 @@ def _check(root: Path, name: str, limit: int) -> NoReturn:
             rows = importlib.import_module("tests.mutations.rows")
             passed = not (rows.any_differs(root) if name == ROWS else rows.any_select_differs(root))
         else:
-            passed = not pytest.main(["-n", "0", "-q", "-x", "-p", "no:cacheprovider", "-m", "not long", name])
+            passed = not pytest.main(["-n", "0", "-q", "-x", "-p", "no:cacheprovider", name])
     finally:  # whatever is raised is a failure
         os._exit(0 if passed else 1)
