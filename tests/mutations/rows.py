@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pipelines.settings import load_settings
+from tests.mutations.runner import TEXTS, WORLD
 from tests.unchanged import story
 from tests.unchanged.altered import altered, altered_results, opened, selects
 from tests.unchanged.compared import COMMAND, difference, kept, made
 
-WORLD, ALTERED, TEXTS = "unchanged-world", "altered.duckdb", "selects.json"
+ALTERED = "altered.duckdb"
+_opened: list[Any] = []
 
 
 def keep_world(root: Path) -> None:
@@ -32,15 +36,32 @@ def keep_world(root: Path) -> None:
         (world / TEXTS).write_text(json.dumps(dict(selects(con))), encoding="utf-8")
 
 
-def any_select_differs(root: Path) -> bool:
-    """Tell whether a select whose text is another gives another result on the altered rows."""
+def open_world(root: Path) -> None:
+    """Open the altered rows, for `any_select_differs` in forks: one thread reads them, and a fork has it, too."""
     world = root / WORLD
-    settings = load_settings(world / "ordermart.toml", story.ENVIRON)
-    before, expected = json.loads((world / TEXTS).read_text(encoding="utf-8")), kept()
-    with opened(settings, world / ALTERED) as con:
-        names = {name for name, sql in selects(con) if sql != before.get(name)}
-        results = altered_results(con, names or None)
-        return any(difference(name, found, expected.get(name)) for name, found in results)
+    _opened.append(opened(load_settings(world / "ordermart.toml", story.ENVIRON), world / ALTERED))
+    _opened.append(_opened[0].__enter__())  # until the process ends
+
+
+def any_select_differs(root: Path) -> bool:
+    """Tell whether a select whose text is another gives another result on the altered rows; if none is, any select."""
+    world, expected = root / WORLD, kept()
+    before = json.loads((world / TEXTS).read_text(encoding="utf-8"))
+    _forget()
+    con = _opened[1]
+    if names := {name for name, sql in selects(con) if sql != before.get(name)}:
+        return any(difference(name, found, expected.get(name)) for name, found in altered_results(con, names))
+    with opened(load_settings(world / "ordermart.toml", story.ENVIRON), world / ALTERED) as con:
+        return any(difference(name, found, expected.get(name)) for name, found in altered_results(con))
+
+
+def _forget() -> None:
+    """Forget what was read of files."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("pipelines."):
+            for each in vars(module).values():
+                if callable(clear := getattr(each, "cache_clear", None)):
+                    clear()
 
 
 def any_differs(root: Path) -> bool:
