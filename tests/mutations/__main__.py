@@ -110,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", type=int, default=4, help="files of tests a mutant")
+    parser.add_argument("--only", type=int, nargs="*", help="these of the sample, by number")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="mutants-") as copy:
         root = Path(copy)
@@ -128,7 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
         found = [mutant for path in files for mutant in mutants(path, root)]
         sample = random.Random(asked.seed).sample(found, min(asked.count, len(found)))
         known, outcomes = equivalents(), Counter[str]()
-        for number, mutant in enumerate(sample, 1):
+        chosen = [(number, each) for number, each in enumerate(sample, 1) if not asked.only or number in asked.only]
+        for number, mutant in chosen:
             place = place_of(mutant, (root / mutant.file).read_text(encoding="utf-8"))
             name = EQUIVALENT.stem if place in known else killer(mutant, root, runners, asked.tests)
             outcomes[name.split("/")[0] if name != SELECTS else ROWS] += 1
@@ -138,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
     alike, alive = outcomes.pop(EQUIVALENT.stem, 0), outcomes.pop("", 0)
     killed, share = outcomes.total(), outcomes.total() / max(outcomes.total() + alive, 1)
     print(
-        f"seed {asked.seed}, {len(sample)} of {len(found)} mutants: {killed} killed ("
+        f"seed {asked.seed}, {len(chosen)} of {len(found)} mutants: {killed} killed ("
         + ", ".join(f"{count} by {name}" for name, count in outcomes.most_common())
         + f"), {alike} equivalent, {alive} survive; killed of those that can be: {share:.0%}"
     )

@@ -21,6 +21,7 @@ from pipelines.warehouse.catalogue.examples import examples
 from pipelines.warehouse.catalogue.macros import create_macros, macros
 from pipelines.warehouse.inputs.closes import day_closes
 from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.release.release import current_release
 from pipelines.warehouse.rows.session import quoted, session
 from tests.unchanged.hashed import Hashes, hashes
 
@@ -42,6 +43,8 @@ VALUES: tuple[dict[str, Any], ...] = (
     {"since": None, "until": None, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
     {"since": DAYS["first_day"], "until": DAYS["last_day"], "store_id": 1, "only_breaks": True, **DAYS, **KNOWN},
 )
+CHANGED = "table_name, store_id, month, added_row_count, removed_row_count, changed_row_count"
+CHANGES = "('core.orders', 1, '2026-10', 3, 1, 4), ('core.orders', 2, null, 5, 2, 7), ('mart.orders', 1, null, 1, 9, 0)"
 SCOPE = "(date '2026-10-23', null, false), (date '2026-10-23', 1, true), (date '2026-10-28', 2, false)"
 
 
@@ -88,12 +91,24 @@ def _complete(con: Connection, settings: Settings) -> None:
     """Create what else selects read: what finance makes of the ledger and of what is asked, and the macros."""
     con.execute("create table raw.findings as from audit.findings")
     create_macros(con)
+    _create_release_tables(con, settings)
     create_entries(con, settings.data_dir, circumstances(settings, con, None, {}))
     con.execute("create temp view closed_orders as from raw.closed_orders")
     con.register("day_closes", day_closes(Closes(ledger_of(settings.data_dir).entries())))
     con.execute(f"create temp table close_scope as from (values {SCOPE}) as t (business_date, store_id, is_excluded)")
     for step in ("last_booked", "restated_orders"):
         con.execute(f"create temp table {step} as {query(step)}")
+
+
+def _create_release_tables(con: Connection, settings: Settings) -> None:
+    """Create what examples read of a release's own tables: the files of [reference], and some made-up changes."""
+    release = current_release(settings.data_dir / "published")
+    con.execute(f"attach '{quoted(release / 'ordermart.duckdb')}' as release (read_only)" if release else "select 1")
+    con.execute("create schema ref; create schema meta")
+    for name in ("stores", "products", "platforms"):
+        con.execute(f"create table ref.{name} as from release.ref.{name}")
+    con.execute(f"create table meta.changes as from (values {CHANGES}) as t ({CHANGED})")
+    con.execute("detach release")
 
 
 def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:

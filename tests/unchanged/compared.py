@@ -14,7 +14,7 @@ import duckdb
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.release.release import current_release
 from tests.unchanged import story
-from tests.unchanged.altered import altered, altered_results
+from tests.unchanged.altered import altered, altered_results, opened, selects
 from tests.unchanged.hashed import Hashes, hash_of, hashes
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
     yield from _of_file("release", release / "ordermart.duckdb", ("meta", "ref"))
     story.go_on(world)
     yield from _of_file("later", warehouse_file(world.data))
+    with opened(world.settings, warehouse_file(world.data)) as con:
+        others = {name for name, _ in selects(con) if not name.startswith("select ")}  # those are in the file
+        yield from ((f"plain {name}", found) for name, found in altered_results(con, others))
     with altered(world.settings) as con:
         yield from altered_results(con)
 
