@@ -129,10 +129,10 @@ def _alter(table: catalogue.Table, direction: str) -> str:
     numbered = f"select *, row_number() over (order by {key}) as row_no from warehouse.{table.name}"
     if not table.key:
         numbered = f"select *, row_number() over () as row_no from (from warehouse.{table.name} order by all)"
-    twice = "unnest(if(row_no % 19 = 0, [1, 2], [1]))"
+    twice = "unnest(if(row_no % 19 = 3, [1, 2], [1]))"
     return (
         f"select * exclude (row_no, copy_no) from (select {', '.join(columns)}, row_no, {twice} as copy_no "
-        f"from ({numbered}) where row_no % 23 <> 5 window rows_in_order as (order by row_no)) "
+        f"from ({numbered}) where row_no % 23 <> 2 window rows_in_order as (order by row_no)) "
         f"order by row_no {direction}, copy_no"
     )
 
