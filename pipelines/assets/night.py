@@ -10,6 +10,7 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.assets.raw import REPORT
 from pipelines.assets.shortfalls import INCOMPLETE, OUTAGE, shortfalls
+from pipelines.assets.storage_engines import kept_connections
 from pipelines.assets.warehouse import failing_checks
 from pipelines.ingest.lock import RUN, run_lock
 from pipelines.ingest.stop import current_stop
@@ -57,7 +58,7 @@ def run_night(
             "raw__stores": {"config": {"lists": not is_small}},
             "warehouse": {"config": {"run": HINT if is_small else NIGHT}},
         }
-        with dg.DagsterInstance.get() as instance:
+        with kept_connections(), dg.DagsterInstance.get() as instance:
             result = job.execute_in_process(
                 instance=instance,
                 raise_on_error=False,
