@@ -36,11 +36,13 @@ def run_night(
     order_id_range: str = "",
     menu_ids: Path | None = None,
     is_small: bool = False,
+    is_repaired: bool = False,
 ) -> Night:
     """Execute the job on the instance below the data folder and return its result.
 
-    `is_small`: as a run for webhooks, without the list of stores and without a plan. Raise RunLockedError at once if
-    another run holds the lock. A failed job raises nothing: the result has its errors.
+    `is_small`: as a run for webhooks, without the list of stores and without a plan. `is_repaired`: the caller has
+    repaired the data folder under the lock. Raise RunLockedError at once if another run holds the lock. A failed job
+    raises nothing: the result has its errors.
     Raise KeyboardInterrupt if a signal ended the job, which Dagster then has as cancelled.
     """
     with run_lock(settings.data_dir, RUN):
@@ -55,7 +57,7 @@ def run_night(
                     "plans": not is_small,
                 }
             },
-            "raw__stores": {"config": {"lists": not is_small}},
+            "raw__stores": {"config": {"lists": not is_small, "repairs": not is_repaired}},
             "warehouse": {"config": {"run": HINT if is_small else NIGHT}},
         }
         with kept_connections(), dg.DagsterInstance.get() as instance:

@@ -148,6 +148,7 @@ def _run_night(
             order_id_range=order_id_range,
             menu_ids=menu_ids,
             is_small=due,
+            is_repaired=True,
         )
     return settings, before, night
 
