@@ -5,6 +5,7 @@ Reads the current release, which has no personal data.
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,17 @@ def current_release(settings: Settings) -> Path | None:
     """Return the folder of the current release, None before the first."""
     current = settings.data_dir / "published" / "current"
     return current.resolve() if current.exists() else None
+
+
+@contextmanager
+def kept_open(settings: Settings) -> Iterator[None]:
+    """Keep the file of the current release open: to open it once more then costs next to nothing."""
+    release = current_release(settings)
+    with ExitStack() as stack:
+        if release is not None:
+            with suppress(duckdb.Error):  # whoever reads it says what is wrong with it
+                stack.enter_context(duckdb.connect(str(release / "ordermart.duckdb"), read_only=True))
+        yield
 
 
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
