@@ -82,3 +82,14 @@ def test_picture_is_current(project: Path, draw: Any) -> None:
     shown = "".join("".join(ET.fromstring(picture).itertext()).split())  # noqa: S314 -- a file of ours
     assert [label for label in re.findall(r"\|(.+?)\|", block) if "".join(label.split()) not in shown] == []
     assert re.findall(r"<script|<foreignObject|href=|url\(http", picture) == []
+
+
+def test_index_of_decisions_is_complete(project: Path) -> None:
+    """The index of docs/DECISIONS.md has every heading, in order, with its anchor on GitHub."""
+    text = (project / "docs" / "DECISIONS.md").read_text("utf-8")
+    headings = re.findall(r"^(##|###) (.+)$", text, re.MULTILINE)
+    anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for _, heading in headings]
+    index = re.findall(r"^( *)- \[(.+)\]\(#(.+)\)$", text, re.MULTILINE)
+    assert index == [
+        ("  " * (level == "###"), heading, anchor) for (level, heading), anchor in zip(headings, anchors, strict=True)
+    ]
