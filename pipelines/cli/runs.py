@@ -64,41 +64,44 @@ def run(
     from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
     from pipelines.report.page.morning import morning_page, write_morning_page
-    from pipelines.report.summary import refused, summary
+    from pipelines.report.summary import kept_open, refused, summary
 
-    failures = after_run(
-        settings,
-        succeeded=night.published,
-        is_new=night.is_new,
-        is_outage=night.is_outage,
-        incomplete=night.incomplete,
-        is_nightly=not due,
-    )
-    now = refused(settings)
-    facts = ended_run(
-        started,
-        utc_now(),
-        is_good=night.published and not night.incomplete,
-        is_nightly=not due,
-        is_new=night.is_new,
-        landed=night.landed,
-        errors=night.own_errors,
-    )
-    unwritten = write_morning_page(settings, facts)
-    code = exit_code(night, new_refusals=bool(now if strict else now - before))
-    if as_json:
-        say(
-            [
-                *(line("alarm_not_sent", text=text) for text in failures),
-                *([line("note", text=unwritten)] if unwritten else []),
-                *night_lines(settings, night, code),
-            ]
+    with kept_open(settings):
+        failures = after_run(
+            settings,
+            succeeded=night.published,
+            is_new=night.is_new,
+            is_outage=night.is_outage,
+            incomplete=night.incomplete,
+            is_nightly=not due,
         )
-    else:
-        typer.echo(summary(settings, night))
-        for failure in failures:
-            typer.echo(f"An alarm could not be sent: {failure}", err=True)
-        typer.echo(unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten))
+        now = refused(settings)
+        facts = ended_run(
+            started,
+            utc_now(),
+            is_good=night.published and not night.incomplete,
+            is_nightly=not due,
+            is_new=night.is_new,
+            landed=night.landed,
+            errors=night.own_errors,
+        )
+        unwritten = write_morning_page(settings, facts)
+        code = exit_code(night, new_refusals=bool(now if strict else now - before))
+        if as_json:
+            say(
+                [
+                    *(line("alarm_not_sent", text=text) for text in failures),
+                    *([line("note", text=unwritten)] if unwritten else []),
+                    *night_lines(settings, night, code),
+                ]
+            )
+        else:
+            typer.echo(summary(settings, night))
+            for failure in failures:
+                typer.echo(f"An alarm could not be sent: {failure}", err=True)
+            typer.echo(
+                unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten)
+            )
     raise typer.Exit(code)
 
 
@@ -148,6 +151,7 @@ def _run_night(
             order_id_range=order_id_range,
             menu_ids=menu_ids,
             is_small=due,
+            is_repaired=True,
         )
     return settings, before, night
 
