@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mutations import ROOT, Mutant, Runner, mutants, nearest_tests, survives
+from tests.mutations.__main__ import Runners, killer
+from tests.mutations.nearest import nearest_tests
+from tests.mutations.places import Mutant, mutants
+from tests.mutations.runner import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,10 +66,10 @@ def test_killed_mutant_and_survivor(tmp_path: Path) -> None:
     check = f"def test_it():\n    assert open({str(file)!r}).read() != 'two'\n"
     (tmp_path / "tests" / "sql" / "test_a.py").write_text(check, encoding="utf-8")
     (tmp_path / "tests" / "sql" / "test_b.py").write_text("'core.a '\ndef test_it():\n    assert False\n")
-    runner = Runner(tmp_path)
-    assert not survives(Mutant("sql/core/a.sql", 1, "one", "two", "two"), tmp_path, runner)
-    assert survives(Mutant("sql/core/a.sql", 1, "one", "three", "three"), tmp_path, runner)
-    runner.close()
+    runners = Runners(tmp_path, has_rows=False)
+    assert killer(Mutant("sql/core/a.sql", 1, "one", "two", "two"), tmp_path, runners)
+    assert not killer(Mutant("sql/core/a.sql", 1, "one", "three", "three"), tmp_path, runners)
+    runners.close()
     assert file.read_text("utf-8") == "one"
 
 

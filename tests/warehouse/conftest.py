@@ -51,7 +51,7 @@ class World:
         source: str = "live",
         load_id: str | None = None,
     ) -> str:
-        """Land one load of verdicts: id, document or verdict, at (hours after START, or None), customer, gate."""
+        """Land one load of verdicts: id, document or verdict, at (hours after START, or None), customer, gate, cost."""
         self._loads += 1
         load_id = load_id or f"20261101T{self._loads:012d}-{self._loads:06x}"
         documents, observations = [], []
@@ -76,6 +76,7 @@ class World:
                     "customer_key": each.get("customer"),
                     "changed_personal": each.get("personal", []),
                     "refused_ref": None,
+                    **each.get("cost", {}),
                 }
             )
             if (

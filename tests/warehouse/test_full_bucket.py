@@ -61,8 +61,8 @@ def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_parts_become_smaller_until_memory_suffices(tmp_path: Path) -> None:
     """Orders that do not fit at once are built in four times as many parts, and the build says so."""
-    orders = 16_000
-    result = build(landed(tmp_path, orders, most=LARGE, buckets=1, memory_limit="200MB"))
+    orders = 8_000
+    result = build(landed(tmp_path, orders, most=LARGE, buckets=1, memory_limit="150MB"))
     assert result.why == "memory did not suffice: orders go in 4 times as many parts"
     assert result.rows["mart.orders"] == orders
 

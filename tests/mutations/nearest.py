@@ -1,0 +1,36 @@
+"""Find the files of tests that are nearest to a file, by their names and by what they name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+BESIDES = {"finance": "closing"}  # folders of tests that are about a package of another name
+OF_CONTRACTS = ("tests/warehouse/test_dictionary.py", "tests/house/test_documents.py", "tests/warehouse/test_enums.py")
+
+
+def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
+    """Return the files of tests nearest to a file: of its name, then those that name it, then those of its package."""
+    path = Path(file)
+    name = f"{path.parent.name}.{path.stem}" if path.suffix == ".sql" else ".".join(path.with_suffix("").parts)
+    name = path.stem if path.parent.name in ("checks", "ties") else name  # named by their table already
+    tests = sorted(root.glob("tests/*/test_*.py"), key=lambda test: (test.parent.name != path.parts[1], test))
+    ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
+    ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
+    is_step = path.parent.name == "build"  # of SQL: read where history is found
+    if path.suffix == ".sql" and not ranked and not is_step:  # a function, a macro, a step: the tests of what uses it
+        word = re.compile(rf"\b{path.stem}\b")
+        ranked += [test for test in tests if word.search(test.read_text("utf-8"))]
+        sources = sorted(root.glob("sql/*/*.sql")) + sorted(root.glob("pipelines/*/**/*.py"))
+        users = [each for each in sources if each.stem != path.stem and word.search(each.read_text("utf-8"))]
+        ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
+    if path.parent.name == "contracts":  # documents are written from what they say
+        ranked = [root / test for test in OF_CONTRACTS] + ranked
+    if path.suffix == ".py" or is_step:
+        package = "warehouse" if is_step else path.parts[1]
+        ranked += [
+            root / "tests" / package / "test_rebuild_equals_increments.py",
+            root / "tests/warehouse/test_one_change.py",
+        ]
+        ranked += [test for test in tests if test.parent.name in (package, BESIDES.get(package))]
+    return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:most]

@@ -1,0 +1,130 @@
+"""Run every select on rows that no build would leave: altered, so that checks and ties find something, too.
+
+Values move to the next row or get lost, rows are missing or there twice. Knows nothing of what a select is for.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from pipelines.resources import resource
+from pipelines.warehouse import catalogue, warehouse_file
+from pipelines.warehouse.catalogue.examples import examples
+from pipelines.warehouse.catalogue.macros import create_macros, macros
+from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.rows.session import quoted, session
+from tests.unchanged.hashed import Hashes, hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection as Connection
+
+    from pipelines.settings import Settings
+
+TIMES = (None, "2026-10-20 11:00:00+00", "2026-11-05 13:00:00+00", "2026-11-12 00:00:00+00")
+VALUES = {"since": dt.date(2026, 10, 23), "until": dt.date(2026, 11, 3), "store_id": None}
+
+
+@contextmanager
+def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = None) -> Iterator[Connection]:
+    """Give a database with the tables of a warehouse, altered, and its sources; `backwards`: rows the other way.
+
+    `keep` is a file that gets the altered tables, too.
+    """
+    with session(settings) as con:
+        create_sources(con, settings)
+        con.execute(f"attach '{quoted(warehouse_file(settings.data_dir))}' as warehouse (read_only)")
+        for table in catalogue.tables():
+            con.execute(f"create table {table.name} as {_alter(table, 'desc' if backwards else '')}")
+        con.execute("detach warehouse")
+        if keep:
+            con.execute(f"attach '{quoted(keep)}' as kept")
+            for schema in catalogue.SCHEMAS:
+                con.execute(f"create schema kept.{schema}")
+            for table in catalogue.tables():
+                con.execute(f"create table kept.{table.name} as from {table.name}")
+            con.execute("detach kept")
+        _complete(con)
+        yield con
+
+
+@contextmanager
+def opened(settings: Settings, file: Path) -> Iterator[Connection]:
+    """Give the same from a file of altered tables that was kept."""
+    with session(settings) as con:
+        create_sources(con, settings)
+        con.execute(f"attach '{quoted(file)}' as kept (read_only)")
+        for table in catalogue.tables():
+            con.execute(f"create view {table.name} as from kept.{table.name}")
+        _complete(con)
+        yield con
+
+
+def _complete(con: Connection) -> None:
+    con.execute("create table raw.findings as from audit.findings")
+    create_macros(con)
+
+
+def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:
+    """Give the name of each select that can be run, or of those named, and the hashes of its result."""
+    yield from ((name, _result(con, sql)) for name, sql in selects(con) if names is None or name in names)
+
+
+def _alter(table: catalogue.Table, direction: str) -> str:
+    """Return a select of the altered rows of a table; the columns of its key lose nothing but their place."""
+    columns = []
+    for number, column in enumerate(table.columns):
+        place, name = f"(row_no * 31 + {17 * number + len(table.name)})", f'"{column.name}"'
+        lost = "" if column.name in table.key else f"when {place} % 29 = 0 then null "
+        columns.append(
+            f"case {lost}when {place} % 13 = 0 then lag({name}) over rows_in_order else {name} end as {name}"
+        )
+    key = ", ".join(f'"{each}"' for each in table.key) or "all"
+    numbered = f"select *, row_number() over (order by {key}) as row_no from warehouse.{table.name}"
+    if not table.key:
+        numbered = f"select *, row_number() over () as row_no from (from warehouse.{table.name} order by all)"
+    twice = "unnest(if(row_no % 19 = 0, [1, 2], [1]))"
+    return (
+        f"select * exclude (row_no, copy_no) from (select {', '.join(columns)}, row_no, {twice} as copy_no "
+        f"from ({numbered}) where row_no % 23 <> 5 window rows_in_order as (order by row_no)) "
+        f"order by row_no {direction}, copy_no"
+    )
+
+
+def selects(con: Connection) -> Iterator[tuple[str, str]]:
+    """Give the selects of tables, checks, ties, examples and finance, and calls of the macros."""
+    there = {
+        f"{schema}.{name}"
+        for schema, name in con.execute("select table_schema, table_name from information_schema.tables").fetchall()
+    }
+    for table in catalogue.tables():
+        if set(table.depends_on) <= there:
+            yield f"select {table.name}", table.sql
+    for check in (*catalogue.checks(), *catalogue.ties()):
+        if set(check.depends_on) <= there:
+            yield f"check {check.name}", check.sql
+    for example in examples():
+        yield f"example {example.name}", example.sql
+    for macro in macros():
+        for number, time in enumerate(TIMES):
+            yield (
+                f"macro {macro.name} {number}",
+                f"from {macro.name}({'null' if time is None else repr(time)}::timestamptz)",
+            )
+    for path in sorted((resource("sql") / "finance").glob("*.sql")):
+        yield f"finance {path.stem}", path.read_text(encoding="utf-8")
+
+
+def _result(con: Connection, sql: str) -> Hashes:
+    values: dict[str, Any] = {name: value for name, value in VALUES.items() if f"${name}" in sql}
+    try:
+        found = con.execute(sql, values) if values else con.execute(sql)
+        return hashes([column[0] for column in found.description or ()], found.fetchall())
+    except duckdb.Error as error:
+        return {"error": type(error).__name__}
