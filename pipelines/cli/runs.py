@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import Config, importing, load_settings, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -115,15 +115,16 @@ def _run_night(
     as_json: bool,
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
-    from pipelines.assets.healing import heal
-    from pipelines.assets.preflight import check_before_run
-    from pipelines.assets.quiet import quiet_night
-    from pipelines.ingest.lock import run_lock
-    from pipelines.landing import guard_source
-    from pipelines.landing.disk import naming_a_full_disk
-    from pipelines.report.json_lines import json_progress, line
-    from pipelines.report.progress import terminal_progress
-    from pipelines.report.summary import refused
+    with importing():
+        from pipelines.assets.healing import heal
+        from pipelines.assets.preflight import check_before_run
+        from pipelines.assets.quiet import quiet_night
+        from pipelines.ingest.lock import run_lock
+        from pipelines.landing import guard_source
+        from pipelines.landing.disk import naming_a_full_disk
+        from pipelines.report.json_lines import json_progress, line
+        from pipelines.report.progress import terminal_progress
+        from pipelines.report.summary import refused
 
     settings = load_settings(config)
     check_before_run(settings, (order_ids, menu_ids), order_id_range)
@@ -140,9 +141,10 @@ def _run_night(
         is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
             return settings, before, quiet
-        from pipelines.assets.night import run_night
-        from pipelines.assets.notifications import NOTIFIED
-        from pipelines.definitions import NIGHTLY, job
+        with importing():
+            from pipelines.assets.night import run_night
+            from pipelines.assets.notifications import NOTIFIED
+            from pipelines.definitions import NIGHTLY, job
 
         night = run_night(
             settings,
