@@ -10,6 +10,7 @@ import dagster as dg
 from pipelines.assets.home import dagster_home
 from pipelines.assets.raw import REPORT
 from pipelines.assets.shortfalls import INCOMPLETE, OUTAGE, shortfalls
+from pipelines.assets.storage_engines import kept_connections
 from pipelines.assets.warehouse import failing_checks
 from pipelines.ingest.lock import RUN, run_lock
 from pipelines.ingest.stop import current_stop
@@ -35,11 +36,13 @@ def run_night(
     order_id_range: str = "",
     menu_ids: Path | None = None,
     is_small: bool = False,
+    is_repaired: bool = False,
 ) -> Night:
     """Execute the job on the instance below the data folder and return its result.
 
-    `is_small`: as a run for webhooks, without the list of stores and without a plan. Raise RunLockedError at once if
-    another run holds the lock. A failed job raises nothing: the result has its errors.
+    `is_small`: as a run for webhooks, without the list of stores and without a plan. `is_repaired`: the caller has
+    repaired the data folder under the lock. Raise RunLockedError at once if another run holds the lock. A failed job
+    raises nothing: the result has its errors.
     Raise KeyboardInterrupt if a signal ended the job, which Dagster then has as cancelled.
     """
     with run_lock(settings.data_dir, RUN):
@@ -54,10 +57,10 @@ def run_night(
                     "plans": not is_small,
                 }
             },
-            "raw__stores": {"config": {"lists": not is_small}},
+            "raw__stores": {"config": {"lists": not is_small, "repairs": not is_repaired}},
             "warehouse": {"config": {"run": HINT if is_small else NIGHT}},
         }
-        with dg.DagsterInstance.get() as instance:
+        with kept_connections(), dg.DagsterInstance.get() as instance:
             result = job.execute_in_process(
                 instance=instance,
                 raise_on_error=False,

@@ -28,9 +28,10 @@ _SHOWN = 20  # rejected documents in the log
 
 
 class StoreRequest(dg.Config):
-    """Whether to request the list of stores, besides the stores on the work list."""
+    """Whether to request the list of stores, besides the stores on the work list, and to repair the data folder."""
 
     lists: bool = True
+    repairs: bool = True  # false: the command that runs the job has repaired it, under the same lock
 
 
 class MenuRequest(dg.Config):
@@ -59,7 +60,7 @@ def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.Ma
     """Ingest every store that the service lists, or only those that are due; first, repair the data folder."""
     with failing_by_sentence():
         check_before_run(context.resources.settings)
-        healed = heal(context.resources.settings)
+        healed = heal(context.resources.settings) if config.repairs else []
     return _ingest(context, "stores", lists=config.lists, report=lambda _ingested: healed)
 
 

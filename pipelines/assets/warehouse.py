@@ -20,6 +20,7 @@ from pipelines.report.page.morning import morning_page
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, CheckResult, publish, tables
+from pipelines.warehouse.release.need import HINT
 
 CHECKS = "checks"  # metadata of the step: how many ran, and [table, check, violations] of those that failed
 RELEASE = "release"
@@ -58,7 +59,7 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
                 shown = {CHECKS: _shown(blocked.checks)}
                 raise dg.Failure(description=str(blocked), metadata=shown, allow_retries=False) from None
         context.log.info("build: %s", result.why)
-        stale = _stale(context.instance, settings)
+        stale = [] if config.run == HINT else _stale(context.instance, settings)  # no run for webhooks removes any
         report(context, result, stale, all_checks=_is_after_failure(context.instance, context.run.run_id))
         with failing_by_sentence():
             release = publish(settings, run=config.run)

@@ -5,14 +5,16 @@ Imports nothing but typer until a command runs, so that `--help` answers at once
 
 from __future__ import annotations
 
+import gc
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pipelines.settings import Settings
 
@@ -22,6 +24,17 @@ Config = Annotated[
         "--config", help="Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout or this folder."
     ),
 ]
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Keep the garbage collector away from what imports make, now and later: all of it stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def load_settings(config: Path | None) -> Settings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import Config, importing, load_settings, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -64,41 +64,44 @@ def run(
     from pipelines.report.json_lines import line, night_lines
     from pipelines.report.night_alarms import after_run
     from pipelines.report.page.morning import morning_page, write_morning_page
-    from pipelines.report.summary import refused, summary
+    from pipelines.report.summary import kept_open, refused, summary
 
-    failures = after_run(
-        settings,
-        succeeded=night.published,
-        is_new=night.is_new,
-        is_outage=night.is_outage,
-        incomplete=night.incomplete,
-        is_nightly=not due,
-    )
-    now = refused(settings)
-    facts = ended_run(
-        started,
-        utc_now(),
-        is_good=night.published and not night.incomplete,
-        is_nightly=not due,
-        is_new=night.is_new,
-        landed=night.landed,
-        errors=night.own_errors,
-    )
-    unwritten = write_morning_page(settings, facts)
-    code = exit_code(night, new_refusals=bool(now if strict else now - before))
-    if as_json:
-        say(
-            [
-                *(line("alarm_not_sent", text=text) for text in failures),
-                *([line("note", text=unwritten)] if unwritten else []),
-                *night_lines(settings, night, code),
-            ]
+    with kept_open(settings):
+        failures = after_run(
+            settings,
+            succeeded=night.published,
+            is_new=night.is_new,
+            is_outage=night.is_outage,
+            incomplete=night.incomplete,
+            is_nightly=not due,
         )
-    else:
-        typer.echo(summary(settings, night))
-        for failure in failures:
-            typer.echo(f"An alarm could not be sent: {failure}", err=True)
-        typer.echo(unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten))
+        now = refused(settings)
+        facts = ended_run(
+            started,
+            utc_now(),
+            is_good=night.published and not night.incomplete,
+            is_nightly=not due,
+            is_new=night.is_new,
+            landed=night.landed,
+            errors=night.own_errors,
+        )
+        unwritten = write_morning_page(settings, facts)
+        code = exit_code(night, new_refusals=bool(now if strict else now - before))
+        if as_json:
+            say(
+                [
+                    *(line("alarm_not_sent", text=text) for text in failures),
+                    *([line("note", text=unwritten)] if unwritten else []),
+                    *night_lines(settings, night, code),
+                ]
+            )
+        else:
+            typer.echo(summary(settings, night))
+            for failure in failures:
+                typer.echo(f"An alarm could not be sent: {failure}", err=True)
+            typer.echo(
+                unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten)
+            )
     raise typer.Exit(code)
 
 
@@ -112,15 +115,16 @@ def _run_night(
     as_json: bool,
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
-    from pipelines.assets.healing import heal
-    from pipelines.assets.preflight import check_before_run
-    from pipelines.assets.quiet import quiet_night
-    from pipelines.ingest.lock import run_lock
-    from pipelines.landing import guard_source
-    from pipelines.landing.disk import naming_a_full_disk
-    from pipelines.report.json_lines import json_progress, line
-    from pipelines.report.progress import terminal_progress
-    from pipelines.report.summary import refused
+    with importing():
+        from pipelines.assets.healing import heal
+        from pipelines.assets.preflight import check_before_run
+        from pipelines.assets.quiet import quiet_night
+        from pipelines.ingest.lock import run_lock
+        from pipelines.landing import guard_source
+        from pipelines.landing.disk import naming_a_full_disk
+        from pipelines.report.json_lines import json_progress, line
+        from pipelines.report.progress import terminal_progress
+        from pipelines.report.summary import refused
 
     settings = load_settings(config)
     check_before_run(settings, (order_ids, menu_ids), order_id_range)
@@ -137,9 +141,10 @@ def _run_night(
         is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
             return settings, before, quiet
-        from pipelines.assets.night import run_night
-        from pipelines.assets.notifications import NOTIFIED
-        from pipelines.definitions import NIGHTLY, job
+        with importing():
+            from pipelines.assets.night import run_night
+            from pipelines.assets.notifications import NOTIFIED
+            from pipelines.definitions import NIGHTLY, job
 
         night = run_night(
             settings,
@@ -148,6 +153,7 @@ def _run_night(
             order_id_range=order_id_range,
             menu_ids=menu_ids,
             is_small=due,
+            is_repaired=True,
         )
     return settings, before, night
 

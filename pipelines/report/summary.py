@@ -5,6 +5,7 @@ Reads the current release, which has no personal data.
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,17 @@ def current_release(settings: Settings) -> Path | None:
     return current.resolve() if current.exists() else None
 
 
+@contextmanager
+def kept_open(settings: Settings) -> Iterator[None]:
+    """Keep the file of the current release open: to open it once more then costs next to nothing."""
+    release = current_release(settings)
+    with ExitStack() as stack:
+        if release is not None:
+            with suppress(duckdb.Error):  # whoever reads it says what is wrong with it
+                stack.enter_context(duckdb.connect(str(release / "ordermart.duckdb"), read_only=True))
+        yield
+
+
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
     """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
     release = current_release(settings)
@@ -103,7 +115,7 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
             yield f"  {kind} are not up to date: {sentence}"
     yield from waiting(settings.data_dir)
     for table, check, violations in night.failing:
-        yield f"  check {table} {check}: {violations:,} rows"
+        yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
     for sentence in night.said:
         yield f"  {sentence}"
     for task in night.undone:
@@ -199,11 +211,12 @@ def backfilled(done: Backfilled) -> str:
 
 def built(result: BuildResult, release: Release) -> str:
     """Return the summary of a build: the tables that changed, checks and the release."""
-    changed = sorted(result.changed_tables)
-    names = ", ".join(f"{table} {result.rows[table]:,}" for table in changed[:_CHANGED] if table in result.rows)
+    changed = result.changed_tables
+    largest = sorted((table for table in changed if result.rows.get(table)), key=lambda name: -result.rows[name])
+    names = ", ".join(f"{table} {result.rows[table]:,}" for table in largest[:_CHANGED])
     rows = f"{len(changed):,} of {len(result.rows):,} tables changed" + (f", such as {names}" if names else "")
     failing = [check for check in result.checks if check.violations]
     lines = [result.why, rows, f"Checks: {len(result.checks) - len(failing)} passed, {len(failing)} with warnings"]
-    lines += [f"  {check.table} {check.name}: {check.violations:,} rows" for check in failing]
+    lines += [f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing]
     lines.append(f"Release: {release.path}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
--- How far is the promised time from the requested one?
+-- How far is the promised time from the requested one, in the last 28 days?
 select
     store_id,
     dispatch_method,
@@ -8,5 +8,6 @@ select
     ) as median_minutes,
 from mart.orders
 where sale_class = 'counted' and promised_delivery_time_local is not null
+    and business_date > (select max(business_date) - 28 from mart.orders)
 group by store_id, dispatch_method
 order by store_id, dispatch_method

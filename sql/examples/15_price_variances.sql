@@ -1,4 +1,4 @@
--- Which lines were sold at another price than the menu's?
+-- Which lines of the last 28 days were sold at another price than the menu's?
 select
     order_id,
     line_no,
@@ -10,5 +10,6 @@ select
     price_variance,
 from mart.price_variances
 where price_variance <> 0 and delivery_price_variance <> 0
+    and business_date > (select max(business_date) - 28 from mart.orders)
 order by abs(price_variance) desc, order_id, line_no, modifier_no
 limit 20

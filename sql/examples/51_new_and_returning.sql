@@ -1,4 +1,4 @@
--- How many orders come from new and from returning customers, by month?
+-- How many orders are of new and returning customers, in the last 13 months?
 select
     date_trunc('month', business_date) as business_month,
     count(*) filter (where is_first_order) as new_order_count,
@@ -6,5 +6,9 @@ select
     count(*) filter (where is_first_order is null) as unknown_order_count,
 from mart.orders
 where sale_class = 'counted'
+    and business_date > (
+        select max(business_date) - interval 13 months,
+        from mart.orders
+    )
 group by business_month
 order by business_month

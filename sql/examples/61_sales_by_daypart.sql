@@ -1,4 +1,4 @@
--- At which daypart do stores sell how much?
+-- At which daypart do stores sell how much, in the last 28 days?
 select
     store_id,
     store_name,
@@ -8,5 +8,6 @@ select
     sum(total_price) as total_price,
 from mart.hourly_store_sales
 where sale_class = 'counted'
+    and business_date > (select max(business_date) - 28 from mart.hourly_store_sales)
 group by store_id, store_name, daypart, currency
 order by store_id, currency, total_price desc nulls last, daypart

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import sqlalchemy
+from alembic.script import ScriptDirectory
 from dagster._core.storage.event_log.sqlite import sqlite_event_log
 from dagster._core.storage.runs.sqlite import sqlite_run_storage
 
@@ -74,3 +75,52 @@ def test_engines_are_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         db.execute("begin exclusive")  # nobody else has it open for a transaction
         db.execute("rollback")
     storage_engines._kept_engine.cache_clear()
+
+
+def test_a_run_keeps_its_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events open no database again while they are kept, and are all stored; afterwards none is left open."""
+    for module in (sqlite_event_log, sqlite_run_storage):
+        monkeypatch.setattr(module, "create_engine", module.create_engine)  # as it was, after this test
+    storage_engines.keep_engines()
+    connect, opened = sqlite3.connect, []
+
+    def counted(path: str, *arguments: Any, **options: Any) -> Any:
+        opened.append(path)
+        return connect(path, *arguments, **options)
+
+    home = tmp_path / "history" / "runs"
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", counted)
+    with storage_engines.kept_connections(), dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        run_id = nothing.execute_in_process(instance=instance).run_id
+        instance.report_runless_asset_event(dg.AssetMaterialization("a"))
+        before = len(opened)
+        for _ in range(EVENTS - 1):
+            instance.report_runless_asset_event(dg.AssetMaterialization("a"))
+        assert len(opened) == before
+    assert not list(home.glob("*-wal"))  # the last connection to be closed writes the log back
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        before = len(opened)
+        assert len(instance.fetch_materializations(dg.AssetKey("a"), limit=10).records) == EVENTS
+        assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.SUCCESS]
+        assert len(instance.all_logs(run_id)) > 0
+        assert len(opened) - before > 1
+    storage_engines._kept_engine.cache_clear()
+
+
+def test_scripts_of_migration_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two homes with three databases each, and at most one reading."""
+    monkeypatch.setattr(ScriptDirectory, "from_config", ScriptDirectory.from_config)  # as it was, after this test
+    made: list[ScriptDirectory] = []
+    init = ScriptDirectory.__init__
+
+    def counted(self: ScriptDirectory, *arguments: Any, **options: Any) -> None:
+        made.append(self)
+        init(self, *arguments, **options)
+
+    monkeypatch.setattr(ScriptDirectory, "__init__", counted)
+    storage_engines._read_scripts_once.__wrapped__()
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        with dg.DagsterInstance.local_temp(str(tmp_path / name)):
+            pass
+    assert len(made) <= 1  # none where a test before read them

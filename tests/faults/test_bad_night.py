@@ -21,7 +21,7 @@ def ends(place: Place) -> Counter[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("orders", [400, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("orders", [400, pytest.param(3_000, marks=pytest.mark.long)])
 def test_every_good_id_lands(serve: Callable[..., Place], orders: int) -> None:
     """With 20% of 5xx and 5% of 429 every order is landed, once."""
     place = serve(orders=orders, stores=4, days=5, trouble=BAD)

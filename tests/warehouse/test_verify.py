@@ -154,7 +154,7 @@ def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [5, 10])  # short ones
+@pytest.mark.parametrize("seed", [5, pytest.param(10, marks=pytest.mark.long)])  # short ones
 def test_histories_are_proven_by_samples(seed: int, tmp_path: Path) -> None:
     """After the increments of a history, every part of the rotation is what the full path gives."""
     world, _ = run(history(seed), tmp_path)

@@ -60,12 +60,12 @@ def write_parquet(
     before = {(file.table, file.month, file.changed_in): file for file in known if file.table}
     files = []
     wanted: dict[tuple[str, str], list[_Part]] = {}
+    months: dict[str, list[tuple[str, str]]] = {}
+    for name, *part in con.execute("select table_name, month, changed_in from warehouse.build.months").fetchall():
+        months.setdefault(name, []).append((part[0], part[1]))
     for table in catalogue.released():
         _folder(release, table).mkdir(parents=True)
-        found = con.execute(
-            "select month, changed_in from warehouse.build.months where table_name = ?", [table.name]
-        ).fetchall()
-        for month, changed_in in found:
+        for month, changed_in in months.get(table.name, ()):
             same = before.get((table.name, month, changed_in))
             if same and last and _linked(last / same.path, release / same.path):
                 files.append(same)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse.release.diff import Changes, Side, are_comparable, compare
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.rows.session import session
+from pipelines.warehouse.rows.session import plain_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
         raise NoSuchReleaseError(
             f"{first[0]} and {last[0]} cannot be compared: their files are partitioned differently"
         )
-    with session(settings) as con:
+    with plain_session(settings) as con:
         return Diff(first[0], last[0], compare(con, *sides))
 
 

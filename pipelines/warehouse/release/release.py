@@ -33,7 +33,7 @@ from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import write_parquet
 from pipelines.warehouse.release.reference import write_reference
 from pipelines.warehouse.rows.making import results_as_stored
-from pipelines.warehouse.rows.session import attached, remembered, session, use_few_threads
+from pipelines.warehouse.rows.session import attached, plain_session, remembered, use_few_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue.meta import MetaTable
+    from pipelines.warehouse.inputs.reference import Reference
+    from pipelines.warehouse.release.manifest import File
     from pipelines.warehouse.rows.results import BuildResult
     from pipelines.warehouse.rows.session import Memory
 
@@ -88,7 +90,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     known = read_manifest(last) if last else None
     damaged = damaged_files(last) if last else []
     reference = read_reference(settings)
-    with session(settings) as con:
+    with plain_session(settings) as con:
         commit, shown_in, memory = _settle(con, settings)
         fingerprint = memory.fingerprint if memory else {}
         started = _now_after(releases)
@@ -112,12 +114,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             for table in catalogue.tables():
                 if not table.is_released:
                     con.execute(f"drop table warehouse.{table.name}")
-        with duckdb.connect(str(draft / DATABASE)) as released:
-            create_macros(released)
-            files += write_meta(released, draft, rows)
-            for meta, facts in about:
-                files.append(write_table(released, draft, meta, facts))
-            of_reference, notes = write_reference(released, draft, reference)
+        of_meta, notes = _describe(draft, rows, about, reference)
     (draft / DATABASE).chmod(0o444)
     (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
     manifest = Manifest(
@@ -128,7 +125,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files, *of_reference],
+        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files, *of_meta],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
@@ -201,6 +198,23 @@ def _compared(
     }
     rows, amounts = (changes.rows, changes.amounts) if changes else ([], [])
     return list(zip(COMPARED, ([release], rows, amounts), strict=True))
+
+
+def _describe(
+    draft: Path,
+    rows: Mapping[str, int],
+    about: list[tuple[MetaTable, list[dict[str, Any]]]],
+    reference: Reference,
+) -> tuple[list[File], list[str]]:
+    """Add macros and schemas meta and ref to a release, opened itself; return the files and sentences."""
+    with duckdb.connect(str(draft / DATABASE)) as released:
+        released.execute("begin")  # one write to disk instead of hundreds
+        create_macros(released)
+        files = write_meta(released, draft, rows)
+        files += [write_table(released, draft, meta, facts) for meta, facts in about]
+        of_reference, notes = write_reference(released, draft, reference)
+        released.execute("commit")
+    return [*files, *of_reference], notes
 
 
 def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

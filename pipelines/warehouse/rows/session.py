@@ -39,14 +39,21 @@ LAYOUT = 4  # of schema `build`; another number means a rebuild
 
 @contextmanager
 def session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give an in-memory database that spills below data/, in UTC, with the schemas of a build."""
-    spill = settings.data_dir / "warehouse" / "spill"
-    spill.mkdir(parents=True, exist_ok=True)
-    with in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con:
+    """Give an in-memory database that spills below data/, in UTC, with the schemas of a build and what settings say."""
+    with plain_session(settings) as con:
         _create_settings(con, settings)
         _create_formula_settings(con, settings)
         create_candidates(con)
         con.from_arrow(zones.zone_offsets()).create("raw.zone_offsets")
+        yield con
+
+
+@contextmanager
+def plain_session(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give the database of a session for work that makes no rows: without settings, candidates and time zones."""
+    spill = settings.data_dir / "warehouse" / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    with in_memory(spill, memory_limit(settings), settings.warehouse.threads) as con:
         yield con
 
 
@@ -201,10 +208,16 @@ def fingerprint_of(settings: Settings) -> dict[str, str]:
 def code_fingerprint() -> dict[str, str]:
     """Return a hash per thing that makes rows, whatever the settings: the same on all machines of a build."""
     return {
-        "sql/": _hash_files(sorted(catalogue.SQL.rglob("*.sql"))),
+        "sql/": _sql_hash(),
         "the code that makes rows": _code_hash(),
         "DuckDB": duckdb.__version__,
     }
+
+
+@functools.cache
+def _sql_hash() -> str:
+    """Hash every file of SQL: a process reads them once."""
+    return _hash_files(sorted(catalogue.SQL.rglob("*.sql")))
 
 
 @functools.cache

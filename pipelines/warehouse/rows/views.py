@@ -47,6 +47,7 @@ class Staged:
     sources: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
     has_keys: dict[str, bool] = field(default_factory=dict)  # by relation of keys, as far as it was asked
+    bounds: dict[tuple[str, str], str] = field(default_factory=dict)  # by relation of keys and key, in an increment
     shown: dict[str, str] = field(default_factory=dict)  # the views in place, by name
 
 
@@ -75,6 +76,15 @@ def between(con: duckdb.DuckDBPyConnection, keys: str, column: str, key: str) ->
     """
     row = con.execute(f"select min({key}), max({key}) from {keys}").fetchone()
     return "false" if row is None or row[0] is None else f"{column} between {row[0]} and {row[1]}"
+
+
+def within(staged: Staged, keys: str, column: str, key: str) -> str:
+    """Return the condition of `between` for a relation of keys that no longer changes: it is read once."""
+    if staged.full:
+        return between(staged.con, keys, column, key)
+    if (keys, key) not in staged.bounds:
+        staged.bounds[keys, key] = between(staged.con, keys, "{column}", key)
+    return staged.bounds[keys, key].format(column=column)
 
 
 def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
@@ -128,10 +138,9 @@ def _of_keys(staged: Staged, item: Table | Check, name: str, keys: str, key: str
             select {key} from {keys} as k where not exists (select 1 from {own} as o where o.{key} = k.{key})
             """
         )
-    stored = f"""
-        select {columns} from warehouse.{name} as t
-        where {between(staged.con, left, f"t.{key}", key)} and {_in(staged, name, left)}
-    """
+    column = f"t.{key}"
+    near = within(staged, keys, column, key) if left == keys else between(staged.con, left, column, key)
+    stored = f"select {columns} from warehouse.{name} as t where {near} and {_in(staged, name, left)}"
     return f"{fresh} union all {stored}" if name in staged.sets else stored
 
 
@@ -160,7 +169,7 @@ def _as_it_was(staged: Staged, name: str, keys: str | None) -> str:
     kind = next(kind for kind, entity in inputs.ENTITY.items() if entity == key)
     of_keys = "true"
     if keys is not None:
-        of_keys = f"{between(staged.con, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
+        of_keys = f"{within(staged, keys, f't.{key}', key)} and {_in(staged, name, keys)}"
     return f"""
         select {_columns(staged, name)} from warehouse.{name} as t
         where {of_keys}
@@ -180,7 +189,7 @@ def of_fresh_keys(staged: Staged, name: str) -> str:
         return "true"
     table = staged.catalogue[name]
     key = str(key_of(table))
-    bound = between(staged.con, keys, key, key) if table.scope in ENTITIES else "true"
+    bound = within(staged, keys, key, key) if table.scope in ENTITIES else "true"
     plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
     null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
     return f"{plain} or {null}" if key in UNDATED else plain
@@ -198,7 +207,7 @@ def sides(staged: Staged, name: str, item: Table | Check) -> tuple[str, str]:
     keys = staged.sets[name]
     where = "true" if keys is None else _in(staged, name, keys)
     if keys is not None and table.scope in ENTITIES:
-        where = f"{between(staged.con, keys, f't.{key_of(table)}', str(key_of(table)))} and {where}"
+        where = f"{within(staged, keys, f't.{key_of(table)}', str(key_of(table)))} and {where}"
     fresh = f'select {columns} from fresh."{name}" as t'
     stored = f"select {columns} from warehouse.{name} as t where {where}"
     return f"({fresh} except all {stored})", f"({stored} except all {fresh})"
@@ -262,7 +271,7 @@ def _show_raw(staged: Staged, name: str, keys: str | None) -> None:
         entity = inputs.ENTITY[kind]
         only = "true"
         if keys is not None:
-            bounds = "true" if staged.full else between(staged.con, keys, "t.id", entity)
+            bounds = "true" if staged.full else within(staged, keys, "t.id", entity)
             only = f"{bounds} and exists (select 1 from {keys} as k where k.{entity} = t.id)"
         staged.con.execute(
             f"""
