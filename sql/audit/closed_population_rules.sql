@@ -25,8 +25,8 @@ new_orders as (
         current.sale_class,
         settings.subtotal_setting_no as setting_no,
         patterns.holds,
-    from orders
-    inner join mart.orders as current on orders.order_id = current.order_id
+    from mart.orders as current
+    inner join orders on current.order_id = orders.order_id
     inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
     left join audit.subtotal_patterns as patterns on orders.order_id = patterns.order_id
 
@@ -39,8 +39,8 @@ new_orders as (
         current.sale_class,
         settings.total_setting_no as setting_no,
         patterns.holds,
-    from orders
-    inner join mart.orders as current on orders.order_id = current.order_id
+    from mart.orders as current
+    inner join orders on current.order_id = orders.order_id
     inner join audit.order_rule_settings as settings on orders.order_id = settings.order_id
     left join audit.total_patterns as patterns on orders.order_id = patterns.order_id
 ),

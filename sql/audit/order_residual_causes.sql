@@ -9,8 +9,8 @@ broken_lines as (
         breaks.order_id,
         breaks.rule_target,
         bool_or(abs(lines.line_amount) = abs(breaks.residual)) as is_a_line,
-    from audit.order_residuals as breaks
-    inner join mart.order_lines as lines on breaks.order_id = lines.order_id
+    from mart.order_lines as lines
+    inner join audit.order_residuals as breaks on lines.order_id = breaks.order_id
     group by breaks.order_id, breaks.rule_target
 ),
 
@@ -25,8 +25,8 @@ broken_modifiers as (
             abs(sum(add_own + other_own)),
             abs(sum(add_once + other_once)),
         ] as sums,
-    from audit.order_residuals as breaks
-    inner join audit.order_line_sums as lines on breaks.order_id = lines.order_id
+    from audit.order_line_sums as lines
+    inner join audit.order_residuals as breaks on lines.order_id = breaks.order_id
     group by breaks.order_id, breaks.rule_target
     having bool_and(lines.is_whole)
 ),

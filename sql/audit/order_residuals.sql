@@ -44,6 +44,6 @@ select
     orders.tip,
     orders.discount,
     orders.loyalty_discount,
-from residuals
-inner join mart.orders as orders on residuals.order_id = orders.order_id
+from mart.orders as orders
+inner join residuals on orders.order_id = residuals.order_id
 where residuals.residual <> 0

@@ -11,8 +11,8 @@ amended as (
 
 pairs as (
     select
-        amended.order_id,
-        amended.version_no,
+        later.order_id,
+        later.version_no,
         later.lines_version_no,
         later.lines_version_no > earlier.lines_version_no as has_other_lines,
         earlier.last_seen_at as previous_last_seen_at,
@@ -29,13 +29,13 @@ pairs as (
         cast(later.loyalty_discount as decimal(38, 4)) - earlier.loyalty_discount
             as loyalty_discount_change,
         cast(later.total_price as decimal(38, 4)) - earlier.total_price as total_change,
-    from amended
-    inner join core.order_versions as later
-        on amended.order_id = later.order_id
-        and amended.version_no = later.version_no
+    from core.order_versions as later
+    inner join amended
+        on later.order_id = amended.order_id
+        and later.version_no = amended.version_no
     inner join core.order_versions as earlier
-        on amended.order_id = earlier.order_id
-        and amended.version_no = earlier.version_no + 1
+        on later.order_id = earlier.order_id
+        and later.version_no = earlier.version_no + 1
 ),
 
 modifiers as (
@@ -139,8 +139,8 @@ select
         when pairs.total_change > 0 then 'total_raised'
         else 'total_unchanged'
     end as verdict,
-from pairs
-inner join mart.orders as orders on pairs.order_id = orders.order_id
+from mart.orders as orders
+inner join pairs on orders.order_id = pairs.order_id
 left join counts
     on pairs.order_id = counts.order_id
     and pairs.lines_version_no = counts.lines_version_no

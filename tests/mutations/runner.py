@@ -23,6 +23,7 @@ MOST_SECONDS = 40  # of CPU, for a file of tests on the code as it is; slower on
 HANGS = 1_800  # seconds after which what waits for something has failed
 IMPORTED = ("dagster", "httpx", "hypothesis.stateful", "pandera.pandas", "pyarrow.parquet", "xdist")
 ROWS = "rows of the unchanged world"  # checked beside files of tests; with SQL alone changed, by
+WORLD, TEXTS = "unchanged-world", "selects.json"  # in the copy: the world, and there the texts of its selects
 SELECTS = "selects on its altered rows"  # first
 
 
@@ -71,6 +72,8 @@ def _serve(root: Path, pipe: Any, imports: tuple[str, ...]) -> None:
         sys.modules.pop(name)
     for name in (*IMPORTED, *imports):
         importlib.import_module(name)
+    if "tests.mutations.rows" in imports:
+        sys.modules["tests.mutations.rows"].open_world(root)
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             name, limit = pipe.recv()

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.finance.released import circumstances, query
+from pipelines.finance.restating import create_entries
+from pipelines.ledger import ledger_of
+from pipelines.ledger.closing import Closes
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.catalogue.examples import examples
 from pipelines.warehouse.catalogue.macros import create_macros, macros
+from pipelines.warehouse.inputs.closes import day_closes
 from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.release.release import current_release
 from pipelines.warehouse.rows.session import quoted, session
 from tests.unchanged.hashed import Hashes, hashes
 
@@ -27,8 +33,19 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
+REFUSALS, RESTATED = "build.refusals", "mart.restatements"
 TIMES = (None, "2026-10-20 11:00:00+00", "2026-11-05 13:00:00+00", "2026-11-12 00:00:00+00")
-VALUES = {"since": dt.date(2026, 10, 23), "until": dt.date(2026, 11, 3), "store_id": None}
+CLOCK = dt.datetime(2026, 11, 12, tzinfo=dt.UTC)
+DAYS = {"first_day": dt.date(2026, 10, 23), "last_day": dt.date(2026, 11, 3)}
+KNOWN = {"details": ["some"], "items": ["release"], "last_restatement_no": 7, "detected_at": CLOCK}
+# Which parameters the selects of finance get, one after the other.
+VALUES: tuple[dict[str, Any], ...] = (
+    {"since": None, "until": None, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
+    {"since": DAYS["first_day"], "until": DAYS["last_day"], "store_id": 1, "only_breaks": True, **DAYS, **KNOWN},
+)
+CHANGED = "table_name, store_id, month, added_row_count, removed_row_count, changed_row_count"
+CHANGES = "('core.orders', 1, '2026-10', 3, 1, 4), ('core.orders', 2, null, 5, 2, 7), ('mart.orders', 1, null, 1, 9, 0)"
+SCOPE = "(date '2026-10-23', null, false), (date '2026-10-23', 1, true), (date '2026-10-28', 2, false)"
 
 
 @contextmanager
@@ -42,15 +59,17 @@ def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = 
         con.execute(f"attach '{quoted(warehouse_file(settings.data_dir))}' as warehouse (read_only)")
         for table in catalogue.tables():
             con.execute(f"create table {table.name} as {_alter(table, 'desc' if backwards else '')}")
+        con.execute(f"insert into {RESTATED} {catalogue.table(RESTATED).sql}")  # recorded since the build
+        con.execute(f"create schema build; create table {REFUSALS} as from warehouse.{REFUSALS}")
         con.execute("detach warehouse")
         if keep:
             con.execute(f"attach '{quoted(keep)}' as kept")
-            for schema in catalogue.SCHEMAS:
+            for schema in (*catalogue.SCHEMAS, "build"):
                 con.execute(f"create schema kept.{schema}")
-            for table in catalogue.tables():
-                con.execute(f"create table kept.{table.name} as from {table.name}")
+            for name in (*(table.name for table in catalogue.tables()), REFUSALS):
+                con.execute(f"create table kept.{name} as from {name}")
             con.execute("detach kept")
-        _complete(con)
+        _complete(con, settings)
         yield con
 
 
@@ -60,20 +79,41 @@ def opened(settings: Settings, file: Path) -> Iterator[Connection]:
     with session(settings) as con:
         create_sources(con, settings)
         con.execute(f"attach '{quoted(file)}' as kept (read_only)")
-        for table in catalogue.tables():
-            con.execute(f"create view {table.name} as from kept.{table.name}")
-        _complete(con)
+        con.execute("create schema build")
+        there = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'kept'"
+        for (name,) in con.execute(there).fetchall():
+            con.execute(f"create view {name} as from kept.{name}")
+        _complete(con, settings)
         yield con
 
 
-def _complete(con: Connection) -> None:
+def _complete(con: Connection, settings: Settings) -> None:
+    """Create what else selects read: what finance makes of the ledger and of what is asked, and the macros."""
     con.execute("create table raw.findings as from audit.findings")
     create_macros(con)
+    _create_release_tables(con, settings)
+    create_entries(con, settings.data_dir, circumstances(settings, con, None, {}))
+    con.execute("create temp view closed_orders as from raw.closed_orders")
+    con.register("day_closes", day_closes(Closes(ledger_of(settings.data_dir).entries())))
+    con.execute(f"create temp table close_scope as from (values {SCOPE}) as t (business_date, store_id, is_excluded)")
+    for step in ("last_booked", "restated_orders"):
+        con.execute(f"create temp table {step} as {query(step)}")
+
+
+def _create_release_tables(con: Connection, settings: Settings) -> None:
+    """Create what examples read of a release's own tables: the files of [reference], and some made-up changes."""
+    release = current_release(settings.data_dir / "published")
+    con.execute(f"attach '{quoted(release / 'ordermart.duckdb')}' as release (read_only)" if release else "select 1")
+    con.execute("create schema ref; create schema meta")
+    for name in ("stores", "products", "platforms"):
+        con.execute(f"create table ref.{name} as from release.ref.{name}")
+    con.execute(f"create table meta.changes as from (values {CHANGES}) as t ({CHANGED})")
+    con.execute("detach release")
 
 
 def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:
     """Give the name of each select that can be run, or of those named, and the hashes of its result."""
-    yield from ((name, _result(con, sql)) for name, sql in selects(con) if names is None or name in names)
+    yield from ((name, _result(con, name, sql)) for name, sql in selects(con) if names is None or name in names)
 
 
 def _alter(table: catalogue.Table, direction: str) -> str:
@@ -89,10 +129,10 @@ def _alter(table: catalogue.Table, direction: str) -> str:
     numbered = f"select *, row_number() over (order by {key}) as row_no from warehouse.{table.name}"
     if not table.key:
         numbered = f"select *, row_number() over () as row_no from (from warehouse.{table.name} order by all)"
-    twice = "unnest(if(row_no % 19 = 0, [1, 2], [1]))"
+    twice = "unnest(if(row_no % 19 = 3, [1, 2], [1]))"
     return (
         f"select * exclude (row_no, copy_no) from (select {', '.join(columns)}, row_no, {twice} as copy_no "
-        f"from ({numbered}) where row_no % 23 <> 5 window rows_in_order as (order by row_no)) "
+        f"from ({numbered}) where row_no % 23 <> 2 window rows_in_order as (order by row_no)) "
         f"order by row_no {direction}, copy_no"
     )
 
@@ -118,11 +158,15 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
                 f"from {macro.name}({'null' if time is None else repr(time)}::timestamptz)",
             )
     for path in sorted((resource("sql") / "finance").glob("*.sql")):
-        yield f"finance {path.stem}", path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        for number in range(len(VALUES) if "$" in text else 1):
+            yield f"finance {path.stem} {number}", text
 
 
-def _result(con: Connection, sql: str) -> Hashes:
-    values: dict[str, Any] = {name: value for name, value in VALUES.items() if f"${name}" in sql}
+def _result(con: Connection, name: str, sql: str) -> Hashes:
+    number = name.rpartition(" ")[2]
+    given = VALUES[int(number)] if name.startswith("finance ") else {}
+    values = {name: value for name, value in given.items() if f"${name}" in sql}
     try:
         found = con.execute(sql, values) if values else con.execute(sql)
         return hashes([column[0] for column in found.description or ()], found.fetchall())

@@ -7,15 +7,15 @@ for the hash of what depends on the order of rows. Knows nothing of which rows a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.warehouse import warehouse_file
+from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.release.release import current_release
 from tests.unchanged import story
-from tests.unchanged.altered import altered, altered_results
-from tests.unchanged.hashed import Hashes, hashes
+from tests.unchanged.altered import altered, altered_results, opened, selects
+from tests.unchanged.hashed import Hashes, hash_of, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +27,7 @@ ANY = "-"
 
 def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
     """Let the story happen in an empty folder; give the hashes of each table as soon as it is there."""
+    yield from ((f"contract {table.name}", _of_contract(table)) for table in catalogue.tables())
     world = story.begin(folder)
     yield from _of_file("first", warehouse_file(world.data))
     story.close_days(world)
@@ -35,8 +36,20 @@ def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
     yield from _of_file("release", release / "ordermart.duckdb", ("meta", "ref"))
     story.go_on(world)
     yield from _of_file("later", warehouse_file(world.data))
+    with opened(world.settings, warehouse_file(world.data)) as con:
+        others = {name for name, _ in selects(con) if not name.startswith("select ")}  # those are in the file
+        yield from ((f"plain {name}", found) for name, found in altered_results(con, others))
     with altered(world.settings) as con:
         yield from altered_results(con)
+
+
+def _of_contract(table: catalogue.Table) -> Hashes:
+    """Return the hashes of what a contract says of the table, and of each column, but for descriptions."""
+    said: dict[str, Any] = {"grain": table.facts.grain}
+    for column in table.columns:
+        doubts = [each for each in table.facts.doubts if each.column == column.name]
+        said[column.name] = (column.type, column.nullable, column.adds_up, doubts)
+    return {"rows": str(len(table.columns)), **{name: hash_of(repr(each)) for name, each in said.items()}}
 
 
 def kept(text: str | None = None) -> dict[str, Hashes]:

@@ -105,7 +105,7 @@ def _verdict(rng: random.Random, order_id: int) -> Verdict:
         document["_unknown"] = {"/loyalty/points": "number", "/items/*/spice": "string|null"}
     return {
         "id": order_id,
-        "at": rng.choice([95, 96, 97, 98]),
+        "at": rng.choice([20, 50, 95, 96, 97, 98]),
         "document": document,
         "customer": "twin" if is_twin else rng.choice(["a", "b", "c", "d", None]),
         "absences": rng.choice([[], [], ["/tip", "/items/*/name"]]),
@@ -216,7 +216,7 @@ def _delivered(rng: random.Random, document: Document) -> None:
 
 CHANGES = (
     lambda rng, document: document.update(status=rng.choice(["done", "refused", "ready"])),
-    lambda rng, document: document.update(store_id=rng.choice([1, 2, 3])),
+    lambda rng, document: document.update(store_id=rng.choice([1, 2, 3, None])),
     lambda rng, document: document.update(platform=rng.choice(["web", "tablet"])),
     _moved,
     _priced,

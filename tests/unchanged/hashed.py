@@ -15,7 +15,7 @@ Hashes = dict[str, str]
 # What differs from day to day or from machine to machine: when something was done, by whom, under which name.
 LEFT_OUT = frozenset(
     {
-        *("accepted_at", "closed_at", "detected_at", "imported_at", "as_of"),
+        *("accepted_at", "closed_at", "detected_at", "imported_at", "written_at", "as_of"),
         *("accepted_by", "code_version", "release_id", "previous_release_id"),
     }
 )
@@ -27,9 +27,13 @@ def hashes(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> Hashes:
     texts = sorted([_text(row[number]) for number, _ in compared] for row in rows)
     found = {"rows": str(len(texts))}
     for number, (_, column) in enumerate(compared):
-        joined = "\n".join(row[number] for row in texts)
-        found[column] = hashlib.md5(joined.encode(), usedforsecurity=False).hexdigest()[:8]
+        found[column] = hash_of("\n".join(row[number] for row in texts))
     return found
+
+
+def hash_of(text: str) -> str:
+    """Return the hash of a text."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8]
 
 
 def _text(value: Any) -> str:

@@ -187,7 +187,7 @@ def _note(world: World) -> None:
             topic, kind = (("orders.create", "orders"), ("menus.update", "menus"))[number % 4 == 3]
             deliveries.execute(
                 "insert into deliveries (received_at, topic, kind, id, bytes) values (?, ?, ?, ?, 2)",
-                (micros(at), topic, kind, number % 17 or None),
+                (micros(at), topic, kind, 500 + number // 2 if number % 5 == 4 else number % 17 or None),
             )
     deliveries.close()
     for number, checked in enumerate((4, 0)):
