@@ -49,11 +49,11 @@ def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, l
 def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
     """Return a fingerprint of orders, whatever their sequence and when they were last fetched."""
     con.register("drafted_orders", rows.drop_columns(_UNSTABLE))
-    found = con.execute(
+    ((found,),) = con.execute(
         "select bit_xor(md5_number(cast(drafted as varchar))) from drafted_orders as drafted"
-    ).fetchone()
+    ).fetchall()  # to its end, as `Released.has`
     con.unregister("drafted_orders")
-    return f"{rows.num_rows}-{found[0] if found else None}"
+    return f"{rows.num_rows}-{found}"
 
 
 def totals(rows: pa.Table) -> Totals:

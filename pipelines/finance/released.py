@@ -41,7 +41,7 @@ class FinanceError(Exception):
 class ReadLimits:
     """What reading a release may use in all, beside Python itself."""
 
-    seconds: float
+    time: dt.timedelta
     memory_mib: int
 
 
@@ -60,7 +60,7 @@ class Released:
         found = self.con.execute(
             "select 1 from information_schema.tables where table_schema = ? and table_name = ?", [schema, name]
         )
-        return found.fetchone() is not None
+        return bool(found.fetchall())  # to its end: from DuckDB 2.0 on an unfinished result blocks `register`
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _limited(con: duckdb.DuckDBPyConnection, limits: ReadLimits) -> Iterator[Non
     is_done = threading.Event()
 
     def interrupt() -> None:
-        if not is_done.wait(limits.seconds):
+        if not is_done.wait(limits.time.total_seconds()):
             con.interrupt()
             while not is_done.wait(_AGAIN_SECONDS):  # it ends one query, and another may follow
                 con.interrupt()
@@ -92,7 +92,7 @@ def _limited(con: duckdb.DuckDBPyConnection, limits: ReadLimits) -> Iterator[Non
     try:
         yield
     except duckdb.InterruptException:
-        raise FinanceError(f"reading the release took longer than {limits.seconds:g} seconds") from None
+        raise FinanceError(f"reading the release took longer than {limits.time.total_seconds():g} seconds") from None
     except duckdb.OutOfMemoryException:
         raise FinanceError(f"reading the release takes more than {limits.memory_mib} MiB") from None
     finally:

@@ -89,7 +89,7 @@ class Tools:
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._queries = LimitedQueries(settings.data_dir, limits)
-        self._limits = ReadLimits(limits.seconds, limits.memory_mib)
+        self._limits = ReadLimits(dt.timedelta(seconds=limits.seconds), limits.memory_mib)
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Return every tool."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 from pathlib import Path
@@ -132,15 +133,19 @@ def test_query_beyond_a_limit_is_an_error(world: World, sql: str, limits: Limits
 @pytest.mark.parametrize(
     ("sql", "limits", "message"),
     [
-        (ENDLESS, ReadLimits(seconds=0.2, memory_mib=256), "took longer than 0.2 seconds"),
-        ("select list(range) from range(100000000)", ReadLimits(seconds=240, memory_mib=64), "more than 64 MiB"),
+        (ENDLESS, ReadLimits(dt.timedelta(seconds=0.2), memory_mib=256), "took longer than 0.2 seconds"),
+        (
+            "select list(range) from range(100000000)",
+            ReadLimits(dt.timedelta(minutes=4), memory_mib=64),
+            "more than 64 MiB",
+        ),
     ],
 )
 def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits: ReadLimits, message: str) -> None:
     """What explains an order and lists questions reads a release that ends its selects, each in its turn."""
     with pytest.raises(FinanceError, match=message), released(world.settings, limits) as release:
         release.con.execute(sql)
-    assert explain_order(world.settings, 13, ReadLimits(seconds=240, memory_mib=256))
+    assert explain_order(world.settings, 13, ReadLimits(dt.timedelta(minutes=4), memory_mib=256))
 
 
 def test_query_answer_is_limited_in_size(world: World) -> None:
