@@ -29,7 +29,7 @@ def nothing() -> None:
 def test_a_run_takes_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database of a run is a third of what Dagster would take; the others are as Dagster writes them."""
     for module in (sqlite_event_log, sqlite_run_storage):
-        monkeypatch.setattr(module, "create_engine", module.create_engine)  # as it was, after this test
+        monkeypatch.setattr(module, "create_engine", sqlalchemy.create_engine)  # as Dagster has it
     sizes = []
     for keeps in (False, True):
         if keeps:
