@@ -88,10 +88,10 @@ def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
     ("place", "recorded"),
     [
         ("restating.record", 0),
-        ("restating.circumstances", 0),
+        pytest.param("restating.circumstances", 0, marks=pytest.mark.long),
         ("ledger._write_rows", 0),
         ("chain.put_in_place", 0),
-        ("chain._canonical", 0),
+        pytest.param("chain._canonical", 0, marks=pytest.mark.long),
     ],
 )
 def test_a_killed_recording_is_repeated(published: Any, hours: tuple[int, int], place: str, recorded: int) -> None:

@@ -199,7 +199,7 @@ def test_a_moved_clone_is_set_up_again(clone: Path, tmp_path: Path) -> None:
     assert str(clone) not in (moved / ".venv" / "bin" / "ordermart").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_environment_without_its_python_is_made_again(clone: Path) -> None:
     """An environment whose Python is gone is not believed, whatever its stamp says."""
     bootstrap(clone, "setup")

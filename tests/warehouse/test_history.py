@@ -131,7 +131,7 @@ def test_a_store_that_is_no_longer_listed(world: Any, make_store: Any) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_versions_really_occur(world: Any, make_order: Any) -> None:
     """Thirty orders of four versions each are the same after four increments as after a rebuild."""
     for night in range(4):
