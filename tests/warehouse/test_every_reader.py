@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -15,9 +17,8 @@ from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.release.manifest import read_manifest
 from tests.readers import arrow_type, differences, folder_of, month_of, stated
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).resolve().parents[2]
+OTHERS = ROOT / ".venv-readers" / "bin" / "python"  # `.ci/run` makes it
 MOST = "99999999999999.9999"
 
 
@@ -49,6 +50,16 @@ def release(request: pytest.FixtureRequest, world_of: Any, makers: Any, tmp_path
 def test_reader_reads_what_the_file_says(release: Path, reader: str) -> None:
     """Each tool reads each table's folder with the rows, exact sums and types of the DuckDB file; months are texts."""
     assert list(differences(release, reader)) == []
+
+
+@pytest.mark.readers
+@pytest.mark.skipif(not OTHERS.exists(), reason="DuckDB 1.4 and Spark are not installed: requirements-readers.lock")
+def test_duckdb_1_4_and_spark_read_what_the_file_says(release: Path) -> None:
+    """So do an older DuckDB, which reads the file and Parquet, and Spark, in an environment of their own."""
+    command = [str(OTHERS), str(ROOT / "tests" / "readers.py"), str(release), "duckdb", "spark"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert [line.split(",")[-1].strip() for line in done.stdout.splitlines()] == ["0 differences"] * 2
 
 
 @pytest.mark.duckdb2
