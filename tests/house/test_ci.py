@@ -12,6 +12,12 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+_INSTALL = "-m pip install -q --disable-pip-version-check --require-hashes --no-deps -r"
+INSTALL_READERS = f"python-readers {_INSTALL} requirements-readers.lock"
+READERS = [
+    "python-readers tests/readers.py data/published/current duckdb spark",
+    "python bootstrap.py test -n 0 -m readers tests/warehouse/test_every_reader.py",
+]
 STEPS = [
     "python bootstrap.py setup",
     "ruff check .",
@@ -19,11 +25,14 @@ STEPS = [
     "mypy ",
     "python bootstrap.py test --all",
     "python bootstrap.py run --orders 500",
+    "python -m venv --clear .venv-readers",
+    INSTALL_READERS,
+    *READERS,
     "python bootstrap.py setup .venv-duckdb2",
     "python bootstrap.py test-duckdb2",
     "python -m venv --clear .venv-ray",
 ]
-INSTALL = "python-ray -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-ray.lock"
+INSTALL = f"python-ray {_INSTALL} requirements-ray.lock"
 ON_RAY = "python-ray -m pytest -n 0 -m ray tests/warehouse/test_ray.py"
 ON_RAY_AGAIN = (
     "python-ray -m pytest -n 0 -m ray --last-failed --last-failed-no-failures none -v tests/warehouse/test_ray.py"
@@ -55,12 +64,13 @@ def clone(project: Path, tmp_path: Path) -> Path:
     lane.parent.mkdir(parents=True)
     lane.write_text("#!/bin/sh\n", encoding="utf-8")
     lane.chmod(0o755)
-    for name in (".venv", ".venv-ray"):
+    for name in (".venv", ".venv-ray", ".venv-readers"):
         (root / name / "lib" / "python3" / "site-packages").mkdir(parents=True)
-    lane = root / ".venv-ray" / "bin" / "python"
-    lane.parent.mkdir()
-    lane.write_text(STAND_IN.format(name="python-ray"), encoding="utf-8")
-    lane.chmod(0o755)
+    for name in ("ray", "readers"):
+        lane = root / f".venv-{name}" / "bin" / "python"
+        lane.parent.mkdir()
+        lane.write_text(STAND_IN.format(name=f"python-{name}"), encoding="utf-8")
+        lane.chmod(0o755)
     return root
 
 
@@ -87,11 +97,11 @@ def test_every_step_runs_in_order(clone: Path) -> None:
     """With nothing wrong all steps run, each is announced, and the last line says so."""
     code, ran, said = run(clone)
     assert (code, ran) == (0, [*STEPS, INSTALL, ON_RAY])
-    assert said.count("\n== ") == len(STEPS)
+    assert said.count("\n== ") == len(STEPS) - len([INSTALL_READERS, *READERS])  # a part of a step each
     assert said.splitlines()[-1].startswith("== all passed")
 
 
-@pytest.mark.parametrize("step", [*STEPS, ON_RAY])
+@pytest.mark.parametrize("step", [*(step for step in STEPS if step != INSTALL_READERS), ON_RAY])
 def test_it_stops_at_the_first_failure(clone: Path, step: str) -> None:
     """A step that fails is the last one, and the exit code is not zero."""
     code, ran, said = run(clone, step, AGAIN, ON_RAY_AGAIN)
@@ -107,6 +117,13 @@ def test_tests_on_ray_are_skipped_by_name_where_it_cannot_be_had(clone: Path) ->
     code, ran, said = run(clone, INSTALL)
     assert (code, ran) == (0, [*STEPS, INSTALL])
     assert "skipped: tests marked ray" in said
+
+
+def test_readers_are_skipped_by_name_where_they_cannot_be_had(clone: Path) -> None:
+    """Without Spark the run goes on to its end, and says which tests did not run."""
+    code, ran, said = run(clone, INSTALL_READERS)
+    assert (code, ran) == (0, [*(step for step in STEPS if step not in READERS), INSTALL, ON_RAY])
+    assert "skipped: tests marked readers" in said
 
 
 def test_a_test_that_fails_once_is_tried_alone(clone: Path) -> None:
