@@ -52,6 +52,7 @@ def test_reader_reads_what_the_file_says(release: Path, reader: str) -> None:
     assert list(differences(release, reader)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.readers
 @pytest.mark.skipif(not OTHERS.exists(), reason="DuckDB 1.4 and Spark are not installed: requirements-readers.lock")
 def test_duckdb_1_4_and_spark_read_what_the_file_says(release: Path) -> None:
