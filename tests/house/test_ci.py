@@ -53,6 +53,7 @@ def clone(project: Path, tmp_path: Path) -> Path:
     places = {
         "python": root / "bin",
         "apt-get": root / "bin",
+        "java": root / "bin",
         "ruff": root / ".venv" / "bin",
         "mypy": root / ".venv" / "bin",
     }
