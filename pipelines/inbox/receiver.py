@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import signal
-import socket
 import sqlite3
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
-from granian.server.embed import Server
 
 from pipelines.durable import keep_private
 from pipelines.inbox.app import Receiver, make_app
@@ -25,13 +21,12 @@ from pipelines.inbox.committer import Committer
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
 from pipelines.inbox.store import inbox_path
+from pipelines.listening import ListenError, claimed, serve_until_stopped
 from pipelines.settings import SettingsError
 from pipelines.settings.security import unsigned
 from pipelines.vault import VaultError, open_vault
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
     from pipelines.settings import Settings
     from pipelines.vault import Vault
 
@@ -56,7 +51,10 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         raise SettingsError(complaint)
     verify = verifier(webhooks)
     keep_private(settings.data_dir)
-    port = _claim(host, port)
+    try:
+        port = claimed(host, port)
+    except ListenError as error:
+        raise ReceiverError(str(error)) from None
     vault = _vault(settings)
     encrypt = None if vault is None else Bodies(vault, webhooks.max_stored_bytes).keep
     committer = Committer(inbox_path(settings.data_dir), encrypt=encrypt, failed=_Warnings())
@@ -67,43 +65,21 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
         raise ReceiverError(f"the inbox cannot be written: {error}") from None
     _allow_connections(2 * webhooks.queue_size)
     try:
-        asyncio.run(_serve(make_app(receiver, webhooks.path), host, port, settings))
+        asyncio.run(
+            serve_until_stopped(
+                make_app(receiver, webhooks.path),
+                host,
+                port,
+                webhooks.path,
+                patience_seconds=_SHUTDOWN_SECONDS,
+                http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000)),
+                backpressure=2 * webhooks.queue_size,  # more than may wait, so that the excess is answered with 503
+            )
+        )
     finally:
         committer.stop()
         if vault is not None:
             vault.close()
-
-
-async def _serve(app: Starlette, host: str, port: int, settings: Settings) -> None:
-    webhooks = settings.webhooks
-    server = Server(
-        app,
-        address=host,
-        port=port,
-        interface=Interfaces.ASGINL,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=int(webhooks.read_timeout_seconds * 1000)),
-        backlog=1024,
-        backpressure=2 * webhooks.queue_size,  # more than may wait, so that the excess is answered with 503
-        log_enabled=False,
-        websockets=False,
-    )
-    server.workers_kill_timeout = _SHUTDOWN_SECONDS  # type: ignore[assignment]
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, server.stop)
-    serving = asyncio.create_task(server.serve())
-    while not serving.done():
-        try:
-            _, writer = await asyncio.open_connection(host, port)
-        except OSError:
-            await asyncio.sleep(0.01)
-        else:
-            writer.close()
-            sys.stdout.write(f"ready on http://{host}:{port}{webhooks.path}\n")
-            sys.stdout.flush()
-            break
-    await serving
 
 
 def _vault(settings: Settings) -> Vault | None:
@@ -112,18 +88,6 @@ def _vault(settings: Settings) -> Vault | None:
         return open_vault(settings)
     except VaultError:
         return None
-
-
-def _claim(host: str, port: int) -> int:
-    """Return the port, a free one for 0. Raise ReceiverError if it is in use: the server would share it silently."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ReceiverError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-        return int(probe.getsockname()[1])
 
 
 def _allow_connections(number: int) -> None:

@@ -8,14 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
-from granian.constants import HTTPModes, Interfaces
-from granian.server.embed import Server
-
+from pipelines.listening import ListenError, claimed, serve_until_stopped
 from pipelines.sandbox.app import Service, make_app
 from pipelines.sandbox.control_api import ControlApi
 from pipelines.sandbox.dialects import DIALECTS
@@ -75,7 +72,10 @@ def serve(
         signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
     if watch_stdin:
         threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
-    _claim(host, port)
+    try:
+        claimed(host, port)
+    except ListenError as error:
+        raise ServeError(str(error)) from None
     config = Config(
         seed=seed,
         stores=stores,
@@ -112,48 +112,7 @@ def serve(
 
 def run(app: Starlette, *, host: str = "127.0.0.1", port: int = 0, prefix: str = "") -> None:
     """Serve an application until SIGTERM or SIGINT, after printing where it is."""
-    asyncio.run(_run(app, host, port or free_port(host), prefix))
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
-
-
-async def _run(app: Starlette, host: str, port: int, prefix: str) -> None:
-    server = Server(
-        app, address=host, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, backlog=1024,
-        log_enabled=False, websockets=False,
-    )  # fmt: skip
-    server.workers_kill_timeout = _PATIENCE_SECONDS
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, server.stop)
-    serving = asyncio.create_task(server.serve())
-    while not serving.done():
-        try:
-            _, writer = await asyncio.open_connection(host, port)
-        except OSError:
-            await asyncio.sleep(0.01)
-        else:
-            writer.close()
-            sys.stdout.write(f"ready on http://{host}:{port}{prefix}\n")
-            sys.stdout.flush()
-            break
-    await serving
-
-
-def _claim(host: str, port: int) -> None:
-    """Refuse a port that is taken: the server itself would share it without a word."""
-    if port:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError as error:
-                raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    asyncio.run(serve_until_stopped(app, host, port or claimed(host), prefix, patience_seconds=_PATIENCE_SECONDS))
 
 
 def _stop_at_end_of_input() -> None:

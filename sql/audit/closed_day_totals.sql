@@ -28,22 +28,7 @@ select
     sale_class,
     -- orders, with the same fingerprint as in audit.daily_fingerprints
     count(*) as order_count,
-    cast(
-        bit_xor(
-            hash(
-                hash(
-                    order_id,
-                    subtotal_price,
-                    delivery_price,
-                    tip,
-                    discount,
-                    loyalty_discount,
-                    total_price,
-                    line_amount
-                )
-            )
-        ) as varchar
-    ) as fingerprint,
+    cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,
     -- money
     max(currency) as currency, -- a store has one
     sum(subtotal_price) as subtotal_price,

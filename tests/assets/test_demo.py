@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from pipelines.sandbox.serve import free_port
+from pipelines.listening import claimed
 from tests import forked
 from tests.readers import differences
 
@@ -32,8 +32,9 @@ EMPTY = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with settings of the user's own, those of the data folder and the port alone."""
     folder = tmp_path_factory.mktemp("demo")
+    port = claimed("127.0.0.1")
     (folder / "mine.toml").write_text(
-        f'[data]\ndir = "data"\n[partner]\nbase_url = "http://127.0.0.1:{free_port()}"\n[notify]\nmin_free_gb = 0\n'
+        f'[data]\ndir = "data"\n[partner]\nbase_url = "http://127.0.0.1:{port}"\n[notify]\nmin_free_gb = 0\n'
     )
     return folder
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.listening import claimed
 from pipelines.sandbox.process import Sandbox, SandboxError
-from pipelines.sandbox.serve import free_port
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -57,7 +57,7 @@ def test_it_ends_with_its_parent() -> None:
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly_and_fast(name: signal.Signals) -> None:
     """On SIGTERM and SIGINT it exits with 0 at once, an open connection or not, and says nothing."""
-    port = free_port()
+    port = claimed("127.0.0.1")
     command = [sys.executable, "-m", "pipelines.sandbox", f"--port={port}", "--orders=1", "--stores=1"]
     with subprocess.Popen(
         command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
