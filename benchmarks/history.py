@@ -1,13 +1,14 @@
 """Measure a night of changed orders on warehouses of several sizes: what grows with the warehouse, and how much.
 
     python benchmarks/history.py [--orders 100000 5000000] [--copies 1] [--changed 20000] [--nights 3]
-        [--memory 850MB] [--folder FOLDER] [--keep]
+        [--memory 850MB] [--publish] [--folder FOLDER] [--keep]
 
 Each warehouse is built from generated raw Parquet (benchmarks/raw_world.py). Then, night after night, its newest orders
 are landed again with changed contents and built incrementally, in a copy. The median night's build is compared,
-without publication, which copies the file. Times are CPU times, to reduce the effect of other load. The steps that
-grew most are listed. `--keep` keeps the folder; given again, it is reused, and rebuilt only if the SQL of the tables
-changed. The aim: 20,000 changed orders on 5 million cost at most 1.3 times what they cost on 100,000.
+without publication, which copies the file; `--publish` publishes each night, and prints what that took besides. Times
+are CPU times, to reduce the effect of other load. The steps that grew most are listed. `--keep` keeps the folder; given
+again, it is reused, and rebuilt only if the SQL of the tables changed. The aim: 20,000 changed orders on 5 million cost
+at most 1.3 times what they cost on 100,000.
 
 Building 5 million takes long. `--copies 5` builds the last size as one year, and copies its rows, by order and by
 day, to four years more: `--orders 100000 1000000 --copies 5` compares 5 million orders with 100,000.
@@ -35,7 +36,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from raw_world import make_orders, make_raw, seconds_apart  # noqa: E402 - beside this file
 
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
-from pipelines.warehouse import build, tables, warehouse_file  # noqa: E402 - the same
+from pipelines.warehouse import build, publish, tables, warehouse_file  # noqa: E402 - the same
 from pipelines.warehouse.increment import increment  # noqa: E402 - the same
 from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
 from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
@@ -50,7 +51,7 @@ Steps = dict[str, float]
 
 
 def measure(
-    orders: int, changed: int, nights: int, folder: Path, memory: str, copies: int = 1
+    orders: int, changed: int, nights: int, folder: Path, memory: str, copies: int = 1, *, published: bool = False
 ) -> list[tuple[float, Steps]]:
     """Return processor seconds of each night, and of each of its steps."""
     kept = folder / "kept"
@@ -65,6 +66,9 @@ def measure(
     shutil.rmtree(folder / "nights", ignore_errors=True)
     folder = Path(shutil.copytree(kept, folder / "nights", copy_function=_linked))
     settings = load_settings(folder / "ordermart.toml", {"ORDERMART_WAREHOUSE__MEMORY_LIMIT": memory})
+    if published:
+        with _timed("  the first release"):
+            publish(settings, build(settings))
     measured = []
     for night in range(1, nights + 1):
         with duckdb.connect() as con:
@@ -72,7 +76,8 @@ def measure(
             load = f"20260602T{night:012d}-000004"
             last = orders * copies
             make_orders(con, folder / "data", last - changed, last, load, orders, seed=1 + night)
-        measured.append(_night(settings))
+        with _timed(f"  night {night}, with its release" if published else f"  night {night}"):
+            measured.append(_night(settings, published=published))
         print(f"  night {night}: {measured[-1][0]:.2f} s", flush=True)
     return measured
 
@@ -144,8 +149,8 @@ def _linked(source: str, target: str) -> str:
     return shutil.copy2(source, target)
 
 
-def _night(settings: Any) -> tuple[float, Steps]:
-    """Build an increment; return its processor seconds, and those of its steps."""
+def _night(settings: Any, *, published: bool = False) -> tuple[float, Steps]:
+    """Build an increment; return its processor seconds, and those of its steps; publish it."""
     steps: Steps = defaultdict(float)
 
     def timed(name: str, plain: Any) -> Any:
@@ -183,6 +188,8 @@ def _night(settings: Any) -> tuple[float, Steps]:
             setattr(where, name, was)
     if result.full:
         raise SystemExit(f"the night was no increment: {result.why}")
+    if published and publish(settings, result) is None:
+        raise SystemExit("the night published nothing")
     return seconds, steps
 
 
@@ -211,6 +218,9 @@ def main() -> None:
     parser.add_argument("--nights", type=int, default=3)
     parser.add_argument("--copies", type=int, default=1, help="of the last size: how many years of it")
     parser.add_argument("--memory", default="850MB", help="what DuckDB may use in a night")
+    parser.add_argument(
+        "--publish", action="store_true", help="publish a release each night, which is measured besides"
+    )
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="leave input and warehouses in the folder")
     arguments = parser.parse_args()
@@ -220,7 +230,13 @@ def main() -> None:
     for orders in arguments.orders:
         copies = arguments.copies if orders == arguments.orders[-1] else 1
         nights[orders] = measure(
-            orders, arguments.changed, arguments.nights, folder / str(orders), arguments.memory, copies
+            orders,
+            arguments.changed,
+            arguments.nights,
+            folder / str(orders),
+            arguments.memory,
+            copies,
+            published=arguments.publish,
         )
         shutil.rmtree(folder / str(orders) / "nights")
         if not arguments.keep:
