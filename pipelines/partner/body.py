@@ -6,9 +6,11 @@ Knows nothing of JSON or of the content of a body.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterable
+
     import httpx
 
 _GZIP_OR_ZLIB = 47  # window bits: 32 + 15, the header says which
@@ -35,10 +37,15 @@ async def read_body(response: httpx.Response, encoding: str, limit: int) -> tupl
     raise BodyError("content_encoding", "the body has a content encoding that was not requested")
 
 
+def _chunks(response: httpx.Response) -> AsyncIterable[bytes]:
+    # As they come: aiter_raw adds two generators and a context to each body, and whoever sent the request closes it.
+    return cast("AsyncIterable[bytes]", response.stream)
+
+
 async def _plain(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     chunks: list[bytes] = []
     size = 0
-    async for chunk in response.aiter_raw():
+    async for chunk in _chunks(response):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
@@ -50,7 +57,7 @@ async def _compressed(response: httpx.Response, limit: int) -> tuple[bytes, bool
     decompressor = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
     body = bytearray()
     try:
-        async for chunk in response.aiter_raw():
+        async for chunk in _chunks(response):
             # One byte above the limit is enough: a decompression bomb is never expanded.
             body += decompressor.decompress(chunk, limit + 1 - len(body))
             if len(body) > limit:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from pipelines.partner.addresses import Addresses
 from pipelines.partner.answers import Answer, Attempt, RequestError
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
@@ -72,6 +73,8 @@ class RequestLoop:
         self._tokens = Tokens(partner, clock, self._request_token, self._behaviour)
         self._known_good: dict[str, str] = {}
         self._pages = Pages()
+        self._addresses = Addresses(partner.base_url)
+        self._headers: tuple[Token, httpx.Headers] | None = None  # what each request with this token has
 
     async def send(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
@@ -271,8 +274,12 @@ class RequestLoop:
         return min(error.retry_after or 0.0, self._partner.max_retry_after_seconds)
 
     def _request(self, url: str, token: Token) -> httpx.Request:
-        header = self._partner.authenticate.header
-        return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})
+        if self._headers is None or self._headers[0] is not token:
+            header = self._partner.authenticate.header
+            self._headers = token, self._addresses.headers({**ASK_FOR_JSON, header: token.header_value.reveal()})
+        request = httpx.Request("GET", self._addresses.url(url), headers=self._headers[1])
+        request.headers.encoding = "ascii"  # else httpx tries each of them, for each that is read
+        return request
 
 
 def _unusable(answer: Answer, code: str, reason: str) -> RequestError:

@@ -129,7 +129,7 @@ def test_rooms_import_upstream_only(project: Path) -> None:
         ("warehouse/build.py", "from dagster_shared.record import record", "imports dagster"),
         ("cli.py", "def run():\n    import dagster", "imports dagster"),
         ("cli.py", "from pipelines.warehouse import build", "only inside the function that needs it"),
-        ("sandbox/app.py", "from pipelines.vault import open_vault", "sandbox may import only listening, resources, settings"),
+        ("sandbox/app.py", "from pipelines.vault import open_vault", "may import only listening, resources, settings"),
         ("landing/gate.py", "from pipelines.sandbox import world", "sandbox stands beside the stream"),
         ("report/page.py", "from pipelines.cli import app", "cli is an entrance"),
         ("helpers.py", "", "helpers is a package without"),
