@@ -70,16 +70,16 @@ parts as (
         totals.unit as total_unit,
         subtotals.mode as subtotal_mode,
         subtotals.unit as subtotal_unit,
-    from mart.orders as orders
-    inner join audit.order_rules as in_force on orders.order_id = in_force.order_id
-    left join contents on orders.order_id = contents.order_id
-    left join components on orders.order_id = components.order_id
+    from audit.order_rules as in_force
+    inner join mart.orders as orders on in_force.order_id = orders.order_id
     left join rules as totals
         on totals.rule_target = 'total'
         and in_force.total_rule = totals.rule
     left join rules as subtotals
         on subtotals.rule_target = 'subtotal'
         and in_force.subtotal_rule = subtotals.rule
+    left join contents on orders.order_id = contents.order_id
+    left join components on orders.order_id = components.order_id
 )
 
 select

@@ -42,7 +42,8 @@ lines as (
             when quantity = 1 then price
             -- whether it is of a unit or of the line is open
             when not has_rule or open_parts & 1 <> 0 then null
-            else if(is_price_alone, divided(price, quantity), price)
+            when is_price_alone then cast(divided(price, quantity) as decimal(18, 4))
+            else price
         end as unit_price,
         -- most are sold once: nothing to multiply
         if(
@@ -82,26 +83,21 @@ valued as (
             end as decimal(38, 4)
         ) as line_amount,
         cast(exact - product_amount as decimal(38, 4)) as modifiers_amount,
-        case
-            when line_amount is not null then null
-            when not has_rule then 'no_rule'
-            when not is_whole then 'missing_input'
-            else 'undecided'
-        end as missing_amount_reason,
     from lines
 ),
 
 -- shares are those of the lines so far, less those before: they add up to the discount;
--- what lines have from their order is joined last, as sorting wide rows takes long
+-- sorting wide rows takes long, so what can be joined or told afterwards is not among them
 apportioned as (
     select
         *,
         sum(line_amount) over (
             partition by order_id order by line_no rows unbounded preceding
         ) as so_far,
-        sum(line_amount) over (partition by order_id) as whole,
-        -- null counts as below zero
-        min(coalesce(line_amount, -1)) over (partition by order_id) as least,
+        -- a line without an amount, or with one below zero: more than can be shared by
+        sum(if(line_amount >= 0, line_amount, 1000000000000000)) over (
+            partition by order_id
+        ) as whole,
     from valued
 )
 
@@ -128,11 +124,16 @@ select
     cast(
         case
             when discount = 0 then 0
-            when least >= 0 and whole > 0 and whole < 1000000000000000 then
+            when whole > 0 and whole < 1000000000000000 then
                 share_of(discount, so_far, whole, smallest)
                 - share_of(discount, so_far - line_amount, whole, smallest)
         end as decimal(38, 4)
     ) as discount_share,
-    lines.missing_amount_reason,
+    case
+        when lines.line_amount is not null then null
+        when not lines.has_rule then 'no_rule'
+        when not lines.is_whole then 'missing_input'
+        else 'undecided'
+    end as missing_amount_reason,
 from apportioned as lines
 inner join orders on lines.order_id = orders.order_id

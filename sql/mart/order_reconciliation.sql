@@ -28,8 +28,8 @@ compared as (
         orders.loyalty_discount,
         orders.total_price,
         amounts.* exclude (order_id),
-    from mart.orders as orders
-    inner join audit.order_formula_amounts as amounts on orders.order_id = amounts.order_id
+    from audit.order_formula_amounts as amounts
+    inner join mart.orders as orders on amounts.order_id = orders.order_id
 )
 
 select
