@@ -75,6 +75,7 @@ class Point(NamedTuple):
     hint_seconds: float
     files: int
     megabytes: float
+    releases: int  # that are kept: each has files of its own
 
 
 def shim(folder: Path) -> str:
@@ -120,7 +121,9 @@ class Played:
         for number, order_id in enumerate(sorted(known)[-self.hints_a_night :], 1):
             _set_clocks(nights, sandbox, night + dt.timedelta(hours=20 * number / self.hints_a_night))
             hinted.append(nights.run("--due", ids=[order_id])[0])
-        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(nights.folder / "data")))
+        data = nights.folder / "data"
+        kept = sum(1 for each in (data / "published" / "releases").iterdir() if not each.name.startswith("."))
+        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(data), kept))
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self.points[-1]) + "\n")
         print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)

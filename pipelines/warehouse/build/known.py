@@ -88,8 +88,8 @@ def histories(data_dir: Path, most: int = 100_000) -> Iterator[tuple[dt.datetime
 
 def known_among(data_dir: Path, kind: str, ids: Iterable[int]) -> set[int]:
     """Return which of these ids are documents that the warehouse has."""
-    asked = list(ids)
-    query = f"select {ENTITY[kind]} from core.{kind} where {ENTITY[kind]} in ?"
+    asked = ",".join(map(str, ids))  # one text: DuckDB looks at each value of a list for one of pandas
+    query = f"select {ENTITY[kind]} from core.{kind} where {ENTITY[kind]} in (select unnest(split(?, ','))::bigint)"
     return {row[0] for row in _rows(data_dir, query, [asked])} if asked else set()
 
 

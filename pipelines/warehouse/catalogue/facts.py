@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.hidden import show
 from pipelines.kept import fingerprint, keep, read_kept
 from pipelines.resources import PACKAGE
 from pipelines.warehouse import contracts
@@ -49,6 +50,7 @@ def sources() -> list[Path]:
 
 @functools.cache
 def _models() -> dict[str, type[Contract]]:
+    show()
     for module in pkgutil.iter_modules(contracts.__path__):
         importlib.import_module(f"{contracts.__name__}.{module.name}")
     from pipelines.warehouse.contracts.contract import Contract  # noqa: PLC0415 -- slow, and mostly not needed
