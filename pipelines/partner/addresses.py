@@ -36,5 +36,5 @@ class Addresses:
         return url
 
     def headers(self, headers: Mapping[str, str]) -> httpx.Headers:
-        """Return these headers with the service's name, which httpx otherwise adds to each request anew."""
+        """Return these headers with the service's name, which httpx otherwise adds to each request."""
         return httpx.Headers({"Host": self._base.netloc.decode("ascii"), **headers})

@@ -9,3 +9,5 @@ select
     ) as customer_order_no,
 from core.orders
 where customer_key is not null and created_at is not null
+-- mart.orders takes a range of orders at a time: in this order it need not look at all
+order by order_id
