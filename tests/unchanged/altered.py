@@ -138,9 +138,14 @@ def _create_release_tables(con: Connection, settings: Settings) -> None:
     con.execute("detach release")
 
 
-def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:
-    """Give the name of each select that can be run, or of those named, and the hashes of its result."""
-    yield from ((name, _result(con, name, sql)) for name, sql in selects(con) if names is None or name in names)
+def altered_results(con: Connection) -> Iterator[tuple[str, Hashes]]:
+    """Give the name of each select that can be run, and the hashes of its result."""
+    yield from results(con, dict(selects(con)))
+
+
+def results(con: Connection, texts: dict[str, str]) -> Iterator[tuple[str, Hashes]]:
+    """Give the same of these selects, by name."""
+    yield from ((name, _result(con, name, sql)) for name, sql in texts.items())
 
 
 def _alter(table: catalogue.Table, direction: str) -> str:
