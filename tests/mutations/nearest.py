@@ -13,7 +13,7 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
     """Return the files of tests nearest to a file: of its name, then those that name it, then those of its package."""
     path = Path(file)
     name = f"{path.parent.name}.{path.stem}" if path.suffix == ".sql" else ".".join(path.with_suffix("").parts)
-    name = path.stem if path.parent.name in ("checks", "ties") else name  # named by their table already
+    name = path.stem if path.parent.name in ("checks", "ties", "finance") else name  # checks: by their table already
     tests = sorted(root.glob("tests/*/test_*.py"), key=lambda test: (test.parent.name != path.parts[1], test))
     ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
     ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]

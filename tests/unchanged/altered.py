@@ -1,6 +1,7 @@
 """Run every select on rows that no build would leave: altered, so that checks and ties find something, too.
 
-Values move to the next row or get lost, rows are missing or there twice. Knows nothing of what a select is for.
+Values move to the next row or get lost, rows are missing or there twice, and rows of few values (`few.py`) are beside
+them, in the sources that a ledger or a log fills, too. Knows nothing of what a select is for.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance.released import circumstances, query
+from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
-from pipelines.ledger import ledger_of
-from pipelines.ledger.closing import Closes
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.catalogue.examples import examples
 from pipelines.warehouse.catalogue.macros import create_macros, macros
-from pipelines.warehouse.inputs.closes import day_closes
-from pipelines.warehouse.inputs.sources import create_sources
+from pipelines.warehouse.inputs import RAW
+from pipelines.warehouse.inputs.sources import SOURCES, create_sources
 from pipelines.warehouse.release.release import current_release
 from pipelines.warehouse.rows.session import quoted, session
+from tests.unchanged.few import FEW_IDS, few_rows, roll_dice
 from tests.unchanged.hashed import Hashes, hashes
 
 if TYPE_CHECKING:
@@ -37,11 +37,14 @@ REFUSALS, RESTATED = "build.refusals", "mart.restatements"
 TIMES = (None, "2026-10-20 11:00:00+00", "2026-11-05 13:00:00+00", "2026-11-12 00:00:00+00")
 CLOCK = dt.datetime(2026, 11, 12, tzinfo=dt.UTC)
 DAYS = {"first_day": dt.date(2026, 10, 23), "last_day": dt.date(2026, 11, 3)}
+TREES = ("audit.formula_divisions", "core.modifier_edges")  # whose rows lead to others: in a circle, were they drawn
+FEW_DAY = dt.date(2026, 10, 25)
 KNOWN = {"details": ["some"], "items": ["release"], "last_restatement_no": 7, "detected_at": CLOCK}
 # Which parameters the selects of finance get, one after the other.
 VALUES: tuple[dict[str, Any], ...] = (
     {"since": None, "until": None, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
     {"since": DAYS["first_day"], "until": DAYS["last_day"], "store_id": 1, "only_breaks": True, **DAYS, **KNOWN},
+    {"since": FEW_DAY, "until": FEW_DAY, "store_id": None, "only_breaks": False, **DAYS, **KNOWN},
 )
 CHANGED = "table_name, store_id, month, added_row_count, removed_row_count, changed_row_count"
 CHANGES = "('core.orders', 1, '2026-10', 3, 1, 4), ('core.orders', 2, null, 5, 2, 7), ('mart.orders', 1, null, 1, 9, 0)"
@@ -57,16 +60,25 @@ def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = 
     with session(settings) as con:
         create_sources(con, settings)
         con.execute(f"attach '{quoted(warehouse_file(settings.data_dir))}' as warehouse (read_only)")
+        direction = "desc" if backwards else ""
+        roll_dice(con, direction)
         for table in catalogue.tables():
-            con.execute(f"create table {table.name} as {_alter(table, 'desc' if backwards else '')}")
+            types = {column.name: column.type for column in table.columns}
+            few = few_rows(table.name, f"warehouse.{table.name}", types, table.key)
+            beside = "limit 0" if table.name in TREES else ""
+            con.execute(f"create table {table.name} as (from ({_alter(table, direction)})) union all ({few} {beside})")
+        for name in SOURCES:
+            con.execute(f"create temp table more as from {name} union all ({few_rows(name, name, RAW[name], ())})")
+            _drop(con, name)
+            con.execute(f"create table {name} as from more; drop table more")
         con.execute(f"insert into {RESTATED} {catalogue.table(RESTATED).sql}")  # recorded since the build
         con.execute(f"create schema build; create table {REFUSALS} as from warehouse.{REFUSALS}")
         con.execute("detach warehouse")
         if keep:
             con.execute(f"attach '{quoted(keep)}' as kept")
-            for schema in (*catalogue.SCHEMAS, "build"):
+            for schema in (*catalogue.SCHEMAS, "build", "raw"):
                 con.execute(f"create schema kept.{schema}")
-            for name in (*(table.name for table in catalogue.tables()), REFUSALS):
+            for name in (*(table.name for table in catalogue.tables()), REFUSALS, *SOURCES):
                 con.execute(f"create table kept.{name} as from {name}")
             con.execute("detach kept")
         _complete(con, settings)
@@ -78,13 +90,20 @@ def opened(settings: Settings, file: Path) -> Iterator[Connection]:
     """Give the same from a file of altered tables that was kept."""
     with session(settings) as con:
         create_sources(con, settings)
+        roll_dice(con)
         con.execute(f"attach '{quoted(file)}' as kept (read_only)")
         con.execute("create schema build")
         there = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'kept'"
         for (name,) in con.execute(there).fetchall():
+            if name in SOURCES:
+                _drop(con, name)
             con.execute(f"create view {name} as from kept.{name}")
         _complete(con, settings)
         yield con
+
+
+def _drop(con: Connection, source: str) -> None:
+    con.execute(f"drop {'view' if source == 'raw.closed_orders' else 'table'} {source}")  # one is a view of files
 
 
 def _complete(con: Connection, settings: Settings) -> None:
@@ -92,12 +111,20 @@ def _complete(con: Connection, settings: Settings) -> None:
     con.execute("create table raw.findings as from audit.findings")
     create_macros(con)
     _create_release_tables(con, settings)
-    create_entries(con, settings.data_dir, circumstances(settings, con, None, {}))
-    con.execute("create temp view closed_orders as from raw.closed_orders")
-    con.register("day_closes", day_closes(Closes(ledger_of(settings.data_dir).entries())))
+    create_entries(con, settings.data_dir, {"settings": effective_settings(settings), "rules": []})
+    # Entries of the present circumstances and of others, in every combination.
+    for number, name in enumerate(("business_day_hash", "sales_hash", "rules_hash")):
+        other = f"if((entry_no >> {number}) % 2 = 1, 'other', (select {name} from memory.present))"
+        con.execute(f"update memory.entries set {name} = {other}")
+    of_entries = "select close_entry_no as entry_no, * exclude (close_entry_no) from raw.closed_orders"
+    con.execute(f"create temp view closed_orders as {of_entries}")
+    con.execute("create temp view day_closes as from raw.day_closes")
     con.execute(f"create temp table close_scope as from (values {SCOPE}) as t (business_date, store_id, is_excluded)")
-    for step in ("last_booked", "restated_orders"):
-        con.execute(f"create temp table {step} as {query(step)}")
+    for step, key in (("last_booked", ("order_id",)), ("restated_orders", ("order_id", "close_entry_no"))):
+        once = f"order_id < {FEW_IDS} and count(*) over (partition by {', '.join(key)}) = 1"
+        con.execute(f"create temp table {step} as select * from ({query(step)}) qualify {once}")
+        types = {name: kind for name, kind, *_ in con.execute(f"describe {step}").fetchall()}
+        con.execute(f"insert into {step} {few_rows(step, step, types, key)}")
 
 
 def _create_release_tables(con: Connection, settings: Settings) -> None:
@@ -111,9 +138,14 @@ def _create_release_tables(con: Connection, settings: Settings) -> None:
     con.execute("detach release")
 
 
-def altered_results(con: Connection, names: set[str] | None = None) -> Iterator[tuple[str, Hashes]]:
-    """Give the name of each select that can be run, or of those named, and the hashes of its result."""
-    yield from ((name, _result(con, name, sql)) for name, sql in selects(con) if names is None or name in names)
+def altered_results(con: Connection) -> Iterator[tuple[str, Hashes]]:
+    """Give the name of each select that can be run, and the hashes of its result."""
+    yield from results(con, dict(selects(con)))
+
+
+def results(con: Connection, texts: dict[str, str]) -> Iterator[tuple[str, Hashes]]:
+    """Give the same of these selects, by name."""
+    yield from ((name, _result(con, name, sql)) for name, sql in texts.items())
 
 
 def _alter(table: catalogue.Table, direction: str) -> str:
@@ -129,11 +161,17 @@ def _alter(table: catalogue.Table, direction: str) -> str:
     numbered = f"select *, row_number() over (order by {key}) as row_no from warehouse.{table.name}"
     if not table.key:
         numbered = f"select *, row_number() over () as row_no from (from warehouse.{table.name} order by all)"
+    # No two rows of one key: a select may take either.
+    names = ", ".join(f'"{each}"' for each in table.key)
+    once = f"qualify count(*) over (partition by {names}) = 1" if table.key else ""
+    moved = (
+        f"select {', '.join(columns)}, row_no from ({numbered}) where row_no % 23 <> 2 "
+        "window rows_in_order as (order by row_no)"
+    )
     twice = "unnest(if(row_no % 19 = 3, [1, 2], [1]))"
     return (
-        f"select * exclude (row_no, copy_no) from (select {', '.join(columns)}, row_no, {twice} as copy_no "
-        f"from ({numbered}) where row_no % 23 <> 2 window rows_in_order as (order by row_no)) "
-        f"order by row_no {direction}, copy_no"
+        f"select * exclude (row_no, copy_no) from (select *, {twice} as copy_no from (select * from ({moved}) {once})) "
+        f"order by row_no {direction}"
     )
 
 
@@ -163,12 +201,17 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
             yield f"finance {path.stem} {number}", text
 
 
+def _is_ordered(name: str) -> bool:
+    """Return whether readers get the rows of a select in the order that it states."""
+    return name.startswith(("example ", "finance "))
+
+
 def _result(con: Connection, name: str, sql: str) -> Hashes:
     number = name.rpartition(" ")[2]
     given = VALUES[int(number)] if name.startswith("finance ") else {}
     values = {name: value for name, value in given.items() if f"${name}" in sql}
     try:
         found = con.execute(sql, values) if values else con.execute(sql)
-        return hashes([column[0] for column in found.description or ()], found.fetchall())
+        return hashes([column[0] for column in found.description or ()], found.fetchall(), in_order=_is_ordered(name))
     except duckdb.Error as error:
         return {"error": type(error).__name__}

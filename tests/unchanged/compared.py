@@ -14,7 +14,7 @@ import duckdb
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.release.release import current_release
 from tests.unchanged import story
-from tests.unchanged.altered import altered, altered_results, opened, selects
+from tests.unchanged.altered import altered, altered_results, opened, results, selects
 from tests.unchanged.hashed import Hashes, hash_of, hashes
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def made(folder: Path) -> Iterator[tuple[str, Hashes]]:
     story.go_on(world)
     yield from _of_file("later", warehouse_file(world.data))
     with opened(world.settings, warehouse_file(world.data)) as con:
-        others = {name for name, _ in selects(con) if not name.startswith("select ")}  # those are in the file
-        yield from ((f"plain {name}", found) for name, found in altered_results(con, others))
+        others = {name: sql for name, sql in selects(con) if not name.startswith("select ")}  # those are in the file
+        yield from ((f"plain {name}", found) for name, found in results(con, others))
     with altered(world.settings) as con:
         yield from altered_results(con)
 

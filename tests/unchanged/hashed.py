@@ -21,11 +21,15 @@ LEFT_OUT = frozenset(
 )
 
 
-def hashes(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> Hashes:
-    """Return column → hash of its values, and `rows` → how many there are; rows are put in the order of their text."""
+def hashes(columns: Iterable[str], rows: Iterable[Sequence[Any]], *, in_order: bool = False) -> Hashes:
+    """Return column → hash of its values, and `rows` → how many there are; rows are put in the order of their text.
+
+    `in_order`: `_order` → hash of the rows as they come.
+    """
     compared = [(number, column) for number, column in enumerate(columns) if column not in LEFT_OUT]
-    texts = sorted([_text(row[number]) for number, _ in compared] for row in rows)
-    found = {"rows": str(len(texts))}
+    given = [[_text(row[number]) for number, _ in compared] for row in rows]
+    texts = sorted(given)
+    found = {"rows": str(len(texts))} | ({"_order": hash_of(str(given))} if in_order else {})
     for number, (_, column) in enumerate(compared):
         found[column] = hash_of("\n".join(row[number] for row in texts))
     return found
