@@ -3,8 +3,10 @@
 A night: the world's clock and that of the commands go on by a day, then `ordermart run` with the orders placed since;
 after it, some runs with `--due`, hours apart, each with one of the latest orders. Prints bytes and files without
 history (raw, vault, inbox and the months of Parquet keep it on purpose), and CPU seconds of a night, early and late,
-and extrapolates to a year. The commands get their clock from a small C library that is compiled here and preloaded
-(`cc`, Linux); file times stay real. With `--folder` and `--minutes` the same nights are played in several goes.
+and extrapolates to a year. CPU is compared as a ratio to `import dagster`, measured every night; bytes and files among
+nights after which as many releases are kept, because each has its own and their number goes up and down. The commands
+get their clock from a small C library that is compiled here and preloaded (`cc`, Linux); file times stay real. With
+`--folder` and `--minutes` the same nights are played in several goes.
 
     python benchmarks/many_nights.py [--nights 60] [--hints 300] [--orders 600] [--folder DIR --minutes 5]
 """
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,6 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.idle_night import Nights, cpu
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STORES = 3
 HISTORY = ("raw", "vault", "inbox", "ledger")  # grows with what happens, on purpose
@@ -76,6 +81,7 @@ class Point(NamedTuple):
     files: int
     megabytes: float
     releases: int  # that are kept: each has files of its own
+    floor: float = 1.0  # CPU seconds of `import dagster` then
 
 
 def shim(folder: Path) -> str:
@@ -123,7 +129,7 @@ class Played:
             hinted.append(nights.run("--due", ids=[order_id])[0])
         data = nights.folder / "data"
         kept = sum(1 for each in (data / "published" / "releases").iterdir() if not each.name.startswith("."))
-        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(data), kept))
+        self.points.append(Point(seconds, statistics.median(hinted or [0.0]), *left(data), kept, _floor(nights)))
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self.points[-1]) + "\n")
         print(f"  night {len(self.points)}: {self.points[-1]}", file=sys.stderr)
@@ -165,22 +171,40 @@ def main() -> None:
             nights.environ["LD_PRELOAD"] = shim(folder)
             while len(played.points) < arguments.nights and time.monotonic() < ends:
                 played.play(nights, sandbox)
-            floor = cpu([sys.executable, "-c", "import dagster"], nights.environ)
-    points = played.points
-    third = max(1, len(points) // 4)
-    numbers = range(len(points))
-    early, late = numbers[third : 2 * third] or numbers[:1], numbers[-third:]
+    _report(played)
+
+
+def _floor(nights: Nights) -> float:
+    return cpu([sys.executable, "-c", "import dagster"], nights.environ)
+
+
+def _report(played: Played) -> None:
+    points, numbers = played.points, range(len(played.points))
+    quarter = max(1, len(points) // 4)
+    early, late = list(numbers[quarter : 2 * quarter] or numbers[:1]), list(numbers[-quarter:])
     new = {number for number in numbers if played.night(number)[1]}
-    print(f"{len(points)} nights and {played.hints_a_night * len(points)} hints, {arguments.orders} orders")
-    print(f"import dagster: {floor:.1f} s CPU; nights {third + 1} to {2 * third} against the last {third}")
-    print(f"seconds are those of nights with new orders, {len(new)} of them")
-    for name in Point._fields:
+    kept = _releases_of_both([points[n].releases for n in early], [points[n].releases for n in late])
+    print(f"{len(points)} nights and {played.hints_a_night * len(points)} hints, {played.shape['orders']} orders")
+    print(f"nights {quarter + 1} to {2 * quarter} against the last {quarter}; import dagster is CPU 1.0")
+    print(f"seconds are those of nights with new orders, {len(new)} of them; files after {kept} releases")
+    measures: dict[str, tuple[Callable[[int], bool], Callable[[Point], float]]] = {
         # A night without a new order publishes nothing, which is another kind of night.
-        parts = ([n for n in part if name != "seconds" or n in new] or part for part in (early, late))
-        before, after = (statistics.median(getattr(points[n], name) for n in part) for part in parts)
+        "CPU of a night": (lambda n: n in new, lambda point: point.seconds / point.floor),
+        "of a hint run": (lambda _: True, lambda point: point.hint_seconds / point.floor),
+        "files": (lambda n: points[n].releases == kept, lambda point: point.files),
+        "megabytes": (lambda n: points[n].releases == kept, lambda point: point.megabytes),
+    }
+    for name, (counts, of) in measures.items():
+        parts = ([n for n in part if counts(n)] or part for part in (early, late))
+        before, after = (statistics.median(of(points[n]) for n in part) for part in parts)
         ratio = after / before if before else 1.0
-        year = after + (after - before) / max(1, len(points) - 2 * third) * 365
+        year = after + (after - before) / max(1, len(points) - 2 * quarter) * 365
         print(f"{name:14}{before:>10.1f}{after:>10.1f}{ratio:>8.2f}   aim {AIM}; after a year at this rate {year:,.0f}")
+
+
+def _releases_of_both(early: list[int], late: list[int]) -> int:
+    """Return the number of kept releases that is most frequent both early and late."""
+    return max({*early, *late}, key=lambda kept: (min(early.count(kept), late.count(kept)), kept))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def build_and_record(
     Raise what the build raises. What was recorded stays recorded if the second build fails.
     """
     result = build(settings, full=full, progress=progress)
-    count = record(settings)
+    count = record(settings) if result.rows["audit.pending_restatements"] else 0
     if not count:
         return result
     again = build(settings, progress=progress)

@@ -27,7 +27,7 @@ def note_differences(staged: Staged, table: Table, rows: int) -> None:
     columns = [column.name for column in table.columns]
     if table.key and (staged.sets[table.name] is not None or rows <= _FEW):
         others = _others(table)
-        flags = ", ".join(f'coalesce(bool_or("{each}"), false)' for each in (_LONE, *others))
+        flags = ", ".join(f'bool_or("{each}")' for each in (_LONE, *others))  # null without rows
         ((is_lone, *differs),) = staged.con.execute(
             f"select {flags} from ({_laid_over(staged, table, others)})"
         ).fetchall()

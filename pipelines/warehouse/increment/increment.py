@@ -19,7 +19,7 @@ from pipelines.warehouse.inputs.landed import create_documents, create_notes, cr
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.session import remember
 from pipelines.warehouse.rows.ties import require_increment_ties
-from pipelines.warehouse.rows.views import STATES, between
+from pipelines.warehouse.rows.views import STATES, between, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000
 _KNOWN = "touched.known_states"
+_WHOLE = f"select '{WHOLE}' as month"
 _IDENTITY = f"versions, sha256, fetched_at, fetch_load_id, customer_key, {inputs.IS_DELETED}"
 
 
@@ -226,26 +227,27 @@ def _note_touched(con: duckdb.DuckDBPyConnection, loads: list[str]) -> None:
 
 def _parts(making: Making, changed: set[str], *, has_other_findings: bool) -> str:
     """Return a relation of the parts of tables that this changes: months in which rows are or were."""
-    con, staged = making.con, making.staged
-    con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    tables: dict[str, list[str]] = {}  # by the select of their months: many tables are about the same orders
+    for name in sorted(changed):
+        tables.setdefault(_months(making, name), []).append(name)
     if has_other_findings:
-        con.execute(f"insert into touched.parts values ('{FINDINGS}', '{WHOLE}')")
-    for name in staged.sets:
-        if name in changed:
-            con.execute(f"insert into touched.parts select '{name}', month from ({_months(making, name)})")
+        tables.setdefault(_WHOLE, []).append(FINDINGS)
+    making.con.execute("create or replace table touched.parts (table_name varchar, month varchar)")
+    for months, names in tables.items():
+        making.con.execute(f"insert into touched.parts select unnest({names}), month from ({months})")
     return "touched.parts"
 
 
 def _months(making: Making, name: str) -> str:
     """Return a select of the months of a table that its fresh rows change."""
-    con, staged = making.con, making.staged
+    staged = making.staged
     table, keys = staged.catalogue[name], staged.sets[name]
     partition = partition_of(table)
     if partition == BUSINESS and table.scope == "day" and keys is not None:
         return months_of_days(keys)
     of_keys = "true"
     if table.scope == "order" and keys is not None:
-        of_keys = f"{between(con, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
+        of_keys = f"{within(staged, keys, 'order_id', 'order_id')} and order_id in (select order_id from {keys})"
     if partition == BUSINESS:
         stored = f"select business_date from warehouse.{name} where {of_keys}"
         return months_of_days(f'({stored} union all select business_date from fresh."{name}")')
@@ -254,7 +256,7 @@ def _months(making: Making, name: str) -> str:
         return " union ".join(
             f"select distinct {month_of('created_at')} as month from {side} where {of_keys}" for side in sides
         )
-    return f"select '{WHOLE}' as month"
+    return _WHOLE
 
 
 def _of(alias: str) -> str:

@@ -67,7 +67,7 @@ def write_parquet(
         _folder(release, table).mkdir(parents=True)
         for month, changed_in in months.get(table.name, ()):
             same = before.get((table.name, month, changed_in))
-            if same and last and _linked(last / same.path, release / same.path):
+            if same and last and linked(last / same.path, release / same.path):
                 files.append(same)
             else:
                 wanted.setdefault((partition_of(table), month), []).append(_Part(table, month, changed_in))
@@ -112,7 +112,8 @@ def _of_month(con: duckdb.DuckDBPyConnection, month: str) -> str:
     return f"t.order_id between {row[0]} and {row[1]} and t.order_id in (select order_id from {_MONTH})"
 
 
-def _linked(source: Path, target: Path) -> bool:
+def linked(source: Path, target: Path) -> bool:
+    """Make a file of a release the same as another release's; tell whether that is there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)

@@ -68,4 +68,4 @@ def _side(release: Path) -> Side:
     manifest = read_manifest(release)
     if manifest is None:
         raise NoSuchReleaseError(f"{release} has no manifest that can be read")
-    return Side(release, manifest.files)
+    return Side(release, manifest.files, manifest.fingerprint)

@@ -30,7 +30,7 @@ from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.diff import Side, are_comparable, compare, differing_bytes
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.meta import write_meta, write_table
-from pipelines.warehouse.release.parquet import write_parquet
+from pipelines.warehouse.release.parquet import linked, write_parquet
 from pipelines.warehouse.release.reference import write_reference
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import attached, plain_session, remembered, use_few_threads
@@ -107,16 +107,20 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         with attached(con, draft / DATABASE):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con)
-            previous = Side(last, known.files) if last and known and not damaged else None
-            about = _compared(con, release_id, started, previous, Side(draft, files), run)
+            previous = Side(last, known.files, known.fingerprint) if last and known and not damaged else None
+            about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
             checks = result.checks if result else results_as_stored(con)
+            con.execute("begin")  # one write to disk instead of dozens
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
                 if not table.is_released:
                     con.execute(f"drop table warehouse.{table.name}")
+            con.execute("commit")
         of_meta, notes = _describe(draft, rows, about, reference)
     (draft / DATABASE).chmod(0o444)
-    (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
+    is_known = known and known.code == code_version() and odcs.NAME not in damaged
+    if not (is_known and last and linked(last / odcs.NAME, draft / odcs.NAME)):
+        (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
     manifest = Manifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),

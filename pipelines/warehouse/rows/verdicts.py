@@ -49,9 +49,10 @@ def has_declared_columns(con: duckdb.DuckDBPyConnection, table: Table, select: s
     """Compare the columns of a select with those of a table's contract: names, types and order."""
     declared = [(column.name, column.type) for column in table.columns]
     types = dict(declared)
+    made = con.sql(select)  # a relation, which is planned and not run
     found = [
         (name, types[name] if may_become(kind, types.get(name, "")) else kind)
-        for name, kind, *_ in con.execute(f"describe {select}").fetchall()
+        for name, kind in zip(made.columns, map(str, made.types), strict=True)
     ]
     wrong = [
         {"column": name, "declared": dict(declared).get(name), "found": dict(found).get(name)}
