@@ -140,4 +140,4 @@ from (
     union all
     from findings
 )
-order by position, item
+order by position, item, detail
