@@ -11,14 +11,18 @@ modifiers as not materialized (
         price,
         quantity,
         coalesce(action <> 'add', true) as is_other, -- no action is an action not known
-        try_cast(price as decimal(14, 4)) * try_cast(quantity as decimal(4, 0)) as narrow_own,
+        coalesce(
+            price not between -9999999999 and 9999999999
+            or quantity not between -9999 and 9999,
+            true
+        ) as is_wide,
+        if(is_wide, null, cast(price as decimal(14, 4)) * cast(quantity as decimal(4, 0)))
+            as narrow_own,
         -- price zero adds nothing under any rule: such a modifier only counts
         price is null or price <> 0 as is_priced,
-        -- what there is among a line's: another quantity than one, another action, an
-        -- amount for the rare ones to add up
+        -- what there is among a line's: another quantity than one, another action
         if(quantity between -1000000 and 1000000 and quantity <> 1, 1, 0)
-            | if(is_other, 2, 0)
-            | if(narrow_own is null, 4, 0) as bits,
+            | if(is_other, 2, 0) as bits,
     from core.order_line_modifiers
 ),
 
@@ -41,7 +45,7 @@ rare_modifiers as (
         line_no,
         price,
         is_other,
-        narrow_own is null as is_wide,
+        is_wide,
         -- beyond a million, products of quantities would leave 38 digits
         if(
             quantity between -1000000 and 1000000,
@@ -49,7 +53,7 @@ rare_modifiers as (
             null
         ) as own,
     from modifiers
-    where is_priced and (is_other or narrow_own is null)
+    where is_priced and (is_other or is_wide)
 ),
 
 rare as (

@@ -89,8 +89,9 @@ def gather_target(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> 
         from audit.{target}_patterns as patterns
         inner join texts on patterns.holds = texts.holds and patterns.fits = texts.fits
         inner join mart.orders as orders on patterns.order_id = orders.order_id
-        left join audit.order_rule_settings as settings
-            on patterns.order_id = settings.order_id
+        left join ( -- few orders, mostly none
+            from audit.order_rule_settings where {target}_setting_no is not null
+        ) as settings on patterns.order_id = settings.order_id
         {joins}
         """
     )
