@@ -102,7 +102,7 @@ def floor(folder: Path, data: Path, *, as_built: bool) -> Seconds:
         with _timed(seconds, "read and add up"):
             con.execute(f"{_SUM} from read_parquet('{data}/raw/documents/orders/*.parquet'))").fetchall()
         con.execute(f"attach '{folder / 'floor.duckdb'}' as flat {options}")
-        for schema in ("core", "mart", "audit"):
+        for schema in {name.partition(".")[0] for name in names}:
             con.execute(f"create schema flat.{schema}")
         for name in names:
             columns = con.execute(f"select column_name, column_type from (describe release.{name})").fetchall()

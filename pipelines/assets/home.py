@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 
 from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.dev import Processes, check_port, only_one, run_together
@@ -32,6 +33,13 @@ concurrency:
   runs:
     max_concurrent_runs: 1
 """
+# What steps print stands where a command prints it. To keep it besides, Dagster starts four processes a run.
+_NOT_KEPT = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
 
 
 def dagster_home(data_dir: Path) -> Path:
@@ -43,6 +51,13 @@ def dagster_home(data_dir: Path) -> Path:
         instance.write_text(_INSTANCE, encoding="utf-8")
     os.environ["DAGSTER_HOME"] = str(home)
     return home
+
+
+def instance_of_command(data_dir: Path) -> dg.DagsterInstance:
+    """Open the instance for a run of the command line: what steps print is kept only where dagster.yaml says how."""
+    home = dagster_home(data_dir)
+    says_how = "compute_logs" in (home / "dagster.yaml").read_text(encoding="utf-8")
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides={} if says_how else _NOT_KEPT))
 
 
 def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = False) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import dagster as dg
-
-from pipelines.assets.home import dagster_home
+from pipelines.assets.home import instance_of_command
 from pipelines.assets.raw import REPORT
 from pipelines.assets.shortfalls import INCOMPLETE, OUTAGE, shortfalls
 from pipelines.assets.storage_engines import kept_connections
@@ -20,6 +18,8 @@ from pipelines.warehouse.release.need import HINT, NIGHT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    import dagster as dg
 
     from pipelines.settings import Settings
 
@@ -47,7 +47,6 @@ def run_night(
     """
     with run_lock(settings.data_dir, RUN):
         before = current_release(settings)
-        dagster_home(settings.data_dir)
         ops: dict[str, Any] = {
             "raw__menus": {"config": {"menu_ids": str(menu_ids.resolve()) if menu_ids else ""}},
             "raw__orders": {
@@ -60,7 +59,7 @@ def run_night(
             "raw__stores": {"config": {"lists": not is_small, "repairs": not is_repaired}},
             "warehouse": {"config": {"run": HINT if is_small else NIGHT}},
         }
-        with kept_connections(), dg.DagsterInstance.get() as instance:
+        with kept_connections(), instance_of_command(settings.data_dir) as instance:
             result = job.execute_in_process(
                 instance=instance,
                 raise_on_error=False,

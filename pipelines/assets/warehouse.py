@@ -62,7 +62,7 @@ def warehouse_assets(settings: Settings) -> list[dg.AssetsDefinition | dg.AssetS
         stale = [] if config.run == HINT else _stale(context.instance, settings)  # no run for webhooks removes any
         report(context, result, stale, all_checks=_is_after_failure(context.instance, context.run.run_id))
         with failing_by_sentence():
-            release = publish(settings, run=config.run)
+            release = publish(settings, result, run=config.run)
         notes = [*result.notes, *release.notes]
         page = dg.MetadataValue.path(str(morning_page(settings.data_dir / "published")))
         if release.why_kept:

@@ -9,9 +9,11 @@ import dagster as dg
 import sqlalchemy
 from alembic.script import ScriptDirectory
 from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.runs.sqlite import sqlite_run_storage
 
 from pipelines.assets import storage_engines
+from pipelines.assets.home import dagster_home, instance_of_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,17 @@ EVENTS = 6
 @dg.job
 def nothing() -> None:
     """Do nothing."""
+
+
+@dg.op
+def step() -> None:
+    """Print nothing."""
+
+
+@dg.job
+def nothing_printed() -> None:
+    """Do a step."""
+    step()
 
 
 def test_a_run_takes_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,3 +137,17 @@ def test_scripts_of_migration_are_read_once(tmp_path: Path, monkeypatch: pytest.
         with dg.DagsterInstance.local_temp(str(tmp_path / name)):
             pass
     assert len(made) <= 1  # none where a test before read them
+
+
+def test_what_steps_print_is_kept_only_where_dagster_yaml_says_how(tmp_path: Path) -> None:
+    """A run of the command starts no process for it; the pages and the daemon read dagster.yaml as before."""
+    local = f"compute_logs: {{module: {LocalComputeLogManager.__module__}, class: LocalComputeLogManager, config: "
+    for said, kept in (("", 0), (local, 2)):
+        data = tmp_path / str(kept)
+        with (dagster_home(data) / "dagster.yaml").open("a", encoding="utf-8") as file:
+            file.write(said and f"{said}{{base_dir: {data}/logs}}}}\n")
+        with instance_of_command(data) as instance:
+            assert nothing_printed.execute_in_process(instance=instance).success
+        assert len([each for each in data.rglob("compute_logs/*") if each.suffix in {".out", ".err"}]) == kept
+        with dg.DagsterInstance.get() as instance:
+            assert isinstance(instance.compute_log_manager, LocalComputeLogManager)

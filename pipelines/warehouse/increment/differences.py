@@ -25,7 +25,10 @@ _FEW = 50_000  # rows of a whole table that are laid over each other; of more, o
 def note_differences(staged: Staged, table: Table, rows: int) -> None:
     """Note in which columns a table's fresh rows, so many, differ from those they replace; drop them if in none."""
     columns = [column.name for column in table.columns]
-    if table.key and (staged.sets[table.name] is not None or rows <= _FEW):
+    if not rows:
+        gone = staged.con.execute(f"select 1 from {_both(staged, table.name)[1]} limit 1").fetchall()
+        found = columns if gone else []
+    elif table.key and (staged.sets[table.name] is not None or rows <= _FEW):
         others = _others(table)
         flags = ", ".join(f'bool_or("{each}")' for each in (_LONE, *others))  # null without rows
         ((is_lone, *differs),) = staged.con.execute(

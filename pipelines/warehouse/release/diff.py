@@ -70,6 +70,7 @@ def compare(con: duckdb.DuckDBPyConnection, before: Side, after: Side) -> Change
     rows of the store and month; they are compared only in tables whose rows belong to a store, which has one currency.
     Rows without a key are compared as a whole.
     """
+    con.execute("set parquet_metadata_cache = true")  # a file is read up to three times
     changes = Changes()
     for table in _compared():
         old, new = _differing(before, after, table.name)

@@ -106,7 +106,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         shutil.copyfile(warehouse_file(settings.data_dir), draft / DATABASE)
         with attached(con, draft / DATABASE):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
-            rows = _rows(con)
+            rows = _rows(con, result)
             previous = Side(last, known.files, known.fingerprint) if last and known and not damaged else None
             about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
             checks = result.checks if result else results_as_stored(con)
@@ -221,7 +221,10 @@ def _describe(
     return [*files, *of_reference], notes
 
 
-def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
+    """Return how many rows each table of a release has, as the build counted them, if there was one."""
+    if result:
+        return {table.name: result.rows[table.name] for table in catalogue.released()}
     counts = {}
     for table in catalogue.released():
         row = con.execute(f"select count(*) from warehouse.{table.name}").fetchone()
