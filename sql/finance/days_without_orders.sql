@@ -26,9 +26,7 @@ empty_days as (
     anti join placed
         on stores.store_id = placed.store_id
         and days.business_date = placed.business_date
-    where
-        days.business_date > stores.first_date
-        and (cast($store_id as bigint) is null or stores.store_id = $store_id)
+    where cast($store_id as bigint) is null or stores.store_id = $store_id
 ),
 
 weeks_before as (

@@ -44,6 +44,14 @@ class Slow(io.BytesIO):
         return super().read(min(self._step, size) if size and size > 0 else self._step)
 
 
+@pytest.mark.parametrize("step", [1, 3, 1000])
+@pytest.mark.parametrize("element", ['"a]b\\\\"', '"}"', '{"[":"]}"}', '[1,"[",["\\""]]', "-1.5e3", "null", '""'])
+def test_brackets_and_quotes_in_texts_end_nothing(element: str, step: int) -> None:
+    """An element is whole between others, wherever the pieces of the file end."""
+    stream = JsonStream(Slow(f'[0,{element},"x"]'.encode(), step), 1000)
+    assert list(stream.elements()) == [b"0", element.encode(), b'"x"']
+
+
 @pytest.mark.slow
 @given(st.lists(JSON), st.integers(1, 7), st.sampled_from([None, 2]))
 def test_elements_are_those_of_a_parser(values: list[Any], step: int, indent: int | None) -> None:

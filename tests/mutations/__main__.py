@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.mutations.nearest import nearest_tests
 from tests.mutations.places import COMMENT, Mutant, mutants
-from tests.mutations.runner import MOST_SECONDS, ROOT, ROWS, SELECTS, TEXTS, WORLD, Runner
+from tests.mutations.runner import MOST_SECONDS, ROOT, ROWS, SELECTS, SLOW, TEXTS, WORLD, Runner
 
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 COPIED = ("pipelines", "sql", "tests", "benchmarks", "docs", "pyproject.toml", "ordermart.toml", "README.md")
@@ -56,6 +56,7 @@ def killer(mutant: Mutant, root: Path, runners: Runners, most: int = 4) -> str:
     is_sql = path.suffix == ".sql"
     tests = nearest_tests(mutant.file, root, most)
     tried = [(runners.sql, SELECTS)] if runners.has_rows and is_sql else []
+    tests = [*tests[:1], *(f"{name}{SLOW}" for name in tests[:1]), *tests[1:]]
     names = [*tests[:1], ROWS, *tests[1:]] if runners.has_rows and makes_rows(mutant.file) else tests
     if path.parent.name == "contracts":  # all rows begin with what they say
         names = [ROWS, *tests]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-BESIDES = {"finance": "closing"}  # folders of tests that are about a package of another name
+BESIDES = {"finance": "closing", "evidence": "finance"}  # folders of tests that are about a package of another name
+INCREMENTAL = ("build", "history", "increment", "rows")  # packages of what an increment does
+OF_INCREMENTS = ("one_change", "rebuild_equals_increments")
 OF_CONTRACTS = ("tests/warehouse/test_dictionary.py", "tests/house/test_documents.py", "tests/warehouse/test_enums.py")
 
 
@@ -26,11 +28,32 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
         ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
     if path.parent.name == "contracts":  # documents are written from what they say
         ranked = [root / test for test in OF_CONTRACTS] + ranked
+    if path.suffix == ".py":
+        ranked += _importing(path, root, tests)
     if path.suffix == ".py" or is_step:
         package = "warehouse" if is_step else path.parts[1]
-        ranked += [
-            root / "tests" / package / "test_rebuild_equals_increments.py",
-            root / "tests/warehouse/test_one_change.py",
-        ]
-        ranked += [test for test in tests if test.parent.name in (package, BESIDES.get(package))]
+        if is_step or path.parent.name in INCREMENTAL:
+            ranked += [root / "tests/warehouse" / f"test_{each}.py" for each in OF_INCREMENTS]
+        for folder in (BESIDES.get(path.parent.name), package, BESIDES.get(package)):
+            ranked += [test for test in tests if test.parent.name == folder]
     return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:most]
+
+
+def _importing(path: Path, root: Path, tests: list[Path]) -> list[Path]:
+    """Return the tests that import a module, those whose names are alike, and those of what imports it."""
+    module = ".".join(path.with_suffix("").parts)
+    package, _, stem = module.rpartition(".")
+    users = [each for each in root.glob("pipelines/**/*.py") if _imports(package, stem).search(each.read_text("utf-8"))]
+    used = [_imports(package, stem)]
+    for user in users:
+        parts = user.relative_to(root).with_suffix("").parts
+        used.append(_imports(".".join(parts[:-1]), parts[-1]))
+    texts = {test: test.read_text("utf-8") for test in tests}
+    words = {word.rstrip("s") for word in stem.split("_")}
+    alike = [test for test in tests if words < {word.rstrip("s") for word in test.stem.split("_")}]
+    by_use = [[test for test in tests if each.search(texts[test])] for each in used]
+    return [*by_use[0], *alike, *(test for found in by_use[1:] for test in found)]
+
+
+def _imports(package: str, stem: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(package)}\.{stem}\b|from {re.escape(package)} import [^\n]*\b{stem}\b")

@@ -25,6 +25,7 @@ IMPORTED = ("dagster", "httpx", "hypothesis.stateful", "pandera.pandas", "pyarro
 ROWS = "rows of the unchanged world"  # checked beside files of tests; with SQL alone changed, by
 WORLD, TEXTS = "unchanged-world", "selects.json"  # in the copy: the world, and there the texts of its selects
 SELECTS = "selects on its altered rows"  # first
+SLOW = ", its slow tests"  # after the name of a file
 
 
 class Runner:
@@ -99,6 +100,7 @@ def _check(root: Path, name: str, limit: int) -> NoReturn:
             rows = importlib.import_module("tests.mutations.rows")
             passed = not (rows.any_differs(root) if name == ROWS else rows.any_select_differs(root))
         else:
-            passed = not pytest.main(["-n", "0", "-q", "-x", "-p", "no:cacheprovider", name])
+            lane = ["-m", "slow and not long"] if name.endswith(SLOW) else []
+            passed = not pytest.main(["-n", "0", "-q", "-x", "-p", "no:cacheprovider", *lane, name.removesuffix(SLOW)])
     finally:  # whatever is raised is a failure
         os._exit(0 if passed else 1)

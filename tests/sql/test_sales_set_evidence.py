@@ -125,6 +125,17 @@ def test_few_days_propose_nothing(run_table: Run) -> None:
     ]
 
 
+def test_as_many_days_as_asked_for_are_enough(run_table: Run) -> None:
+    """20 store-days where 20 are asked for, each of which tells both sets apart, propose the set."""
+    orders = [each for each in orders_of(60, ["cancelled", "delivered"], seed=3) if each["status"] == "delivered"]
+    days = sorted({each["business_date"] for each in orders})[:20]
+    sold = [each for each in orders if each["business_date"] in days]
+    other = {"status": "cancelled", "total_price": Decimal(1)}
+    refused = [each | other | {"order_id": -each["order_id"]} for each in sold]
+    given = {"mart.orders": sold + refused, "raw.control_totals": totals_of(sold, ["delivered"])}
+    assert proposed(run_table(TABLE, given)) == [["delivered"]]
+
+
 def test_what_is_not_compared(run_table: Run) -> None:
     """Gone orders are in no set; days of unstated parts, of other classes and without orders are left out."""
     orders = orders_of(40, ["delivered", None])

@@ -69,7 +69,8 @@ def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = 
             beside = "limit 0" if table.name in TREES else ""
             con.execute(f"create table {table.name} as (from ({_alter(table, direction)})) union all ({few} {beside})")
         for name in SOURCES:
-            con.execute(f"create temp table more as from {name} union all ({few_rows(name, name, RAW[name], ())})")
+            few = few_rows(name, name, RAW[name], ())
+            con.execute(f"create temp table more as from {name} union all ({few})")
             _drop(con, name)
             con.execute(f"create table {name} as from more; drop table more")
         con.execute(f"insert into {RESTATED} {catalogue.table(RESTATED).sql}")  # recorded since the build

@@ -18,6 +18,7 @@ Verdict = dict[str, Any]
 ORDERS = range(1, 141)
 FIRST_DAY = dt.datetime(2026, 10, 22, tzinfo=dt.UTC)
 DAYS = 14  # on which orders are created; Berlin's clocks change on the fourth
+TURNS = {46: "2026-10-25T01:00:00Z", 55: "2026-10-25T00:30:00Z", 57: "2026-10-24T23:00:00Z"}
 AMOUNTS = ("0", "0", "1", "2.50", "0.75", "3.333")
 # Of the products of the menus, one that none has, and none.
 PRODUCTS = (100, 101, 102, 103, 104, 999, None)
@@ -101,6 +102,8 @@ def _verdict(rng: random.Random, order_id: int) -> Verdict:
         created = FIRST_DAY + dt.timedelta(days=order_id // 9 % 5, minutes=600 + order_id % 9 * (order_id % 5 * 10))
     document = _order(rng, order_id, created)
     rng.seed(order_id)
+    if order_id in TURNS:  # clocks change then, or between creation and pick-up
+        document |= {"store_id": 1, "created_at": TURNS[order_id], "promised_pick_up_time": "2026-10-25T01:00:00Z"}
     if order_id % 43 == 0:
         document["_unknown"] = {"/loyalty/points": "number", "/items/*/spice": "string|null"}
     return {

@@ -25,9 +25,10 @@ POOLS = {
     "TIMESTAMP": f"{list(TIMES)}",
     "TIMESTAMP WITH TIME ZONE": f"{[f'{time}+00' for time in TIMES]}",
 }
+TEXTS = {"timezone": "['Europe/Berlin', 'Asia/Tokyo']", "_sha256": "['a', 'b']"}
 AMOUNTS = "[0, 1, 2, 3, -1]"
 FEW_IDS = 901  # the first of them
-IDS = {"order_id": f"range({FEW_IDS}, 909)", "_id": f"range({FEW_IDS}, 904)", "_no": "[1, 2, 3]"}
+IDS = {"order_id": f"range({FEW_IDS}, 911)", "_id": f"range({FEW_IDS}, 904)", "_no": "[1, 2, 3]"}
 
 
 def roll_dice(con: Connection, direction: str = "") -> None:
@@ -62,4 +63,4 @@ def _pool(column: str, kind: str) -> str:
         return AMOUNTS
     if kind == "BIGINT":
         return next((pool for ending, pool in IDS.items() if column.endswith(ending)), POOLS[kind])
-    return POOLS.get(kind, "")
+    return POOLS.get(kind) or next((pool for ending, pool in TEXTS.items() if column.endswith(ending)), "")
