@@ -16,8 +16,11 @@ modifiers as not materialized (
             or quantity not between -9999 and 9999,
             true
         ) as is_wide,
-        if(is_wide, null, cast(price as decimal(14, 4)) * cast(quantity as decimal(4, 0)))
-            as narrow_own,
+        if(
+            is_wide,
+            null,
+            cast(price as decimal(14, 4)) * cast(quantity as decimal(4, 0))
+        ) as narrow_own,
         -- price zero adds nothing under any rule: such a modifier only counts
         price is null or price <> 0 as is_priced,
         -- what there is among a line's: another quantity than one, another action

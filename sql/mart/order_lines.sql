@@ -87,7 +87,7 @@ valued as (
 ),
 
 -- shares are those of the lines so far, less those before: they add up to the discount;
--- sorting wide rows takes long, so what can be joined or told afterwards is not among them
+-- sorting wide rows takes long, so what can be joined or told afterwards comes later
 apportioned as (
     select
         *,
