@@ -93,7 +93,7 @@ def main() -> None:
     import gc
 
     from pipelines.durable import write_privately
-    from pipelines.hidden import OF_VALUES, hidden
+    from pipelines.hidden import hidden
 
     # Imports make a million objects that stay: looking for garbage among them is a fifth of a short command.
     gc.set_threshold(50_000, 20, 50)
@@ -101,7 +101,7 @@ def main() -> None:
     write_privately()
     write_plain_text()
     try:
-        with hidden(OF_VALUES):
+        with hidden():
             app()
     except Exception as error:
         from pipelines.report.text import sentence_of

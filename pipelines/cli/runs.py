@@ -119,7 +119,6 @@ def _run_night(
         from pipelines.assets.healing import heal
         from pipelines.assets.preflight import check_before_run
         from pipelines.assets.quiet import quiet_night
-        from pipelines.hidden import OF_COLORS, hidden
         from pipelines.ingest.lock import run_lock
         from pipelines.landing import guard_source
         from pipelines.landing.disk import naming_a_full_disk
@@ -142,7 +141,7 @@ def _run_night(
         is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
             return settings, before, quiet
-        with importing(), hidden(OF_COLORS):
+        with importing():
             from pipelines.assets.night import run_night
             from pipelines.assets.notifications import NOTIFIED
             from pipelines.definitions import NIGHTLY, job

@@ -34,23 +34,6 @@ main()
 """
 
 
-# What a run imports of Dagster.
-RUN = """
-import sys
-from pipelines.hidden import OF_COLORS, OF_VALUES, hidden
-with hidden(OF_VALUES), hidden(OF_COLORS):
-    import pipelines.assets.night, pipelines.definitions
-print(*sorted({"rich", "pygments"} & sys.modules.keys()))
-import rich.console
-"""
-
-
-def test_a_run_imports_dagster_without_colors() -> None:
-    """Libraries below Dagster do without rich and pygments; who wants them later finds them."""
-    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
-
-
 def test_a_command_imports_pandas_for_rows_in_doubt_alone() -> None:
     """Values go to and from DuckDB without it; what Pandera says of a wrong row is then complete."""
     done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
