@@ -8,6 +8,7 @@ from pathlib import Path
 BESIDES = {"finance": "closing", "evidence": "finance"}  # folders of tests that are about a package of another name
 INCREMENTAL = ("build", "history", "increment", "rows")  # packages of what an increment does
 OF_INCREMENTS = ("one_change", "rebuild_equals_increments")
+OF_TIES = "tests/sql/test_each_total_of_a_tie.py"
 OF_CONTRACTS = ("tests/warehouse/test_dictionary.py", "tests/house/test_documents.py", "tests/warehouse/test_enums.py")
 
 
@@ -26,6 +27,8 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
         sources = sorted(root.glob("sql/*/*.sql")) + sorted(root.glob("pipelines/*/**/*.py"))
         users = [each for each in sources if each.stem != path.stem and word.search(each.read_text("utf-8"))]
         ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
+    if path.parent.name == "ties":
+        ranked = [root / OF_TIES, *ranked]
     if path.parent.name == "contracts":  # documents are written from what they say
         ranked = [root / test for test in OF_CONTRACTS] + ranked
     if path.suffix == ".py":

@@ -39,21 +39,23 @@ def changes(run_table: Run, versions: list[dict[str, Any]], *mix: dict[str, Any]
 def test_price_before_and_after(run_table: Run) -> None:
     """A change has both prices, and the units of up to 28 days on either side, its own day and other classes aside."""
     mix = [
-        sold("2025-12-01", 100),
+        sold("2025-12-12", 100),
+        sold("2025-12-13", 1000),
         sold("2026-01-09", 3),
         sold("2026-01-09", 50, sale_class="deleted"),
         sold("2026-01-09", 60, store_id=8),
         sold("2026-01-09", None, product_id=6),
         sold("2026-01-10", 70),
         sold("2026-01-11", 4),
-        sold("2026-01-12", 5),
+        sold("2026-02-07", 5),
+        sold("2026-02-08", 2000),
         sold(None, 80),
     ]
     (row,) = changes(run_table, [price("5", None, NOON), price("5.5", NOON, None)], *mix)
     assert (row["previous_price"], row["price"]) == (Decimal(5), Decimal("5.5"))
-    assert (row["unit_count_before"], row["day_count_before"]) == (3, 28)
-    assert (row["unit_count_after"], row["day_count_after"]) == (9, 2)
-    assert (row["units_per_day_before"], row["units_per_day_after"]) == (Decimal("0.1071"), Decimal("4.5"))
+    assert (row["unit_count_before"], row["day_count_before"]) == (1003, 28)
+    assert (row["unit_count_after"], row["day_count_after"]) == (9, 28)
+    assert (row["units_per_day_before"], row["units_per_day_after"]) == (Decimal("35.8214"), Decimal("0.3214"))
 
 
 def test_what_is_no_change(run_table: Run) -> None:
