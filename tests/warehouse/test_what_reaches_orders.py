@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.rows.making import Making
 
 if TYPE_CHECKING:
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 
 MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
 PLACES = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
+
+
+# What is said of a population changes with each order that is counted there.
+COUNTED = {"sentence", "deciding_cases", "min_fit_rate", "candidate_count", "nearest_rival"}
+
+
+def test_counts_of_the_evidence_reach_no_order() -> None:
+    """Orders read which rule is in force, and not how many orders show it: that another order fits touches none."""
+    populations = catalogue.table("audit.formula_populations")
+    counted = COUNTED | {each.name for each in populations.columns if each.name.endswith("_count")}
+    readers = [each for each in catalogue.tables() if each.scope == "order" and populations.name in each.depends_on]
+    assert "audit.order_rules" in {each.name for each in readers}
+    for each in readers:
+        assert populations.name not in each.reads.stars, f"{each.name} reads all columns"
+        assert not counted & each.reads.names, each.name
 
 
 @pytest.fixture
