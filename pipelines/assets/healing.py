@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 _WHY = "work list rebuilt"
 
 
-def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> list[str]:
+def heal(
+    settings: Settings, progress: Callable[[str, int, int], None] | None = None, *, is_hint: bool = False
+) -> list[str]:
     """Repair what can be derived, and return a sentence for each thing that was found; one for a clock set back too.
 
     The caller holds the lock.
@@ -52,7 +54,7 @@ def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = 
     try:
         sign_missing_heads(settings)
         apply_erasures(settings)
-        notes += _derived(settings, progress)
+        notes += _derived(settings, progress, is_hint=is_hint)
         remove_old_releases(settings)
     except (
         LandingError,
@@ -69,11 +71,11 @@ def heal(settings: Settings, progress: Callable[[str, int, int], None] | None = 
     return notes
 
 
-def _derived(settings: Settings, progress: Callable[[str, int, int], None] | None) -> list[str]:
+def _derived(settings: Settings, progress: Callable[[str, int, int], None] | None, *, is_hint: bool) -> list[str]:
     """Rebuild a warehouse that is damaged or of another version, and publish a damaged release again."""
     notes: list[str] = []
     release = current_release(settings.data_dir / "published")
-    is_release_damaged = bool(release and (damaged_files(release) or unreadable(release / DATABASE)))
+    is_release_damaged = bool(release and (damaged_files(release, by_times=is_hint) or unreadable(release / DATABASE)))
     if not warehouse_file(settings.data_dir).exists() and not release:
         return notes
     if why := _must_be_rebuilt(settings):

@@ -60,7 +60,7 @@ def raw_stores(context: dg.AssetExecutionContext, config: StoreRequest) -> dg.Ma
     """Ingest every store that the service lists, or only those that are due; first, repair the data folder."""
     with failing_by_sentence():
         check_before_run(context.resources.settings)
-        healed = heal(context.resources.settings) if config.repairs else []
+        healed = heal(context.resources.settings, is_hint=not config.lists) if config.repairs else []
     return _ingest(context, "stores", lists=config.lists, report=lambda _ingested: healed)
 
 

@@ -135,10 +135,10 @@ def _run_night(
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):
         guard_source(settings)
-        healed = heal(settings, progress)
+        is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
+        healed = heal(settings, progress, is_hint=is_for_due_alone)
         say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings)
-        is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
             return settings, before, quiet
         with importing():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.warehouse import publish
+from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.need import HINT, NIGHT, deferred_until, superfluous
+from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +47,26 @@ def test_an_unchanged_order_changes_no_release(world: Any, makers: Any) -> None:
     kept = publish(world.settings, run=NIGHT)
     assert kept.id == world.first.id == released(world)
     assert "no row of core or mart and no open decision changed" in kept.why_kept
+
+
+def test_a_hint_reads_what_was_written_since_and_a_night_everything(world: Any, tmp_path: Path) -> None:
+    """A changed byte is found by either; one that a failing disk changed, with no time of writing, by the night."""
+    release = shutil.copytree((world.data / "published" / "current").resolve(), tmp_path / "release")
+    assert damaged_files(release) == damaged_files(release, by_times=True) == []
+    file = release / DATABASE
+    file.chmod(0o600)
+    written = file.stat()
+    content = bytearray(file.read_bytes())
+    content[5_000] ^= 1
+    file.write_bytes(content)
+    assert damaged_files(release) == damaged_files(release, by_times=True) == [DATABASE]
+    os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
+    assert damaged_files(release, by_times=True) == []
+    other = shutil.copytree(release, tmp_path / "other")  # this process knows that the first was right
+    assert damaged_files(other) == [DATABASE]
+    file.write_bytes(content[:-1])
+    os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
+    assert damaged_files(release, by_times=True) == [DATABASE]
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     _sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
-    damaged = damaged_files(last) if last else []
+    damaged = damaged_files(last, by_times=run == need.HINT) if last else []
     reference = read_reference(settings)
     with plain_session(settings) as con:
         commit, shown_in, memory = _settle(con, settings)
