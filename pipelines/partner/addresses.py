@@ -1,7 +1,7 @@
 """Make httpx's addresses and headers for many requests to one service, at a fraction of what httpx takes for each.
 
 httpx parses and encodes the whole address of every request, and every header: two fifths of what a request costs
-outside of aiohttp. Here the service's part is parsed once. Knows nothing of tokens and paths.
+outside of aiohttp. Here the service's part is parsed once. Knows nothing of paths and of what a token is.
 """
 
 from __future__ import annotations
@@ -16,6 +16,22 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"(?:/[\w.~-]+)+", re.ASCII)  # a path of which no character needs to be encoded
 _DOTS = re.compile(r"/\.\.?(?:/|$)")  # parts that httpx would resolve
+
+
+class Headers:
+    """The headers of all requests with one token, which no text of this object shows."""
+
+    __slots__ = ("_httpx", "token")
+
+    def __init__(self, token: object, headers: httpx.Headers) -> None:
+        self.token = token
+        self._httpx = headers
+
+    def of(self, url: httpx.URL) -> httpx.Request:
+        """Return a request for a document."""
+        request = httpx.Request("GET", url, headers=self._httpx)
+        request.headers.encoding = "ascii"  # else httpx tries each of them, for each that is read
+        return request
 
 
 class Addresses:
@@ -35,6 +51,6 @@ class Addresses:
         url._uri_reference = parsed._replace(path=f"{parsed.path.rstrip('/')}{path}")  # noqa: SLF001 -- the same
         return url
 
-    def headers(self, headers: Mapping[str, str]) -> httpx.Headers:
+    def headers(self, token: object, headers: Mapping[str, str]) -> Headers:
         """Return these headers with the service's name, which httpx otherwise adds to each request."""
-        return httpx.Headers({"Host": self._base.netloc.decode("ascii"), **headers})
+        return Headers(token, httpx.Headers({"Host": self._base.netloc.decode("ascii"), **headers}))

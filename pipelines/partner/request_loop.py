@@ -10,9 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import httpx
-
-from pipelines.partner.addresses import Addresses
+from pipelines.partner.addresses import Addresses, Headers
 from pipelines.partner.answers import Answer, Attempt, RequestError
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
@@ -25,6 +23,8 @@ from pipelines.partner.token import Tokens, authenticate_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import httpx
 
     from pipelines.partner.clock import Clock
     from pipelines.partner.token import Token
@@ -74,7 +74,7 @@ class RequestLoop:
         self._known_good: dict[str, str] = {}
         self._pages = Pages()
         self._addresses = Addresses(partner.base_url)
-        self._headers: tuple[Token, httpx.Headers] | None = None  # what each request with this token has
+        self._headers: Headers | None = None  # of the token in use
 
     async def send(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
@@ -274,12 +274,10 @@ class RequestLoop:
         return min(error.retry_after or 0.0, self._partner.max_retry_after_seconds)
 
     def _request(self, url: str, token: Token) -> httpx.Request:
-        if self._headers is None or self._headers[0] is not token:
+        if self._headers is None or self._headers.token is not token:
             header = self._partner.authenticate.header
-            self._headers = token, self._addresses.headers({**ASK_FOR_JSON, header: token.header_value.reveal()})
-        request = httpx.Request("GET", self._addresses.url(url), headers=self._headers[1])
-        request.headers.encoding = "ascii"  # else httpx tries each of them, for each that is read
-        return request
+            self._headers = self._addresses.headers(token, {**ASK_FOR_JSON, header: token.header_value.reveal()})
+        return self._headers.of(self._addresses.url(url))
 
 
 def _unusable(answer: Answer, code: str, reason: str) -> RequestError:

@@ -60,5 +60,5 @@ def test_an_address_of_another_service_is_taken_as_it_is() -> None:
 def test_headers_are_those_of_httpx(base: str) -> None:
     """Names, values and their order."""
     headers = {"Accept": "application/json", "Authorization": "Bearer x"}
-    prepared = httpx.Request("GET", base, headers=Addresses(base).headers(headers))
+    prepared = Addresses(base).headers("token", headers).of(httpx.URL(base))
     assert prepared.headers.raw == httpx.Request("GET", base, headers=headers).headers.raw
