@@ -125,10 +125,23 @@ def test_compose_file_declares_what_it_names(project: Path) -> None:
         assert unresolved(yaml.safe_load(text.replace(right, wrong, 1))), wrong
 
 
-def test_docker_accepts_the_compose_file(project: Path) -> None:
-    """`docker compose config` reads it, where there is Docker."""
+def compose_command() -> list[str]:
+    """Return how Docker Compose is called here; nothing where it is not installed."""
     docker = shutil.which("docker")
-    if not docker or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
-        pytest.skip("there is no Docker Compose here")
-    file = project / "docs" / "deploy" / "compose.yaml"
-    subprocess.run([docker, "compose", "-f", str(file), "config", "--quiet"], check=True)
+    if docker and not subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        return [docker, "compose"]
+    alone = shutil.which("docker-compose")
+    return [alone] if alone else []
+
+
+@pytest.mark.compose
+@pytest.mark.skipif(not compose_command(), reason="Docker Compose is not installed: compose.yaml is not read by it")
+def test_docker_accepts_the_compose_file(project: Path, tmp_path: Path) -> None:
+    """`docker compose config` reads it, and refuses a planted fault; neither needs Docker itself."""
+    file, wrong = project / "docs" / "deploy" / "compose.yaml", tmp_path / "compose.yaml"
+    wrong.write_text(file.read_text(encoding="utf-8").replace("restart: ", "restarts: ", 1), encoding="utf-8")
+    for each, code in ((file, 0), (wrong, 1)):
+        command = [*compose_command(), "-f", str(each), "config", "--quiet"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert bool(done.returncode) == bool(code), done.stderr
+    assert "restarts" in done.stderr
