@@ -8,5 +8,5 @@ select
     total_price,
 from mart.daily_store_sales
 where sale_class = 'counted'
-order by business_date desc, currency, total_price desc
+order by business_date desc, currency, total_price desc, store_id
 limit 100

@@ -12,4 +12,4 @@ qualify
     row_number() over (
         partition by currency order by sum(total_price) desc, store_id
     ) <= 5
-order by currency, total_price desc
+order by currency, total_price desc, store_id

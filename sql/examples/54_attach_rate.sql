@@ -15,5 +15,12 @@ select
     modifier_amount,
 from mart.modifier_attach_rates
 where sale_class = 'counted'
-order by attached_line_count desc, product_id, product_name, modifier_id, modifier_name
+order by
+    attached_line_count desc,
+    product_id,
+    product_name,
+    modifier_id,
+    modifier_name,
+    action,
+    currency
 limit 20

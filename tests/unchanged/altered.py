@@ -205,7 +205,7 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
 
 def _is_ordered(name: str, sql: str) -> bool:
     """Return whether readers get the rows of a select in the order that it states."""
-    return name.startswith(("example ", "finance ")) and re.search(r"^order by ", sql, re.MULTILINE) is not None
+    return name.startswith(("example ", "finance ")) and re.search(r"^order by\b", sql, re.MULTILINE) is not None
 
 
 def _result(con: Connection, name: str, sql: str) -> Hashes:
