@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import secrets
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,10 @@ from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import linked, write_parquet
 from pipelines.warehouse.release.reference import write_reference
 from pipelines.warehouse.rows.making import results_as_stored
-from pipelines.warehouse.rows.session import attached, plain_session, remembered, use_few_threads
+from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pipelines.settings import Settings
@@ -103,13 +104,14 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
         draft = releases / (_UNFINISHED + release_id)
         draft.mkdir()
-        shutil.copyfile(warehouse_file(settings.data_dir), draft / DATABASE)
-        with attached(con, draft / DATABASE):
+        file = warehouse_file(settings.data_dir)
+        with _beside(lambda: shutil.copyfile(file, draft / DATABASE)), attached(con, file, READ_ONLY):
             files = write_parquet(con, draft, last, [f for f in known.files if f.path not in damaged] if known else [])
             rows = _rows(con, result)
             previous = Side(last, known.files, known.fingerprint) if last and known and not damaged else None
             about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
             checks = result.checks if result else results_as_stored(con)
+        with attached(con, draft / DATABASE):
             con.execute("begin")  # one write to disk instead of dozens
             con.execute("drop schema warehouse.build cascade")
             for table in catalogue.tables():
@@ -118,9 +120,10 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             con.execute("commit")
         of_meta, notes = _describe(draft, rows, about, reference)
     (draft / DATABASE).chmod(0o444)
-    is_known = known and known.code == code_version() and odcs.NAME not in damaged
-    if not (is_known and last and linked(last / odcs.NAME, draft / odcs.NAME)):
-        (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
+    is_same = known is not None and known.code == code_version() and odcs.NAME not in damaged
+    _write_odcs(draft, last if is_same else None)
+    with _beside(lambda: sync(draft / DATABASE)):
+        own = [described(draft, draft / DATABASE), described(draft, draft / odcs.NAME)]
     manifest = Manifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
@@ -129,7 +132,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         settings=settings_hash(settings),
         rows=rows,
         checks={check.name: check.violations for check in checks},
-        files=[described(draft, draft / DATABASE), described(draft, draft / odcs.NAME), *files, *of_meta],
+        files=[*own, *files, *of_meta],
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
@@ -138,11 +141,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         reference=reference.digest,
     )
     write_manifest(draft, manifest)
-    open_to_readers(draft)
-    _sync_tree(draft)
-    draft.rename(releases / release_id)
-    sync(releases)
-    _switch(published, release_id)
+    _switch(published, draft, release_id)
     if last and damaged:
         remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
@@ -221,6 +220,12 @@ def _describe(
     return [*files, *of_reference], notes
 
 
+def _write_odcs(draft: Path, same: Path | None) -> None:
+    """Write the data contract into a release, or link that of a release of the same code."""
+    if not (same and linked(same / odcs.NAME, draft / odcs.NAME)):
+        (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
+
+
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:
     """Return how many rows each table of a release has, as the build counted them, if there was one."""
     if result:
@@ -232,8 +237,21 @@ def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[st
     return counts
 
 
-def _switch(published: Path, release_id: str) -> None:
-    """Make `current` name a release, in one rename."""
+@contextlib.contextmanager
+def _beside(work: Callable[[], object]) -> Iterator[None]:
+    """Do what waits for the disk in a thread while the block runs; its error is raised after the block."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        yield
+    done.result()
+
+
+def _switch(published: Path, draft: Path, release_id: str) -> None:
+    """Make a draft a release, and `current` name it, in one rename each."""
+    open_to_readers(draft)
+    _sync_tree(draft)
+    draft.rename(published / "releases" / release_id)
+    sync(published / "releases")
     link = published / f"{_UNFINISHED}current"
     link.unlink(missing_ok=True)
     link.symlink_to(f"releases/{release_id}")

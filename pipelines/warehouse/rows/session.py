@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 SHAPING = ("settings", "landing", "inbox", "ledger", "warehouse")  # packages whose code makes rows
 _SMALL = 64 * 2**20  # bytes of a warehouse: ten thousand orders or so
+READ_ONLY = "(read_only)"
 LAYOUT = 4  # of schema `build`; another number means a rebuild
 
 
@@ -96,7 +97,10 @@ def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
 
 @contextmanager
 def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[None]:
-    """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it."""
+    """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it.
+
+    With the options READ_ONLY nothing is written: the file may be copied meanwhile.
+    """
     con.execute(f"attach '{quoted(file)}' as warehouse {options}")
     try:
         yield
@@ -104,7 +108,8 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> I
         con.execute("use memory")  # the default database cannot be detached
         con.execute("detach database if exists warehouse")
         raise
-    con.execute("checkpoint warehouse")
+    if options != READ_ONLY:
+        con.execute("checkpoint warehouse")
     con.execute("detach warehouse")
 
 
