@@ -8,6 +8,7 @@ from __future__ import annotations
 from pipelines.landing.shape import COUNTS, SHAPES, SUMS, ArrayField, MapField
 from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse.catalogue.documents import HELD, held_fields
+from pipelines.warehouse.catalogue.templates import filled
 
 
 def match_validation(kind: str) -> str:
@@ -40,32 +41,16 @@ def match_validation(kind: str) -> str:
         *(_difference(name, counts[name], is_count=True) for name in COUNTS[kind]),
         *(_difference(name, " + ".join(amounts.get(name, ["0"])), is_count=False) for name in SUMS[kind]),
     ]
-    lines = "\n".join(parts)
-    return f"""-- The {entity}'s rows have the counts and sums that validation took from its document.
--- severity: blocking
-with
-
-{lines}
-
-compared as (
-    select
-        latest.{key},
-        own.{key} is null as is_lost,
-        list_filter([
-            {", ".join(differences)}
-        ], lambda part: part.difference <> 0)[1] as part,
-    from raw.latest_{kind} as latest
-    left join {HELD[kind][own].table} as own on latest.{key} = own.{key}
-{chr(10).join(joins)}
-)
-
-select
-    {key} as entity_id,
-    if(is_lost, '{entity}', part.location) as location,
-    if(is_lost or part.is_count, null, part.difference) as residual,
-from compared
-where is_lost or part is not null
-"""
+    return filled(
+        "match_validation",
+        entity=entity,
+        key=key,
+        kind=kind,
+        own=HELD[kind][own].table,
+        lines="\n".join(parts),
+        joins="\n".join(joins),
+        differences=", ".join(differences),
+    )
 
 
 def _difference(name: str, held: str, *, is_count: bool) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.rows.views import between, columns_read, projected_rows_sql, sides
 
 if TYPE_CHECKING:
@@ -74,18 +75,4 @@ def _changed_spans(staged: Staged, name: str, item: Table | Check) -> str:
         for side, sign in zip(sides(staged, name, item), (1, -1), strict=True)
         for at, step in ((f"coalesce({since}, cast('-infinity' as timestamptz))", sign), (ends, -sign))
     )
-    return f"""
-        with steps as (
-            select {said}, at_time, sum(step) as step from ({events}) group by all
-        ),
-        running as (
-            select
-                {key},
-                at_time as span_from,
-                lead(at_time) over in_time as span_until,
-                sum(step) over (in_time rows unbounded preceding) as more,
-            from steps
-            window in_time as (partition by {said} order by at_time)
-        )
-        select distinct {key}, span_from, span_until from running where more <> 0 and span_until is not null
-    """
+    return filled("changed_spans", key=key, said=said, events=events)

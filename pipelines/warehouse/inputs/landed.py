@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import inputs
+from pipelines.warehouse.catalogue.templates import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -175,31 +176,21 @@ def _typed(con: duckdb.DuckDBPyConnection, kind: str, paths: Sequence[Path], sta
     """Return the insert of the documents of `states` found in the files."""
     row = con.execute(f"select min(id), max(id) from {states}").fetchone()
     low, high = row or (0, 0)
-    customer = "wanted.customer_key," if kind == "orders" else ""
-    validated = "".join(
-        f", cast(files.{column.removeprefix('validated_')} as {type_}) as {column}"
-        for column, type_ in inputs.VALIDATED[kind].items()
+    return filled(
+        "latest_documents",
+        kind=kind,
+        structure=inputs.structure(inputs.DOCUMENTS[kind]),
+        customer="wanted.customer_key," if kind == "orders" else "",
+        is_deleted=inputs.IS_DELETED,
+        validated=" ".join(
+            f"cast(files.{column.removeprefix('validated_')} as {type_}) as {column},"
+            for column, type_ in inputs.VALIDATED[kind].items()
+        ),
+        files=_files(paths),
+        states=states,
+        low=str(low),
+        high=str(high),
     )
-    return f"""
-        insert into raw.latest_{kind}
-        select
-            wanted.id,
-            from_json(files.document, '{inputs.structure(inputs.DOCUMENTS[kind])}'),
-            {customer}
-            wanted.{inputs.IS_DELETED} as is_deleted,
-            wanted.fetched_at,
-            wanted.fetch_load_id,
-            wanted.sha256,
-            wanted.versions,
-            wanted.last_good_at,
-            files.absences,
-            files.rounded
-            {validated}
-        from {_files(paths)} as files
-        inner join {states} as wanted
-            on files.id = wanted.id and files.sha256 = wanted.sha256
-        where files.id between {low} and {high} -- lets whole row groups be skipped
-    """
 
 
 def _drop_repeats(con: duckdb.DuckDBPyConnection, table: str, entity: str) -> None:
