@@ -103,7 +103,7 @@ def add_years(con: duckdb.DuckDBPyConnection, found: Iterable[Table], orders: in
     days = math.ceil(orders * seconds_apart(orders) / 86400)
     con.execute("set timezone = 'UTC'")
     for table in found:
-        if key_of(table) not in {"order_id", *UNDATED}:
+        if key_of(table) not in {"order_id", "customer_key", *UNDATED}:
             continue
         row = con.execute(f"select count(*) from {table.name}").fetchone()
         for copy in range(1, copies):
@@ -126,6 +126,8 @@ def _moved(column: Column, orders: int, days: int) -> str:
     name = f'"{column.name}"'
     if column.name in {"order_id", "original_order_id"}:
         return f"{name} + {orders} as {name}"
+    if column.name == "customer_key":  # customers of their own: a customer's orders are numbered
+        return f"{name} || '{orders}' as {name}"
     if column.name == "business_date":
         return f"{name} + {days} as {name}"
     if column.name == "business_month":  # days are a year but for a few
