@@ -12,25 +12,37 @@ from typing import TYPE_CHECKING
 import httpx
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import ItemsView, Mapping
 
 _PLAIN = re.compile(r"(?:/[\w.~-]+)+", re.ASCII)  # a path of which no character needs to be encoded
 _DOTS = re.compile(r"/\.\.?(?:/|$)")  # parts that httpx would resolve
 
 
+class _Written(httpx.Headers):
+    """Headers that are written often and changed never: httpx decodes them each time they are read."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__(headers, encoding="ascii")  # else httpx tries each encoding
+        self._items = super().items()
+
+    def items(self) -> ItemsView[str, str]:
+        return self._items
+
+
 class Headers:
     """The headers of all requests with one token, which no text of this object shows."""
 
-    __slots__ = ("_httpx", "token")
+    __slots__ = ("_first", "token")
 
-    def __init__(self, token: object, headers: httpx.Headers) -> None:
+    def __init__(self, token: object, url: httpx.URL, headers: Mapping[str, str]) -> None:
         self.token = token
-        self._httpx = headers
+        self._first = httpx.Request("GET", url)
+        self._first.headers = _Written(headers)
 
     def of(self, url: httpx.URL) -> httpx.Request:
-        """Return a request for a document."""
-        request = httpx.Request("GET", url, headers=self._httpx)
-        request.headers.encoding = "ascii"  # else httpx tries each of them, for each that is read
+        """Return a request for a document: a copy, as making one reads and writes all headers thrice."""
+        request = object.__new__(httpx.Request)
+        vars(request).update(vars(self._first), url=url, extensions={})
         return request
 
 
@@ -53,4 +65,4 @@ class Addresses:
 
     def headers(self, token: object, headers: Mapping[str, str]) -> Headers:
         """Return these headers with the service's name, which httpx otherwise adds to each request."""
-        return Headers(token, httpx.Headers({"Host": self._base.netloc.decode("ascii"), **headers}))
+        return Headers(token, self._base, {"Host": self._base.netloc.decode("ascii"), **headers})

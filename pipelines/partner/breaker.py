@@ -94,7 +94,7 @@ class Breaker:
 
         A request sent before the failures began does not count: a service going down may still finish those.
         """
-        if self._since is not None and began < self._since:
+        if self._since is None or began < self._since:
             return
         if self._open:
             log.warning("the partner service answers again")

@@ -62,3 +62,14 @@ def test_headers_are_those_of_httpx(base: str) -> None:
     headers = {"Accept": "application/json", "Authorization": "Bearer x"}
     prepared = Addresses(base).headers("token", headers).of(httpx.URL(base))
     assert prepared.headers.raw == httpx.Request("GET", base, headers=headers).headers.raw
+
+
+def test_requests_share_headers_alone() -> None:
+    """Each has its own address and extensions, all of them the same headers, read as httpx reads them."""
+    headers = Addresses(BASES[0]).headers("token", {"Accept": "application/json"})
+    one, other = headers.of(httpx.URL("http://a.example/1")), headers.of(httpx.URL("http://a.example/2"))
+    one.extensions["timeout"] = {"connect": 1.0}
+    assert (str(one.url), str(other.url), other.extensions) == ("http://a.example/1", "http://a.example/2", {})
+    plain = httpx.Request("GET", BASES[0], headers={"Accept": "application/json"})
+    assert list(one.headers.items()) == list(plain.headers.items())
+    assert (one.method, one.read(), dict(one.headers)) == (plain.method, plain.read(), dict(plain.headers))
