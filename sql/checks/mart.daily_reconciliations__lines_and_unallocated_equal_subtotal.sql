@@ -18,21 +18,12 @@ sides as (
 
     select store_id, business_date, sale_class, -coalesce(subtotal_price, 0) as amount,
     from mart.daily_store_sales
-),
-
-differences as (
-    select
-        store_id,
-        business_date,
-        sale_class,
-        sum(amount) as amount,
-    from sides
-    group by store_id, business_date, sale_class
 )
 
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
-    amount as residual,
-from differences
-where amount <> 0
+    sum(amount) as residual,
+from sides
+group by store_id, business_date, sale_class
+having sum(amount) <> 0

@@ -22,22 +22,12 @@ both_sides as (
         -line_count as line_count,
         -coalesce(unit_count, 0) as unit_count,
     from mart.daily_store_sales
-),
-
-differences as (
-    select
-        store_id,
-        business_date,
-        sale_class,
-        sum(line_count) as line_count,
-        sum(unit_count) as unit_count,
-    from both_sides
-    group by store_id, business_date, sale_class
 )
 
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
-    line_count || ' lines, ' || unit_count || ' units too many' as detail,
-from differences
-where line_count <> 0 or unit_count <> 0
+    sum(line_count) || ' lines, ' || sum(unit_count) || ' units too many' as detail,
+from both_sides
+group by store_id, business_date, sale_class
+having sum(line_count) <> 0 or sum(unit_count) <> 0

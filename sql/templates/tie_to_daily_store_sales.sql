@@ -2,24 +2,20 @@
 -- severity: blocking
 with
 
--- coalesce: a field that no order states adds nothing on either side
+-- coalesce: a quantity that no order states adds nothing on either side
 both_sides as (
     select
         store_id,
         business_date,
         sale_class,
-        order_count,
-        line_count,
-        coalesce(unit_count, 0) as unit_count,
-        coalesce(total_price, 0) as total_price,
-        [
-            coalesce(subtotal_price, 0),
-            coalesce(delivery_price, 0),
-            coalesce(tip, 0),
-            coalesce(discount, 0),
-            coalesce(loyalty_discount, 0),
-        ] as parts,
+        sum(order_count) as order_count,
+        sum(line_count) as line_count,
+        coalesce(sum(unit_count), 0) as unit_count,
+        stated_sums(
+            1, subtotal_price, delivery_price, tip, discount, loyalty_discount, total_price
+        ) as sums,
     from $table
+    group by store_id, business_date, sale_class
 
     union all
 
@@ -27,44 +23,25 @@ both_sides as (
         store_id,
         business_date,
         sale_class,
-        -order_count,
-        -line_count,
-        -coalesce(unit_count, 0),
-        -coalesce(total_price, 0),
-        [
-            -coalesce(subtotal_price, 0),
-            -coalesce(delivery_price, 0),
-            -coalesce(tip, 0),
-            -coalesce(discount, 0),
-            -coalesce(loyalty_discount, 0),
-        ],
+        -sum(order_count) as order_count,
+        -sum(line_count) as line_count,
+        -coalesce(sum(unit_count), 0) as unit_count,
+        stated_sums(
+            -1, subtotal_price, delivery_price, tip, discount, loyalty_discount, total_price
+        ) as sums,
     from mart.daily_store_sales
-),
-
-differences as (
-    select
-        store_id,
-        business_date,
-        sale_class,
-        sum(order_count) as order_count,
-        sum(total_price) as total_price,
-        sum(order_count) <> 0
-        or sum(line_count) <> 0
-        or sum(unit_count) <> 0
-        or sum(total_price) <> 0
-        or sum(parts[1]) <> 0
-        or sum(parts[2]) <> 0
-        or sum(parts[3]) <> 0
-        or sum(parts[4]) <> 0
-        or sum(parts[5]) <> 0 as is_different,
-    from both_sides
     group by store_id, business_date, sale_class
 )
 
 select
     store_id as entity_id,
     coalesce(cast(business_date as varchar), 'no day') || ', ' || sale_class as location,
-    total_price as residual,
-    order_count || ' orders too many' as detail,
-from differences
-where is_different
+    sum(sums[6]) as residual,
+    sum(order_count) || ' orders too many' as detail,
+from both_sides
+group by store_id, business_date, sale_class
+having
+    sum(order_count) <> 0
+    or sum(line_count) <> 0
+    or sum(unit_count) <> 0
+    or sums_differ(sums)

@@ -3,20 +3,17 @@
 -- scope: all
 with
 
--- coalesce: an amount that no order states adds nothing on either side
 both_sides as (
     select
         business_date,
         sale_class,
         currency,
-        order_count,
-        coalesce(subtotal_price, 0) as subtotal_price,
-        coalesce(delivery_price, 0) as delivery_price,
-        coalesce(tip, 0) as tip,
-        coalesce(discount, 0) as discount,
-        coalesce(loyalty_discount, 0) as loyalty_discount,
-        coalesce(total_price, 0) as total_price,
+        sum(order_count) as order_count,
+        memory.stated_sums(
+            1, subtotal_price, delivery_price, tip, discount, loyalty_discount, total_price
+        ) as sums,
     from mart.daily_reconciliations
+    group by business_date, sale_class, currency
 
     union all
 
@@ -24,31 +21,11 @@ both_sides as (
         business_date,
         sale_class,
         currency,
-        -order_count as order_count,
-        -coalesce(subtotal_price, 0) as subtotal_price,
-        -coalesce(delivery_price, 0) as delivery_price,
-        -coalesce(tip, 0) as tip,
-        -coalesce(discount, 0) as discount,
-        -coalesce(loyalty_discount, 0) as loyalty_discount,
-        -coalesce(total_price, 0) as total_price,
+        -sum(order_count) as order_count,
+        memory.stated_sums(
+            -1, subtotal_price, delivery_price, tip, discount, loyalty_discount, total_price
+        ) as sums,
     from mart.daily_store_sales
-),
-
-differences as (
-    select
-        business_date,
-        sale_class,
-        currency,
-        sum(order_count) as order_count,
-        sum(total_price) as total_price,
-        sum(order_count) <> 0
-        or sum(subtotal_price) <> 0
-        or sum(delivery_price) <> 0
-        or sum(tip) <> 0
-        or sum(discount) <> 0
-        or sum(loyalty_discount) <> 0
-        or sum(total_price) <> 0 as is_off,
-    from both_sides
     group by business_date, sale_class, currency
 )
 
@@ -56,7 +33,8 @@ select
     cast(null as bigint) as entity_id,
     concat_ws(', ', coalesce(cast(business_date as varchar), 'no day'), sale_class, currency)
         as location,
-    total_price as residual,
-    order_count || ' orders' as detail,
-from differences
-where is_off
+    sum(sums[6]) as residual,
+    sum(order_count) || ' orders' as detail,
+from both_sides
+group by business_date, sale_class, currency
+having sum(order_count) <> 0 or memory.sums_differ(sums)

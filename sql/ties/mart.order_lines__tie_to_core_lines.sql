@@ -20,22 +20,15 @@ both_sides as (
         -coalesce(sum(product_id), 0) as product_ids,
         -coalesce(sum(quantity), 0) as unit_count,
     from core.order_lines
-),
-
-differences as (
-    select
-        sum(line_count) as line_count,
-        sum(unit_count) as unit_count,
-        sum(line_count) <> 0
-        or sum(order_ids) <> 0
-        or sum(product_ids) <> 0
-        or sum(unit_count) <> 0 as is_off,
-    from both_sides
 )
 
 select
     cast(null as bigint) as entity_id,
     'all orders' as location,
-    line_count || ' lines, ' || unit_count || ' units' as detail,
-from differences
-where is_off
+    sum(line_count) || ' lines, ' || sum(unit_count) || ' units' as detail,
+from both_sides
+having
+    sum(line_count) <> 0
+    or sum(order_ids) <> 0
+    or sum(product_ids) <> 0
+    or sum(unit_count) <> 0

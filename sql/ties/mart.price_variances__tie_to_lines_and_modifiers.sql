@@ -32,25 +32,17 @@ both_sides as (
         -coalesce(sum(order_id), 0) as order_ids,
         -coalesce(sum(price), 0) as price,
     from core.order_line_modifiers
-),
-
-differences as (
-    select
-        sum(rows) as rows,
-        sum(modifiers) as modifiers,
-        sum(price) as price,
-        sum(rows) <> 0
-        or sum(modifiers) <> 0
-        or sum(modifier_nos) <> 0
-        or sum(order_ids) <> 0
-        or sum(price) <> 0 as is_off,
-    from both_sides
 )
 
 select
     cast(null as bigint) as entity_id,
     'all orders' as location,
-    price as residual,
-    rows || ' rows, ' || modifiers || ' of them modifiers' as detail,
-from differences
-where is_off
+    sum(price) as residual,
+    sum(rows) || ' rows, ' || sum(modifiers) || ' of them modifiers' as detail,
+from both_sides
+having
+    sum(rows) <> 0
+    or sum(modifiers) <> 0
+    or sum(modifier_nos) <> 0
+    or sum(order_ids) <> 0
+    or sum(price) <> 0

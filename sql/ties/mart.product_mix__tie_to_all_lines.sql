@@ -24,25 +24,17 @@ both_sides as (
         -coalesce(sum(line_amount), 0) as line_amount,
     from mart.order_lines
     group by currency
-),
-
-differences as (
-    select
-        currency,
-        sum(line_count) as line_count,
-        sum(line_amount) as line_amount,
-        sum(line_count) <> 0
-        or sum(unvalued_line_count) <> 0
-        or sum(unit_count) <> 0
-        or sum(line_amount) <> 0 as is_off,
-    from both_sides
-    group by currency
 )
 
 select
     cast(null as bigint) as entity_id,
     coalesce(currency, 'no currency') as location,
-    line_amount as residual,
-    line_count || ' lines' as detail,
-from differences
-where is_off
+    sum(line_amount) as residual,
+    sum(line_count) || ' lines' as detail,
+from both_sides
+group by currency
+having
+    sum(line_count) <> 0
+    or sum(unvalued_line_count) <> 0
+    or sum(unit_count) <> 0
+    or sum(line_amount) <> 0
