@@ -9,7 +9,7 @@ seen as (
         $place as place,
         $content as content,
         t.version_no as since_version_no,
-    from ($select) as t
+    from ($of) as t
 
     union all
 

@@ -38,17 +38,23 @@ def references_a_menu(entity: str) -> str:
 
 
 def completed(sql: str, facts: Facts) -> str:
-    """Return the select of a table whose file names a template, `-- template: name`: it is what each version says.
+    """Return the select of a table whose file names a template.
 
-    A place in a menu is the rest of the key; what is said of it are the columns up to the times.
+    `-- template: name` puts the file's select in place of `$select`. `-- template: name of table` has none: `$of` is
+    the select of that table of menus, over every version instead of the last. A place in a menu is the rest of the key;
+    what is said of it are the columns up to the times.
     """
-    named = re.search(r"^-- template: (\w+)$", sql, re.MULTILINE)
+    named = re.search(r"^-- template: (\w+)(?: of (\w+)\.(\w+))?$", sql, re.MULTILINE)
     if not named:
         return sql
+    if not named[2]:
+        return filled(named[1], table=facts.grain.table, select=sql)
+    last = (resource("sql") / named[2] / f"{named[3]}.sql").read_text(encoding="utf-8")
+    each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
     keys = [name for name in facts.grain.key if name not in ("menu_id", "version_no")]
     columns = [column.name for column in facts.columns]
     contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
-    return filled(named[1], table=facts.grain.table, select=sql, place=_struct(keys), content=_struct(contents))
+    return filled(named[1], table=facts.grain.table, of=each, place=_struct(keys), content=_struct(contents))
 
 
 def filled(template: str, **values: str) -> str:
