@@ -4,14 +4,6 @@
 -- was restated. Orders of other days need not be read.
 with
 
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
-),
-
 places as (
     select
         business_date,
@@ -55,10 +47,13 @@ select
         if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
     ) as close_entry_no,
 from places
-left join own
+left join raw.day_closes as own
     on places.business_date = own.business_date
     and places.store_id = own.store_id
-left join every_store on places.business_date = every_store.business_date
+    and not own.is_every_store
+left join raw.day_closes as every_store
+    on places.business_date = every_store.business_date
+    and every_store.is_every_store
 where
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
     is not null

@@ -1,21 +1,16 @@
 -- One row per store, closed business day and sale class: totals of the active close.
 with
 
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
-),
-
 closed as not materialized (
     select orders.*
     from raw.closed_orders as orders
-    left join own
+    left join raw.day_closes as own
         on orders.business_date = own.business_date
         and orders.store_id = own.store_id
-    left join every_store on orders.business_date = every_store.business_date
+        and not own.is_every_store
+    left join raw.day_closes as every_store
+        on orders.business_date = every_store.business_date
+        and every_store.is_every_store
     where
         orders.close_entry_no
         = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)

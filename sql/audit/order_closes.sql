@@ -2,18 +2,6 @@
 --
 -- A store with a close of its own, or that was reopened alone, does not have the close of
 -- every other store.
-with
-
-every_store as (
-    select business_date, close_entry_no, closed_at from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no, closed_at
-    from raw.day_closes
-    where not is_every_store
-)
-
 select
     -- keys
     orders.order_id,
@@ -27,7 +15,10 @@ select
         as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
 from mart.orders as orders
-left join own
+left join raw.day_closes as own
     on orders.business_date = own.business_date
     and orders.store_id = own.store_id
-left join every_store on orders.business_date = every_store.business_date
+    and not own.is_every_store
+left join raw.day_closes as every_store
+    on orders.business_date = every_store.business_date
+    and every_store.is_every_store

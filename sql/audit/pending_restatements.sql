@@ -66,16 +66,7 @@ measures as (
         sale_class,
         currency,
         side,
-        unnest([
-            {'measure': 'order_count', 'amount': cast(1 as decimal(38, 4))},
-            {'measure': 'subtotal_price', 'amount': subtotal_price},
-            {'measure': 'delivery_price', 'amount': delivery_price},
-            {'measure': 'tip', 'amount': tip},
-            {'measure': 'discount', 'amount': discount},
-            {'measure': 'loyalty_discount', 'amount': loyalty_discount},
-            {'measure': 'total_price', 'amount': total_price},
-            {'measure': 'line_amount', 'amount': line_amount},
-        ], recursive := true),
+        unnest(measures_of(orders, 1), recursive := true),
     from orders
 
     union all

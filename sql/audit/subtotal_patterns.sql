@@ -2,6 +2,7 @@
 --
 -- If prices have more decimals than the subtotal can have, a unit for each unit sold may
 -- differ. Amounts below ten billion only: all of it stays within 18 digits.
+-- template: patterns
 with
 
 lines as (
@@ -101,42 +102,18 @@ rests as (
         and price_by_quantity is not null
         and all_own_unit is not null
         and less_own_unit is not null
-),
-
-fitted as materialized (
-    select
-        order_id,
-        held,
-        is_rounded,
-        modifiers_that_fit(rest, allowance, rests)
-            | (modifiers_that_fit(rest_once, allowance, rests) << 13)
-            | (modifiers_that_fit(rest + discount, allowance_less, rests) << 26)
-            | (modifiers_that_fit(rest_once + discount, allowance_less, rests) << 39) as low,
-        modifiers_that_fit(rest - discount, allowance_more, rests)
-            | (modifiers_that_fit(rest_once - discount, allowance_more, rests) << 13) as high,
-    from rests
-),
-
--- written out once for all orders that answer alike: character form_no is 1 where it fits
-written as (
-    select
-        held,
-        low,
-        high,
-        reverse(lpad(bin(held), 7, '0')) as holds,
-        reverse(lpad(bin(low), 52, '0')) || reverse(lpad(bin(high), 26, '0')) as fits,
-    from (select distinct held, low, high from fitted)
 )
 
 select
-    -- keys
-    fitted.order_id,
-    -- what it can test, and which forms give its subtotal
-    written.holds,
-    written.fits,
-    fitted.is_rounded,
-from fitted
-inner join written
-    on fitted.held = written.held
-    and fitted.low = written.low
-    and fitted.high = written.high
+    order_id,
+    held,
+    is_rounded,
+    52 as low_count,
+    26 as high_count,
+    modifiers_that_fit(rest, allowance, rests)
+        | (modifiers_that_fit(rest_once, allowance, rests) << 13)
+        | (modifiers_that_fit(rest + discount, allowance_less, rests) << 26)
+        | (modifiers_that_fit(rest_once + discount, allowance_less, rests) << 39) as low,
+    modifiers_that_fit(rest - discount, allowance_more, rests)
+        | (modifiers_that_fit(rest_once - discount, allowance_more, rests) << 13) as high,
+from rests

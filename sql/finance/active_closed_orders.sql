@@ -1,22 +1,15 @@
 -- One row per order of `closed_orders` whose close is active by `day_closes`.
-with
-
-every_store as (
-    select business_date, close_entry_no from day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from day_closes where not is_every_store
-)
-
 select
     closed.* exclude (entry_no),
     closed.entry_no as close_entry_no,
 from closed_orders as closed
-left join own
+left join day_closes as own
     on closed.business_date = own.business_date
     and closed.store_id = own.store_id
-left join every_store on closed.business_date = every_store.business_date
+    and not own.is_every_store
+left join day_closes as every_store
+    on closed.business_date = every_store.business_date
+    and every_store.is_every_store
 where
     closed.entry_no
     = if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)

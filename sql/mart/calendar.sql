@@ -91,17 +91,6 @@ days as (
             as date
         ) as business_date,
     from bounds
-),
-
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
--- a store's own close, or reopening, takes precedence
-own as (
-    select business_date, store_id, close_entry_no
-    from raw.day_closes
-    where not is_every_store
 )
 
 select
@@ -129,10 +118,13 @@ from days
 left join sales
     on days.store_id = sales.store_id
     and days.business_date = sales.business_date
-left join every_store on days.business_date = every_store.business_date
-left join own
+left join raw.day_closes as every_store
+    on days.business_date = every_store.business_date
+    and every_store.is_every_store
+left join raw.day_closes as own
     on days.business_date = own.business_date
     and days.store_id = own.store_id
+    and not own.is_every_store
 left join audit.coverage as coverage
     on days.store_id = coverage.store_id
     and days.business_date = coverage.business_date

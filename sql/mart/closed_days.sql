@@ -1,16 +1,6 @@
 -- One row per store, closed business day, sale class and measure.
 with
 
-every_store as (
-    select business_date, close_entry_no, closed_at from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no, closed_at
-    from raw.day_closes
-    where not is_every_store
-),
-
 closed as (
     select
         business_date,
@@ -52,10 +42,13 @@ current_days as (
     from closed_dates as dates
     inner join mart.daily_reconciliations as days
         on dates.business_date = days.business_date
-    left join own
+    left join raw.day_closes as own
         on days.business_date = own.business_date
         and days.store_id = own.store_id
-    left join every_store on days.business_date = every_store.business_date
+        and not own.is_every_store
+    left join raw.day_closes as every_store
+        on days.business_date = every_store.business_date
+        and every_store.is_every_store
     where
         if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
         is not null
@@ -75,16 +68,7 @@ long as (
         sale_class,
         currency,
         side,
-        unnest([
-            {'measure': 'order_count', 'amount': cast(order_count as decimal(38, 4))},
-            {'measure': 'subtotal_price', 'amount': subtotal_price},
-            {'measure': 'delivery_price', 'amount': delivery_price},
-            {'measure': 'tip', 'amount': tip},
-            {'measure': 'discount', 'amount': discount},
-            {'measure': 'loyalty_discount', 'amount': loyalty_discount},
-            {'measure': 'total_price', 'amount': total_price},
-            {'measure': 'line_amount', 'amount': line_amount},
-        ], recursive := true),
+        unnest(measures_of(wide, order_count), recursive := true),
     from wide
 
     union all
@@ -134,7 +118,10 @@ select
     cast(added.unposted_amount as decimal(38, 4)) as unposted_amount,
     cast(added.current_amount as decimal(38, 4)) as current_amount,
 from added
-left join own
+left join raw.day_closes as own
     on added.business_date = own.business_date
     and added.store_id = own.store_id
-left join every_store on added.business_date = every_store.business_date
+    and not own.is_every_store
+left join raw.day_closes as every_store
+    on added.business_date = every_store.business_date
+    and every_store.is_every_store

@@ -1,14 +1,4 @@
 -- One row per restatement: a recorded change to an order's measure on a closed day.
-with
-
-every_store as (
-    select business_date, close_entry_no from raw.day_closes where is_every_store
-),
-
-own as (
-    select business_date, store_id, close_entry_no from raw.day_closes where not is_every_store
-)
-
 select
     -- keys
     restated.restatement_no,
@@ -38,7 +28,10 @@ select
     restated.posted_period,
     restated.reversed_period,
 from raw.restated as restated
-left join own
+left join raw.day_closes as own
     on restated.business_date = own.business_date
     and restated.store_id = own.store_id
-left join every_store on restated.business_date = every_store.business_date
+    and not own.is_every_store
+left join raw.day_closes as every_store
+    on restated.business_date = every_store.business_date
+    and every_store.is_every_store
