@@ -2,30 +2,38 @@
 with
 
 -- of every version of a menu: what is older than its latest is not new with it
-prices as (
+coded as (
     select
         menu_id,
+        '/menu/price_groups/*/prices/*/channel' as path,
         channel as value,
-        count(*) filter (where is_current) as occurrence_count,
-        min(observed_from) as first_seen_at,
-        max(observed_from) as last_came_at,
-        bool_or(observed_from is null) as is_of_unknown_time,
+        observed_from,
+        is_current,
     from core.menu_price_versions
-    where channel is not null
-    group by menu_id, channel
+
+    union all
+
+    select
+        menu_id,
+        '/products/*/dispatch_method' as path,
+        dispatch_method as value,
+        observed_from,
+        is_current,
+    from core.menu_product_versions
 ),
 
-products as (
+in_menus as (
     select
         menu_id,
-        dispatch_method as value,
+        path,
+        value,
         count(*) filter (where is_current) as occurrence_count,
         min(observed_from) as first_seen_at,
         max(observed_from) as last_came_at,
         bool_or(observed_from is null) as is_of_unknown_time,
-    from core.menu_product_versions
-    where dispatch_method is not null
-    group by menu_id, dispatch_method
+    from coded
+    where value is not null
+    group by menu_id, path, value
 ),
 
 used as (
@@ -45,33 +53,16 @@ used as (
 
     select
         'menus' as kind,
-        '/menu/price_groups/*/prices/*/channel' as path,
-        prices.value,
-        if(prices.occurrence_count > 0, 1, 0) as document_count,
-        prices.occurrence_count,
-        prices.first_seen_at,
-        if(prices.occurrence_count > 0, menus._fetched_at, prices.last_came_at)
-            as last_seen_at,
-        prices.is_of_unknown_time,
-        prices.menu_id as example_id,
-    from prices
-    inner join core.menus as menus on prices.menu_id = menus.menu_id
-
-    union all
-
-    select
-        'menus' as kind,
-        '/products/*/dispatch_method' as path,
-        products.value,
-        if(products.occurrence_count > 0, 1, 0) as document_count,
-        products.occurrence_count,
-        products.first_seen_at,
-        if(products.occurrence_count > 0, menus._fetched_at, products.last_came_at)
-            as last_seen_at,
-        products.is_of_unknown_time,
-        products.menu_id as example_id,
-    from products
-    inner join core.menus as menus on products.menu_id = menus.menu_id
+        found.path,
+        found.value,
+        if(found.occurrence_count > 0, 1, 0) as document_count,
+        found.occurrence_count,
+        found.first_seen_at,
+        if(found.occurrence_count > 0, menus._fetched_at, found.last_came_at) as last_seen_at,
+        found.is_of_unknown_time,
+        found.menu_id as example_id,
+    from in_menus as found
+    inner join core.menus as menus on found.menu_id = menus.menu_id
 )
 
 select

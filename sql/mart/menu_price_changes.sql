@@ -1,55 +1,41 @@
 -- One row per menu, product, channel and time at which another price was observed.
 with
 
--- a product priced twice in a channel, at different prices, has no single price
-ended as (
+-- the prices that a version of a menu starts and ends with
+seen as (
     select
         menu_id,
         product_id,
         channel,
-        change_seen_at as changed_at,
-        any_value(price) as price,
-        any_value(delivery_price) as delivery_price,
+        price,
+        delivery_price,
+        unnest([
+            {'changed_at': observed_from, 'is_start': true},
+            {'changed_at': change_seen_at, 'is_start': false},
+        ], recursive := true),
     from core.menu_price_versions
-    where change_seen_at is not null and product_id is not null
-    group by menu_id, product_id, channel, change_seen_at
-    having count(distinct (price, delivery_price)) = 1
-),
-
-started as (
-    select
-        menu_id,
-        product_id,
-        channel,
-        observed_from as changed_at,
-        any_value(price) as price,
-        any_value(delivery_price) as delivery_price,
-    from core.menu_price_versions
-    where observed_from is not null and product_id is not null
-    group by menu_id, product_id, channel, observed_from
-    having count(distinct (price, delivery_price)) = 1
+    where product_id is not null
 ),
 
 changes as (
     select
-        ended.menu_id,
-        ended.product_id,
-        ended.channel,
-        ended.changed_at,
-        cast(make_timestamp(epoch_us(ended.changed_at)) as date) as changed_date,
-        ended.price as previous_price,
-        started.price,
-        ended.delivery_price as previous_delivery_price,
-        started.delivery_price,
-    from ended
-    inner join started
-        on ended.menu_id = started.menu_id
-        and ended.product_id = started.product_id
-        and ended.channel is not distinct from started.channel
-        and ended.changed_at = started.changed_at
-    where
-        ended.price is distinct from started.price
-        or ended.delivery_price is distinct from started.delivery_price
+        menu_id,
+        product_id,
+        channel,
+        changed_at,
+        cast(make_timestamp(epoch_us(changed_at)) as date) as changed_date,
+        any_value(price) filter (where not is_start) as previous_price,
+        any_value(price) filter (where is_start) as price,
+        any_value(delivery_price) filter (where not is_start) as previous_delivery_price,
+        any_value(delivery_price) filter (where is_start) as delivery_price,
+    from seen
+    where changed_at is not null
+    group by menu_id, product_id, channel, changed_at
+    -- a product priced twice in a channel, at different prices, has no single price
+    having
+        count(distinct (price, delivery_price)) filter (where is_start) = 1
+        and count(distinct (price, delivery_price)) filter (where not is_start) = 1
+        and count(distinct (price, delivery_price)) = 2
 ),
 
 -- of the stores that have the menu now
