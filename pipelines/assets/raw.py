@@ -16,7 +16,7 @@ from pipelines.assets.shortfalls import noted
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
-from pipelines.ingest.loop import Ingested, ingest_until_stopped
+from pipelines.ingest.loop import Ingested, ingest
 from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.ingest.request import add_requested
 from pipelines.settings.kinds import Kind
@@ -125,7 +125,7 @@ def _ingest(
     settings = context.resources.settings
     since = resumed_since(settings.data_dir)
     with failing_by_sentence():
-        ingested = ingest_until_stopped(
+        ingested = ingest(
             settings,
             kind,
             context.resources.progress,

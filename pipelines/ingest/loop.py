@@ -41,33 +41,13 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-__all__ = ["Ingested", "SuspectBaseUrlError", "ingest", "ingest_until_stopped"]
+__all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
 
 def ingest(
-    settings: Settings,
-    kind: Kind,
-    progress: Progress | None = None,
-    request: Callable[[WorkList], None] | None = None,
-    *,
-    lists: bool = True,
-    session: PartnerSession | None = None,
-) -> Ingested:
-    """Fetch and land everything of one kind that is due, as `ingest_until_stopped` does.
-
-    Raise PartnerError if nothing more can be requested; what was landed by then stays. Raise SuspectBaseUrlError if
-    more than [planner] max_not_found_rate of the known ids are not found.
-    """
-    ingested = ingest_until_stopped(settings, kind, progress, request, lists=lists, session=session)
-    if ingested.stopped is not None:
-        raise ingested.stopped
-    return ingested
-
-
-def ingest_until_stopped(
     settings: Settings,
     kind: Kind,
     progress: Progress | None = None,

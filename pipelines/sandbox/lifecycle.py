@@ -28,7 +28,6 @@ STATUSES = (
     "cancelled",
     "rejected",
 )
-DELIVERY_STATUSES = ("confirmed", "picked_up", "delivered", "failed")
 # The longest time from an order's creation to its last change.
 LONGEST = 60 * HOUR
 

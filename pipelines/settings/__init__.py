@@ -4,58 +4,18 @@ Whatever the partner's interface does not show is a key here, with its default i
 key. Knows nothing of what the settings are for.
 """
 
-from pipelines.settings.reading import DEFAULT_FILE, PREFIX, load_settings, settings_hash, without_secrets
-from pipelines.settings.tables import (
-    PLAINTEXT_FIELDS,
-    Authenticate,
-    BusinessDay,
-    Closing,
-    Data,
-    Endpoint,
-    Formula,
-    Landing,
-    ListStores,
-    Menus,
-    Notify,
-    Partner,
-    Planner,
-    Privacy,
-    Sales,
-    Schedule,
-    Secret,
-    Settings,
-    SettingsError,
-    StoreRecord,
-    VaultSettings,
-    Warehouse,
-    Webhooks,
-)
+from pipelines.settings.operations import Notify, Planner, Webhooks
+from pipelines.settings.reading import load_settings, settings_hash, without_secrets
+from pipelines.settings.table import Secret, SettingsError
+from pipelines.settings.tables import Partner, Settings
 
 __all__ = [
-    "DEFAULT_FILE",
-    "PLAINTEXT_FIELDS",
-    "PREFIX",
-    "Authenticate",
-    "BusinessDay",
-    "Closing",
-    "Data",
-    "Endpoint",
-    "Formula",
-    "Landing",
-    "ListStores",
-    "Menus",
     "Notify",
     "Partner",
     "Planner",
-    "Privacy",
-    "Sales",
-    "Schedule",
     "Secret",
     "Settings",
     "SettingsError",
-    "StoreRecord",
-    "VaultSettings",
-    "Warehouse",
     "Webhooks",
     "load_settings",
     "settings_hash",

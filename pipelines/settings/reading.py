@@ -18,7 +18,8 @@ import msgspec
 from pipelines.resources import CHECKOUT, resource
 from pipelines.settings.contradictions import contradictions
 from pipelines.settings.security import readable_by_others
-from pipelines.settings.tables import Secret, Settings, SettingsError, Table
+from pipelines.settings.table import Secret, SettingsError, Table
+from pipelines.settings.tables import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,8 +5,8 @@ Knows neither the file nor the environment, and nothing of what the settings are
 
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003 - msgspec reads the annotations
-from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
+import datetime as dt
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -25,44 +25,7 @@ from pipelines.settings.operations import (
     Warehouse,
     Webhooks,
 )
-from pipelines.settings.table import Secret, SettingsError, Table
-
-PLAINTEXT_FIELDS = ("dispatch_note", "instructions", "confirmation_code", "tracking_url")
-
-__all__ = [
-    "PLAINTEXT_FIELDS",
-    "Authenticate",
-    "BusinessDay",
-    "Closing",
-    "DagsterPages",
-    "Data",
-    "Endpoint",
-    "EngineSettings",
-    "Finance",
-    "Formula",
-    "FormulaComponent",
-    "FormulaRule",
-    "Landing",
-    "ListStores",
-    "Menus",
-    "Notify",
-    "OrderScope",
-    "Partner",
-    "Planner",
-    "Privacy",
-    "Sales",
-    "Schedule",
-    "Secret",
-    "Security",
-    "Settings",
-    "SettingsError",
-    "StoreRecord",
-    "Table",
-    "VaultSettings",
-    "Verify",
-    "Warehouse",
-    "Webhooks",
-]
+from pipelines.settings.table import Secret, Table
 
 
 class Authenticate(Table, frozen=True):

@@ -11,12 +11,13 @@ import pytest
 
 from pipelines.inbox.plans import plans
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import SuspectBaseUrlError, ingest
+from pipelines.ingest.loop import SuspectBaseUrlError
 from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.landing import open_load
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build
+from tests.ingested import ingest
 
 if TYPE_CHECKING:
     from conftest import Place

@@ -16,18 +16,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import Ingested, ingest
 from pipelines.landing import raw_files
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 from tests.forked import ordermart
+from tests.ingested import ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from pipelines.inbox.entries import Entry
+    from pipelines.ingest.loop import Ingested
     from pipelines.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

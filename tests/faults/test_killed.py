@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 IN_FLIGHT = 16
 _PULL = (
-    "from pipelines.ingest.loop import ingest; from pipelines.settings import load_settings\n"
-    "ingest(load_settings(), 'orders')"
+    "from tests.ingested import ingest; from pipelines.settings import load_settings\ningest(load_settings(), 'orders')"
 )
 
 
 # What `ordermart run` fetches, without the build.
 _NIGHT = """
 from pipelines.ingest.lock import RUN, resumed_since, run_lock
-from pipelines.ingest.loop import ingest
 from pipelines.ingest.request import add_requested
 from pipelines.settings import load_settings
+from tests.ingested import ingest
 settings = load_settings()
 ids = str(settings.data_dir.parent / "ids")
 with run_lock(settings.data_dir, RUN):

@@ -12,7 +12,7 @@ import pytest
 from pipelines.assets.home import dagster_home
 from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.loop import ingest_until_stopped
+from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
 from pipelines.ingest.session import PartnerSession
 from pipelines.notify import last_run, standing
@@ -36,7 +36,7 @@ def night(place: Place) -> dict[str, Ingested]:
     """Fetch what `ordermart run` fetches, without the build; return what became of each kind."""
     settings = place.settings()
     with PartnerSession(settings) as session:
-        return {kind: ingest_until_stopped(settings, kind, session=session) for kind in ("stores", "menus", "orders")}
+        return {kind: ingest(settings, kind, session=session) for kind in ("stores", "menus", "orders")}
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,6 @@ ROOMS = (
 WITHIN = {
     "warehouse": "contracts storage catalogue inputs history evidence rows increment build release verify".split()
 }
-# A program that nothing imports: it writes docs/DICTIONARY.md.
-PROGRAMS = {"pipelines/warehouse/catalogue/dictionary.py"}
 # Outside the order: what each of them may import, anywhere.
 BESIDE = {"sandbox": {"listening", "resources", "settings"}, "engines": {"settings"}}
 # Entry points may import every package, and nothing but the command imports them. The command answers `--help` at once,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from pipelines.settings import PREFIX, Secret, Settings, load_settings
+from pipelines.settings import Secret, Settings, load_settings
 from pipelines.settings.business_day import Daypart
+from pipelines.settings.reading import PREFIX
 from pipelines.settings.tables import FormulaComponent, FormulaRule
 
 if TYPE_CHECKING:

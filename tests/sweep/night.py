@@ -23,7 +23,6 @@ from pipelines.inbox.notifications import Notification
 from pipelines.inbox.store import inbox_path, micros
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import RUN, resumed_since, run_lock
-from pipelines.ingest.loop import ingest
 from pipelines.ingest.maintenance import run_maintenance
 from pipelines.ingest.request import add_requested
 from pipelines.landing import raw_files
@@ -35,6 +34,7 @@ from pipelines.vault import open_vault
 from pipelines.warehouse import catalogue, publish, warehouse_file
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.release import current_release
+from tests.ingested import ingest
 
 if TYPE_CHECKING:
     from pathlib import Path

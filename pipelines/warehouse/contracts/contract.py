@@ -24,8 +24,6 @@ Id = Annotated[pd.ArrowDtype, pa.int64()]
 Count = Annotated[pd.ArrowDtype, pa.int64()]
 Text = Annotated[pd.ArrowDtype, pa.string()]
 Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
-# Below ten billion: five of them, added up, still stay within the 18 digits that are fast.
-SmallMoney = Annotated[pd.ArrowDtype, pa.decimal128(14, 4)]
 # Sums and differences are wider than what they are made of: one hostile amount must not stop a night.
 Amount = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
 # A share of an amount: four decimals more than either.
@@ -37,7 +35,6 @@ Day = Annotated[pd.ArrowDtype, pa.date32()]
 Flag = Annotated[pd.ArrowDtype, pa.bool_()]
 Share = Annotated[pd.ArrowDtype, pa.float64()]
 Ids = Annotated[pd.ArrowDtype, pa.list_(pa.int64())]
-Moneys = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(18, 4))]
 Amounts = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(38, 4))]
 Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
 

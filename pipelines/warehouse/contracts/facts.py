@@ -29,7 +29,6 @@ SCOPE_KEYS: dict[str, str] = {
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
     "VARCHAR": pa.string(),
-    "DECIMAL(14,4)": pa.decimal128(14, 4),
     "DECIMAL(18,4)": pa.decimal128(18, 4),
     "DECIMAL(38,4)": pa.decimal128(38, 4),
     "DECIMAL(38,8)": pa.decimal128(38, 8),
@@ -40,7 +39,6 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "DOUBLE": pa.float64(),
     "BIGINT[]": pa.list_(pa.int64()),
-    "DECIMAL(18,4)[]": pa.list_(pa.decimal128(18, 4)),
     "DECIMAL(38,4)[]": pa.list_(pa.decimal128(38, 4)),
     "VARCHAR[]": pa.list_(pa.string()),
 }

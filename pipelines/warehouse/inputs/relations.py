@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from pipelines.landing.shape import COUNTS, SUMS
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
-from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, changes, sql_type, structure
+from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, sql_type
 from pipelines.warehouse.inputs.source_columns import (
     FORMULA_CANDIDATES,
     FORMULA_EVIDENCE,
@@ -49,21 +49,6 @@ from pipelines.warehouse.inputs.source_columns import (
     SALES_SETS,
     SOURCES,
 )
-
-__all__ = [
-    "CONTENT",
-    "DOCUMENTS",
-    "ENTITY",
-    "INSTANT",
-    "IS_DELETED",
-    "LANDED_KINDS",
-    "OBSERVATION",
-    "RAW",
-    "VALIDATED",
-    "changes",
-    "sql_type",
-    "structure",
-]
 
 _LINEAGE = {
     "is_deleted": "BOOLEAN",
