@@ -13,6 +13,7 @@ from pipelines.finance.control_totals import untied_totals
 from pipelines.finance.records import records
 from pipelines.finance.released import FinanceError
 from pipelines.finance.selection import Selection
+from pipelines.ledger.closing import PRICES
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,12 +33,7 @@ COUNTS = (
     "break_count",
 )
 AMOUNTS = (
-    "subtotal_price",
-    "delivery_price",
-    "tip",
-    "discount",
-    "loyalty_discount",
-    "total_price",
+    *PRICES,
     "line_amount",
     "unallocated_amount",
     "subtotal_residual",

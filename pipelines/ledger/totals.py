@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from pipelines.ledger.chain import Ledger, LedgerError
+from pipelines.ledger.closing import PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pipelines.ledger.chain import Entry
 
 ACT = "totals"
-AMOUNT_FIELDS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 HEADER = ("business_date", "store_id", "order_count", "amount", "amount_field", "sale_classes")
 AMOUNT = pa.decimal128(38, 4)
@@ -145,8 +145,8 @@ def _total(fields: dict[str, str], where: str) -> Total:
         raise TotalsError(
             f"{where}, column amount: must be like 1234.50: at most four decimals, no thousands separators"
         )
-    if fields["amount_field"] not in AMOUNT_FIELDS:
-        raise TotalsError(f"{where}, column amount_field: must be one of {', '.join(AMOUNT_FIELDS)}")
+    if fields["amount_field"] not in PRICES:
+        raise TotalsError(f"{where}, column amount_field: must be one of {', '.join(PRICES)}")
     return Total(
         _business_date(fields["business_date"], where),
         int(fields["store_id"]),

@@ -11,6 +11,7 @@ from pipelines.finance.records import records, tables_of
 from pipelines.finance.released import released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ledger.closing import PRICES
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
 from pipelines.report.identities import identities
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 _POINTER_COLUMNS = 28
 _AMOUNT_COLUMNS = 14
-_PRICE_FIELDS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _PERSONAL = {
     "phone": "has_user_phone",
     "e-mail": "has_user_email",
@@ -196,7 +196,7 @@ def _line_amount(
 def _price_fields(order: Record) -> Iterator[str]:
     yield ""
     yield _row("Price fields", "as sent", "pointer")
-    for field in _PRICE_FIELDS:
+    for field in PRICES:
         yield from _amount(f"  {field}", order[field], order["currency"], f"/{field}")
 
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import measured
 from pipelines.finance.records import records
+from pipelines.ledger.closing import PRICES
 from pipelines.report.text import moment, money, plain, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import duckdb
-
-_AMOUNTS = {"subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price"}
 
 
 def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str, Any]) -> Iterator[str]:
@@ -86,4 +85,4 @@ def _change(change: Mapping[str, Any], currency: str | None) -> str:
 def _value(field: str, value: str | None, currency: str | None) -> str:
     if value is None:
         return "nothing"
-    return money(Decimal(value), currency) if field in _AMOUNTS else plain(value)
+    return money(Decimal(value), currency) if field in PRICES else plain(value)
