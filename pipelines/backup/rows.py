@@ -14,6 +14,7 @@ import duckdb
 from pipelines.backup.manifest import ReleaseRows, Rows
 from pipelines.landing import raw_files
 from pipelines.landing.raw_files import RawFiles
+from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.build.full import rebuild
@@ -21,7 +22,7 @@ from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.results import BuildBlocked
-from pipelines.warehouse.rows.session import Memory, fingerprint_of, quoted, session
+from pipelines.warehouse.rows.session import Memory, fingerprint_of, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -132,7 +133,7 @@ def _hashes(file: Path, names: Iterable[str]) -> dict[str, Rows]:
     tables = {table.name: table for table in catalogue.tables()}
     with duckdb.connect(":memory:") as con:
         con.execute("set timezone = 'UTC'")
-        con.execute(f"attach '{quoted(file)}' as stored (read_only)")
+        con.execute(f"attach {literal(file)} as stored (read_only)")
         for name in names:
             columns = ", ".join(
                 f'cast("{column.name}" as varchar) as "{column.name}"'

@@ -25,6 +25,7 @@ from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import User, current_user
+from pipelines.literals import literal
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
 from pipelines.warehouse.memory import memory_limit
@@ -210,7 +211,6 @@ def _warehouse(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield the warehouse, read-only and the default database, beside the sources in `memory.raw`."""
     with _sources(settings) as con:
         con.execute("set memory_limit = ?", [memory_limit(settings)])
-        file = str(warehouse_file(settings.data_dir)).replace("'", "''")
-        con.execute(f"attach '{file}' as warehouse (read_only)")
+        con.execute(f"attach {literal(warehouse_file(settings.data_dir))} as warehouse (read_only)")
         con.execute("use warehouse")
         yield con

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.literals import literal, literals
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
@@ -122,7 +124,7 @@ def select_rows(act: str, paths: Iterable[Path], names: Iterable[str]) -> str:
             else f"null as {name}"
             for name in names
         )
-        + f" from read_parquet([{', '.join(_text(str(path)) for path in files)}], filename = true)"
+        + f" from read_parquet([{literals(files)}], filename = true)"
         for stored, files in by_columns.items()
     )
 
@@ -156,7 +158,7 @@ def _condition_of(text: str) -> dict[str, Any] | None:
 
 
 def _expression(name: str, stored: str) -> str:
-    whens = " ".join(f"when {_text(old)} then {_text(new)}" for old, new in _VALUES.get(name, {}).items())
+    whens = " ".join(f"when {literal(old)} then {literal(new)}" for old, new in _VALUES.get(name, {}).items())
     return f'case "{stored}" {whens} else "{stored}" end as {name}' if whens else f'"{stored}" as {name}'
 
 
@@ -178,7 +180,3 @@ def _time_of(release: str) -> str | None:
     except ValueError:
         return None
     return moment.isoformat()
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -25,6 +25,7 @@ from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
 from pipelines.ledger.old_names import select_rows
+from pipelines.literals import literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
 from pipelines.warehouse.inputs.closes import day_closes
@@ -165,7 +166,7 @@ def _tables(release: Released, period: Period, draft: Path) -> list[str]:
         day = next((name for name in _DAYS if name in columns), None)
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
         if name == "mart.restatements" and period.name:
-            where += f" or {_text(period.name)} in (posted_period, reversed_period)"
+            where += f" or {literal(period.name)} in (posted_period, reversed_period)"
         rows = f"select {_for_spreadsheets(release.con, name)} from {name} {where} order by all"
         _copy(release.con, rows, draft / "tables" / f"{name}.csv")
     return absent
@@ -249,7 +250,7 @@ def _for_spreadsheets(con: duckdb.DuckDBPyConnection, table: str) -> str:
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> None:
-    con.execute(f"copy ({select}) to {_text(str(path))} (format csv, header)")
+    con.execute(f"copy ({select}) to {literal(path)} (format csv, header)")
 
 
 def _write(path: Path, text: str) -> None:
@@ -263,7 +264,3 @@ def _json(value: Any) -> str:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -13,6 +13,7 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.released import FinanceError, ReadLimits
+from pipelines.literals import literal
 from pipelines.read import NoReleaseError
 from pipelines.report.explain import UnknownOrderError, explain_order
 from pipelines.report.limited_query import LimitedQueries, Limits, QueryError
@@ -113,7 +114,7 @@ class Tools:
 
     def describe_table(self, table_name: str) -> dict[str, Any]:
         """Describe one table, such as mart.orders: grain, source, caveats, and the meaning of each column."""
-        name = _literal(table_name)
+        name = literal(table_name)
         found = self._records(_TABLE.format(name=name))
         if not found:
             raise QueryError(f"there is no table {table_name}: list_tables names them, with their schema")
@@ -125,7 +126,7 @@ class Tools:
 
     def list_examples(self, search: str = "") -> dict[str, Any]:
         """List tested queries with the question that each answers; search: a word of the question, or a table name."""
-        return {"examples": self._records(_EXAMPLES.format(word=_literal(search)))}
+        return {"examples": self._records(_EXAMPLES.format(word=literal(search)))}
 
     def query(self, sql: str, max_rows: int = 100) -> dict[str, Any]:
         """Run one SELECT in DuckDB's SQL on the current release; other statements are refused.
@@ -179,10 +180,6 @@ def _with_tool_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
             raise ToolError(str(error)) from None
 
     return called
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _date(text: str) -> str:

@@ -15,6 +15,7 @@ import duckdb
 
 from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
+from pipelines.literals import literal
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.catalogue.examples import examples
@@ -22,7 +23,7 @@ from pipelines.warehouse.catalogue.macros import create_macros, macros
 from pipelines.warehouse.inputs import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources
 from pipelines.warehouse.release.release import current_release
-from pipelines.warehouse.rows.session import quoted, session
+from pipelines.warehouse.rows.session import session
 from tests.unchanged.few import FEW_IDS, few_rows, roll_dice
 from tests.unchanged.hashed import Hashes, hashes
 
@@ -60,7 +61,7 @@ def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = 
     """
     with session(settings) as con:
         create_sources(con, settings)
-        con.execute(f"attach '{quoted(warehouse_file(settings.data_dir))}' as warehouse (read_only)")
+        con.execute(f"attach {literal(warehouse_file(settings.data_dir))} as warehouse (read_only)")
         direction = "desc" if backwards else ""
         roll_dice(con, direction)
         for table in catalogue.tables():
@@ -77,7 +78,7 @@ def altered(settings: Settings, *, backwards: bool = False, keep: Path | None = 
         con.execute(f"create schema build; create table {REFUSALS} as from warehouse.{REFUSALS}")
         con.execute("detach warehouse")
         if keep:
-            con.execute(f"attach '{quoted(keep)}' as kept")
+            con.execute(f"attach {literal(keep)} as kept")
             for schema in (*catalogue.SCHEMAS, "build", "raw"):
                 con.execute(f"create schema kept.{schema}")
             for name in (*(table.name for table in catalogue.tables()), REFUSALS, *SOURCES):
@@ -93,7 +94,7 @@ def opened(settings: Settings, file: Path) -> Iterator[Connection]:
     with session(settings) as con:
         create_sources(con, settings)
         roll_dice(con)
-        con.execute(f"attach '{quoted(file)}' as kept (read_only)")
+        con.execute(f"attach {literal(file)} as kept (read_only)")
         con.execute("create schema build")
         there = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'kept'"
         for (name,) in con.execute(there).fetchall():
@@ -132,7 +133,7 @@ def _complete(con: Connection, settings: Settings) -> None:
 def _create_release_tables(con: Connection, settings: Settings) -> None:
     """Create what examples read of a release's own tables: the files of [reference], and some made-up changes."""
     release = current_release(settings.data_dir / "published")
-    con.execute(f"attach '{quoted(release / 'ordermart.duckdb')}' as release (read_only)" if release else "select 1")
+    con.execute(f"attach {literal(release / 'ordermart.duckdb')} as release (read_only)" if release else "select 1")
     con.execute("create schema ref; create schema meta")
     for name in ("stores", "products", "platforms"):
         con.execute(f"create table ref.{name} as from release.ref.{name}")

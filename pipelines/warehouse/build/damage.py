@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.warehouse.rows.session import quoted
+from pipelines.literals import literal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def unreadable(file: Path) -> str:
         return ""
     try:
         with duckdb.connect(":memory:") as con:
-            con.execute(f"attach '{quoted(file)}' as damaged")
+            con.execute(f"attach {literal(file)} as damaged")
             con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
     except duckdb.Error as error:
         return short(error)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.literals import literal
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.rows.making import results_as_stored
-from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -21,5 +21,5 @@ def stored_results(settings: Settings) -> list[CheckResult]:
     if not file.exists():
         return []
     with duckdb.connect(":memory:") as con:
-        con.execute(f"attach '{quoted(file)}' as warehouse (read_only)")
+        con.execute(f"attach {literal(file)} as warehouse (read_only)")
         return results_as_stored(con)

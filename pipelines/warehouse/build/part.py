@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipelines.engines import EngineError
+from pipelines.literals import literal
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.build.buckets import Bucket, Stage, make_bucket, stages
 from pipelines.warehouse.history.versions import RUNS
 from pipelines.warehouse.rows.making import FINDINGS, Making
 from pipelines.warehouse.rows.profile import Profile, measured, profiled
 from pipelines.warehouse.rows.results import BuildBlocked, CheckResult
-from pipelines.warehouse.rows.session import code_fingerprint, in_memory, quoted
+from pipelines.warehouse.rows.session import code_fingerprint, in_memory
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def _require_files_and_code(part: Part) -> None:
 
 def _show_files(con: duckdb.DuckDBPyConnection, part: Part, stage: Stage) -> None:
     """Make what a bucket reads look as it does in a build in one process; its tables are in memory, and empty."""
-    con.execute(f"attach '{quoted(part.draft)}' as draft (read_only)")
-    con.execute(f"attach '{quoted(part.given)}' as given (read_only)")
+    con.execute(f"attach {literal(part.draft)} as draft (read_only)")
+    con.execute(f"attach {literal(part.given)} as given (read_only)")
     con.execute("attach ':memory:' as warehouse")
     for schema in (*catalogue.SCHEMAS, "build"):
         con.execute(f"create schema warehouse.{schema}")
@@ -121,6 +122,6 @@ def _write(con: duckdb.DuckDBPyConnection, part: Part, own: Path, table: str, re
     unfinished = own / "rows.parquet"
     relation = relation or f"warehouse.{table}"
     with measured(WRITING):
-        row = con.execute(f"copy (from {relation}) to '{quoted(unfinished)}' (format parquet)").fetchone()
+        row = con.execute(f"copy (from {relation}) to {literal(unfinished)} (format parquet)").fetchone()
     unfinished.replace(part.file(table))
     return int(row[0]) if row else 0

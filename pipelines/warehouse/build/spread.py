@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.engines import EngineError
+from pipelines.literals import literal, literals
 from pipelines.warehouse import storage
 from pipelines.warehouse.build.buckets import stages
 from pipelines.warehouse.build.part import Part, build_part
 from pipelines.warehouse.history.versions import RUNS
 from pipelines.warehouse.rows.making import FINDINGS
 from pipelines.warehouse.rows.profile import add_costs, measured
-from pipelines.warehouse.rows.session import close_draft, code_fingerprint, open_draft, quoted, reopen_draft
+from pipelines.warehouse.rows.session import close_draft, code_fingerprint, open_draft, reopen_draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +112,7 @@ def spans_of_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> lis
     """Return the files of documents with the least and the greatest id in each, as its footer has them."""
     if not paths:
         return []
-    names = ", ".join(f"'{quoted(path)}'" for path in paths)
+    names = literals(paths)
     rows = con.execute(
         f"""
         select
@@ -138,7 +139,7 @@ def _write_given(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     }
     held = "select 'raw.' || {0}_name from duckdb_{0}s() where database_name = 'memory' and schema_name = 'raw'"
     there = {name for kind in ("table", "view") for (name,) in con.execute(held.format(kind)).fetchall()}
-    con.execute(f"attach '{quoted(file)}' as given {storage.DRAFT}")
+    con.execute(f"attach {literal(file)} as given {storage.DRAFT}")
     con.execute("create schema given.raw")
     con.execute("create schema given.touched")
     for name in sorted(wanted & there - OF_STATES):
@@ -153,7 +154,7 @@ def _load(making: Making, stage: Stage, part: Part, made: Made) -> None:
     targets = {table.name: f"warehouse.{table.name}" for table in stage.tables} | {FINDINGS: "raw.findings"}
     for table, target in targets.items():
         file = part.file(table)
-        row = making.con.execute(f"insert into {target} by name from read_parquet('{quoted(file)}')").fetchone()
+        row = making.con.execute(f"insert into {target} by name from read_parquet({literal(file)})").fetchone()
         if (row and row[0]) != made.rows[table]:
             raise EngineError(f"{file} does not hold the {made.rows[table]} rows that were written: build again")
         file.unlink()

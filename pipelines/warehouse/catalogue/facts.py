@@ -45,7 +45,11 @@ def contract_of(table: str) -> type[Contract]:
 
 def sources() -> list[Path]:
     """Return the files that decide what contracts say: theirs, and what of the project those import."""
-    return [*sorted(Path(contracts.__path__[0]).glob("*.py")), PACKAGE / "settings" / "kinds.py"]
+    return [
+        *sorted(Path(contracts.__path__[0]).glob("*.py")),
+        PACKAGE / "settings" / "kinds.py",
+        PACKAGE / "literals.py",
+    ]
 
 
 @functools.cache

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.literals import literal
 from pipelines.warehouse.catalogue.reads import CatalogueError
 from pipelines.warehouse.catalogue.tables import SQL
 
@@ -50,9 +51,8 @@ def create_macros(con: duckdb.DuckDBPyConnection) -> None:
     A macro finds its tables where it is created, so an attached database will not do.
     """
     for macro in macros():
-        about = macro.about.replace("'", "''")
         con.execute(f"create macro main.{macro.call} as table {macro.sql}")
-        con.execute(f"comment on macro table main.{macro.name} is '{about}'")
+        con.execute(f"comment on macro table main.{macro.name} is {literal(macro.about)}")
 
 
 def _macro(path: Path) -> Macro:

@@ -15,6 +15,7 @@ import pandas as pd
 import pandera.pandas as pandera
 import pyarrow as pa
 
+from pipelines.literals import literals
 from pipelines.warehouse.contracts.facts import ARROW_TYPES, Column, ComparisonScope, Doubt, Facts, Grain, Scope
 
 if TYPE_CHECKING:
@@ -134,8 +135,7 @@ def _doubt(column: str, check: pandera.Check) -> str:
     if check.name == "less_than_or_equal_to":
         return f"{column} > {given['max_value']}"
     if check.name == "isin":
-        allowed = ", ".join("'" + str(value).replace("'", "''") + "'" for value in given["allowed_values"])
-        return f"{column} not in ({allowed})"
+        return f"{column} not in ({literals(given['allowed_values'])})"
     return "true"
 
 
@@ -143,7 +143,5 @@ def _type(kind: str, checks: list[pandera.Check]) -> str:
     """Return the type of a column, given that of its values."""
     for check in checks:
         if kind == "VARCHAR" and check.name == "isin":
-            words = sorted((check.statistics or {})["allowed_values"])
-            quoted = ("'" + word.replace("'", "''") + "'" for word in words)
-            return f"ENUM({', '.join(quoted)})"
+            return f"ENUM({literals(sorted((check.statistics or {})['allowed_values']))})"
     return kind

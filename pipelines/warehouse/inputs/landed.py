@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from pipelines.literals import literals
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.templates import filled
 
@@ -223,8 +224,7 @@ def _nothing(columns: Mapping[str, str]) -> str:
 
 
 def _files(paths: Sequence[Path], *options: str) -> str:
-    quoted = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    return f"read_parquet({', '.join([f'[{quoted}]', *options])})"
+    return f"read_parquet({', '.join([f'[{literals(paths)}]', *options])})"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipelines.literals import literals
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.increment.changed import OBSERVED
-from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -223,5 +223,5 @@ def _is_amount(column: Column) -> bool:
 
 
 def _parquet(side: Side, files: list[File]) -> str:
-    paths = ", ".join(f"'{quoted(side.folder / file.path)}'" for file in files)
+    paths = literals(side.folder / file.path for file in files)
     return f"read_parquet([{paths}], hive_partitioning = false, filename = true)"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipelines.literals import literal
 from pipelines.warehouse.catalogue.meta import ALWAYS, rows_of
 from pipelines.warehouse.contracts.facts import ARROW_TYPES
 from pipelines.warehouse.release.manifest import described
-from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,19 +36,15 @@ def write_table(con: duckdb.DuckDBPyConnection, release: Path, meta: MetaTable, 
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in meta.columns)
     con.execute(f"create table {meta.name} ({columns})")
     con.from_arrow(pa.Table.from_pylist(rows, schema=schema)).insert_into(meta.name)
-    con.execute(f"comment on table {meta.name} is {_text(meta.description)}")
+    con.execute(f"comment on table {meta.name} is {literal(meta.description)}")
     for name, _, meaning in meta.columns:
-        con.execute(f"comment on column {meta.name}.{name} is {_text(meaning)}")
+        con.execute(f"comment on column {meta.name}.{name} is {literal(meaning)}")
     folder = release / "parquet" / meta.name.replace(".", "/")
     folder.mkdir(parents=True)
     draft = folder / "draft.parquet"
-    con.execute(f"copy {meta.name} to '{quoted(draft)}' (format parquet, compression zstd)")
+    con.execute(f"copy {meta.name} to {literal(draft)} (format parquet, compression zstd)")
     file = described(release, draft)
     target = folder / f"{file.sha256[:16]}.parquet"
     draft.rename(target)
     target.chmod(0o444)
     return described(release, target)
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

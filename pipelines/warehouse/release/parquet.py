@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from pipelines.literals import literal
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import (
     CREATED,
@@ -27,7 +28,6 @@ from pipelines.warehouse.catalogue.partitions import (
     partition_of,
 )
 from pipelines.warehouse.release.manifest import File, described
-from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +132,7 @@ def _write(
     draft = folder / f"draft{part.month}.parquet"
     columns = ", ".join(f't."{column.name}"' for column in part.table.columns)
     select = f"select {columns} from warehouse.{part.table.name} as t where {condition}"
-    row = con.execute(f"copy ({select}) to '{quoted(draft)}' ({_FORMAT})").fetchone()
+    row = con.execute(f"copy ({select}) to {literal(draft)} ({_FORMAT})").fetchone()
     if not is_needed and not (row and row[0]):
         draft.unlink()
         return None

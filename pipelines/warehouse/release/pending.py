@@ -13,13 +13,14 @@ import duckdb
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import RawDamageError, check_raw
 from pipelines.ledger import LedgerError
+from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.inputs.reference import read_reference
 from pipelines.warehouse.inputs.sources import states
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import current_release
-from pipelines.warehouse.rows.session import Memory, fingerprint_of, quoted, remembered
+from pipelines.warehouse.rows.session import Memory, fingerprint_of, remembered
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -37,7 +38,7 @@ def is_anything_pending(settings: Settings) -> bool:
         now = Memory(fingerprint_of(settings), states(settings))
         landed = {load_id for kind in KINDS for load_id in raw_files(settings.data_dir, kind).load_ids}
         with duckdb.connect(":memory:") as con:
-            con.execute(f"attach '{quoted(file)}' as warehouse (read_only)")
+            con.execute(f"attach {literal(file)} as warehouse (read_only)")
             built = remembered(con)
             applied = {row[0] for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
             (shown_in,) = con.execute("select shown_in from warehouse.build.memory").fetchone() or ("",)

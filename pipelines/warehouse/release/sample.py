@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.literals import literal
 from pipelines.warehouse import catalogue, storage
 from pipelines.warehouse.catalogue.macros import create_macros
-from pipelines.warehouse.rows.session import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +37,8 @@ def write_sample(release: Path, folder: Path, parts: int) -> dict[str, int]:
     with duckdb.connect(":memory:") as con:
         con.execute("set timezone = 'UTC'")
         con.execute("set preserve_insertion_order = false")
-        con.execute(f"attach '{quoted(release / _DATABASE)}' as whole (read_only)")
-        con.execute(f"attach '{quoted(folder / _DATABASE)}' as sample {storage.DRAFT}")
+        con.execute(f"attach {literal(release / _DATABASE)} as whole (read_only)")
+        con.execute(f"attach {literal(folder / _DATABASE)} as sample {storage.DRAFT}")
         for schema in ("meta", "ref", *catalogue.SCHEMAS):
             con.execute(f"create schema sample.{schema}")
         found = con.execute(
@@ -62,7 +62,7 @@ def _copy(con: duckdb.DuckDBPyConnection, folder: Path, name: str, parts: int) -
     _comment(con, name)
     parquet = folder / "parquet" / f"{name.replace('.', '/')}.parquet"
     parquet.parent.mkdir(parents=True, exist_ok=True)
-    con.execute(f"copy sample.{name} to '{quoted(parquet)}' (format parquet, compression zstd)")
+    con.execute(f"copy sample.{name} to {literal(parquet)} (format parquet, compression zstd)")
     row = con.execute(f"select count(*) from sample.{name}").fetchone()
     return int(row[0]) if row else 0
 
@@ -72,11 +72,8 @@ def _comment(con: duckdb.DuckDBPyConnection, name: str) -> None:
     schema, _, table = name.partition(".")
     of_table = "where database_name = 'whole' and schema_name = ? and table_name = ?"
     (comment,) = con.execute(f"select comment from duckdb_tables() {of_table}", [schema, table]).fetchall()[0]
-    con.execute(f"comment on table sample.{name} is {_text(comment)}")
+    con.execute(f"comment on table sample.{name} is {literal(comment or '')}")
     columns = f"select column_name, comment from duckdb_columns() {of_table}"
     for column, meaning in con.execute(columns, [schema, table]).fetchall():
-        con.execute(f'comment on column sample.{name}."{column}" is {_text(meaning)}')
-
-
-def _text(text: str | None) -> str:
-    return "'" + (text or "").replace("'", "''") + "'"
+        text = literal(meaning or "")
+        con.execute(f'comment on column sample.{name}."{column}" is {text}')

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.landing.erasures import erasures_state
+from pipelines.literals import literal
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
 from pipelines.warehouse.evidence import create_candidates
@@ -101,7 +102,7 @@ def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> I
 
     With the options READ_ONLY nothing is written: the file may be copied meanwhile.
     """
-    con.execute(f"attach '{quoted(file)}' as warehouse {options}")
+    con.execute(f"attach {literal(file)} as warehouse {options}")
     try:
         yield
     except BaseException:
@@ -136,7 +137,7 @@ def close_draft(con: duckdb.DuckDBPyConnection) -> None:
 
 def open_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Attach a draft again that was closed."""
-    con.execute(f"attach '{quoted(file)}' as warehouse {storage.DRAFT}")
+    con.execute(f"attach {literal(file)} as warehouse {storage.DRAFT}")
 
 
 def lay_out(con: duckdb.DuckDBPyConnection) -> None:
@@ -147,9 +148,9 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
     for table in catalogue.tables():
         columns = storage.spelled((column.name, column.type) for column in table.columns)
         con.execute(f"create table warehouse.{table.name} ({columns})")
-        con.execute(f"comment on table warehouse.{table.name} is {_text(table.description)}")
+        con.execute(f"comment on table warehouse.{table.name} is {literal(table.description)}")
         for column in table.columns:
-            con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {_text(column.description)}')
+            con.execute(f'comment on column warehouse.{table.name}."{column.name}" is {literal(column.description)}')
     create_states(con, "warehouse.build.states")
     refusals = ", ".join(f"{column} {kind}" for column, kind in inputs.OBSERVATION.items())
     con.execute(f"create table warehouse.build.refusals ({refusals})")
@@ -232,11 +233,6 @@ def _code_hash() -> str:
     return _hash_files(sorted(path for name in SHAPING for path in (packages / name).rglob("*.py")))
 
 
-def quoted(path: Path) -> str:
-    """Return a path escaped for single quotes."""
-    return str(path).replace("'", "''")
-
-
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
     columns = inputs.RAW["raw.settings"]
     con.execute(f"create table raw.settings ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
@@ -289,7 +285,3 @@ def _hash_files(paths: list[Path]) -> str:
         digest.update(f"{path.parent.name}/{path.name}\n".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

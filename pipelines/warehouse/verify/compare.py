@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.warehouse.rows.session import quoted
+from pipelines.literals import literals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +64,7 @@ def parquet_relation(table: Table, release: Path, manifest: Manifest) -> str:
     paths = [release / file.path for file in manifest.files if file.table == table.name]
     if not paths:
         return f"(from warehouse.{table.name} where false)"
-    listed = ", ".join(f"'{quoted(path)}'" for path in paths)
-    return f"read_parquet([{listed}], hive_partitioning = false)"
+    return f"read_parquet([{literals(paths)}], hive_partitioning = false)"
 
 
 def _hashed(con: duckdb.DuckDBPyConnection, relation: str) -> tuple[object, ...] | None:

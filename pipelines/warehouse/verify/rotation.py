@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
-from pipelines.warehouse.rows.session import quoted
+from pipelines.literals import literal
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -95,5 +95,5 @@ def business_days(file: Path) -> list[dt.date]:
 @contextmanager
 def _reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(":memory:") as con:
-        con.execute(f"attach '{quoted(file)}' as warehouse (read_only)")
+        con.execute(f"attach {literal(file)} as warehouse (read_only)")
         yield con

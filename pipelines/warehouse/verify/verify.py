@@ -15,6 +15,7 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.landing import raw_files
+from pipelines.literals import literal
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
@@ -28,7 +29,6 @@ from pipelines.warehouse.rows.session import (
     attached,
     attached_draft,
     fingerprint_of,
-    quoted,
     remembered,
     session,
 )
@@ -219,11 +219,11 @@ def _compare(
 @contextmanager
 def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
     """Attach the warehouse as `live` and the release as `release`, to be read."""
-    con.execute(f"attach '{quoted(warehouse_file(live.settings.data_dir))}' as {LIVE} (read_only)")
+    con.execute(f"attach {literal(warehouse_file(live.settings.data_dir))} as {LIVE} (read_only)")
     try:
         if live.release:
             try:
-                con.execute(f"attach '{quoted(live.release / DATABASE)}' as release (read_only)")
+                con.execute(f"attach {literal(live.release / DATABASE)} as release (read_only)")
             except duckdb.Error as error:
                 short = str(error).partition("\n")[0]
                 raise VerifyError(f"{live.release / DATABASE} cannot be read: {short}") from None
