@@ -68,18 +68,6 @@ class PartnerClient:
             await self._network.aclose()
         self._network = self._loop = None
 
-    async def order(self, id_: int) -> Fetched:
-        """Return the order (interface section 4.5); raise RequestFailed or RunStopped."""
-        return await self.fetch("orders", id_)
-
-    async def menu(self, id_: int) -> Fetched:
-        """Return the menu (interface section 4.4); raise RequestFailed or RunStopped."""
-        return await self.fetch("menus", id_)
-
-    async def store(self, id_: int) -> Fetched:
-        """Return the store (interface section 4.3); raise RequestFailed or RunStopped."""
-        return await self.fetch("stores", id_)
-
     async def fetch(self, kind: Kind, id_: int) -> Fetched:
         """Return the document of `kind` and `id_`: status 200, or 404 if there is none.
 

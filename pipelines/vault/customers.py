@@ -33,10 +33,7 @@ class Lookup:
     """Compute the keyed hashes that identify customers: HMAC-SHA256, truncated to 128 bits."""
 
     def __init__(self, secret: bytes) -> None:
-        # HMAC's two inner states are computed once and copied for each hash.
-        block = secret.ljust(64, b"\0")
-        self._inner = hashlib.sha256(bytes(b ^ 0x36 for b in block))
-        self._outer = hashlib.sha256(bytes(b ^ 0x5C for b in block))
+        self._keyed = hmac.new(secret, digestmod="sha256")  # its inner states are computed once, and copied
         self._phones: dict[str, bytes] = {}
         self._emails: dict[str, bytes] = {}
         self._digest_key = hmac.digest(secret, b"digest of sealed content", "sha256")  # stored name
@@ -44,11 +41,9 @@ class Lookup:
 
     def hash(self, text: bytes) -> bytes:
         """Return HMAC-SHA256 of `text`, truncated to 16 bytes."""
-        inner = self._inner.copy()
-        inner.update(text)
-        outer = self._outer.copy()
-        outer.update(inner.digest())
-        return outer.digest()[:HASH_BYTES]
+        found = self._keyed.copy()
+        found.update(text)
+        return found.digest()[:HASH_BYTES]
 
     def phone(self, text: str) -> bytes:
         """Return the hash of a phone number; b"" if it has no digits."""

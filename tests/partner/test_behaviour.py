@@ -92,7 +92,7 @@ def test_the_client_counts_what_it_meets(partner: Callable[..., Partner], jump: 
     async def main(clock: Clock) -> Behaviour:
         network = httpx.MockTransport(serve)
         async with PartnerClient(partner(), transport=network, clock=clock) as client:
-            await client.order(1)
+            await client.fetch("orders", 1)
             return client.behaviour
 
     counted = jump(main).take()

@@ -98,7 +98,7 @@ def test_a_passing_fault_costs_a_try(raw_partner: Any, partner: Any, name: str) 
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert (fetched.status, fetched.body, fetched.bytes, fetched.attempts) == (200, BODY, len(BODY), 2)
@@ -115,7 +115,7 @@ def test_a_stated_length_that_is_too_short_is_asked_again(raw_partner: Any, part
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert (fetched.body, fetched.attempts) == (BODY, 3)
@@ -129,7 +129,7 @@ def test_the_same_broken_body_twice_goes_to_the_gate(raw_partner: Any, partner: 
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert (fetched.status, fetched.body, fetched.attempts) == (200, b'{"id": 7, "tip": NaN}', 2)
@@ -178,7 +178,7 @@ def test_a_body_without_end_is_read_to_the_limit(raw_partner: Any, partner: Any,
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url), max_bytes=100_000) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert fetched.oversize
@@ -201,7 +201,7 @@ def test_what_follows_compressed_data_is_not_read(raw_partner: Any, partner: Any
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url), max_bytes=100_000) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     assert _serve(raw_partner, script, main).body == BODY
     assert sent < 60_000_000
@@ -215,7 +215,7 @@ def test_a_body_of_just_the_limit_is_whole(raw_partner: Any, partner: Any) -> No
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url), max_bytes=len(BODY)) as client:
-            return await client.order(7)
+            return await client.fetch("orders", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert (fetched.body, fetched.oversize) == (BODY, False)
@@ -233,7 +233,7 @@ def test_json_by_any_usual_name(raw_partner: Any, partner: Any, media: bytes) ->
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
-            return await client.menu(7)
+            return await client.fetch("menus", 7)
 
     assert _serve(raw_partner, script, main).body == BODY
 
@@ -249,7 +249,7 @@ def test_404_is_an_answer(raw_partner: Any, partner: Any) -> None:
 
     async def main(server: Any) -> Fetched:
         async with PartnerClient(partner(server.base_url)) as client:
-            return await client.store(7)
+            return await client.fetch("stores", 7)
 
     fetched = _serve(raw_partner, script, main)
     assert (fetched.kind, fetched.status, fetched.body, fetched.attempts) == ("stores", 404, b"", 1)
@@ -260,7 +260,7 @@ def test_nobody_listens(partner: Any) -> None:
 
     async def main() -> None:
         async with PartnerClient(partner("http://127.0.0.1:9", outage_timeout_seconds=0.5)) as client:
-            await client.order(1)
+            await client.fetch("orders", 1)
 
     with pytest.raises(Exception, match="no connection could be made"):
         asyncio.run(main())
@@ -279,7 +279,7 @@ def test_the_token_follows_no_redirect(raw_partner: Any, partner: Any, status: i
 
         async with raw_partner(redirect) as redirecting, PartnerClient(partner(redirecting.base_url)) as client:
             with pytest.raises(RequestFailed, match="redirect"):
-                await client.order(1)
+                await client.fetch("orders", 1)
             assert len(redirecting.paths()) == 1
         assert server.heads == []
 

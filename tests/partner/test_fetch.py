@@ -129,7 +129,7 @@ def test_the_figures_of_an_answer(jump: Any, partner: Any, fake: Any, client: An
 
     async def main(clock: Clock) -> Any:
         async with client(partner(), fake(), clock) as asking:
-            return await asking.order(5), clock.now()
+            return await asking.fetch("orders", 5), clock.now()
 
     fetched, now = jump(main)
     assert (fetched.kind, fetched.id, fetched.status, fetched.bytes, fetched.attempts) == ("orders", 5, 200, 9, 1)

@@ -13,38 +13,55 @@ import pytest
 from pipelines.partner import Clock, Failed, Fetched, fetch_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
+
+    Night = Callable[[int, Callable[[httpx.Request], httpx.Response | None]], tuple[Any, list[Any]]]
+
+
+@pytest.fixture
+def night(jump: Any, partner: Any, fake: Any, client: Any) -> Night:
+    """Fetch so many orders of a service of which some answers are replaced; return both it and what was found."""
+
+    def fetch(count: int, fault: Callable[[httpx.Request], httpx.Response | None]) -> tuple[Any, list[Any]]:
+        service = fake()
+        working = service.serve
+
+        async def serve(request: httpx.Request) -> httpx.Response:
+            return fault(request) or await working(request)
+
+        service.serve = serve
+
+        async def main(clock: Clock) -> list[Any]:
+            async with client(partner(), service, clock) as asking:
+                return [found async for found in fetch_all(asking, "orders", range(count))]
+
+        return service, jump(main)
+
+    return fetch
+
+
+def _id(request: httpx.Request) -> int:
+    return int(request.url.path.rsplit("/", 1)[1])
 
 
 def _asked(service: Any) -> Counter[int]:
-    ids = (request.url.path.rsplit("/", 1)[1] for request in service.seen)
-    return Counter(int(id_) for id_ in ids if id_ != "authenticate")
+    return Counter(_id(request) for request in service.seen if not request.url.path.endswith("/authenticate"))
 
 
 @pytest.mark.slow
-def test_a_fifth_5xx_and_a_twentieth_429_lose_nothing(
-    jump: Any, partner: Any, fake: Any, client: Any, answer: Any
-) -> None:
+def test_a_fifth_5xx_and_a_twentieth_429_lose_nothing(night: Night, answer: Any) -> None:
     """With 20% 5xx and 5% 429 over 10,000 ids every id is answered, once, with at most half as many retries."""
-    service = fake()
-    working = service.serve
     chance = random.Random(11)
 
-    async def serve(request: httpx.Request) -> httpx.Response:
+    def fault(_: httpx.Request) -> httpx.Response | None:
         lot = chance.random()
         if lot < 0.20:
             return answer(503 if lot < 0.10 else 500)
-        if lot < 0.25:
-            return answer(429, retry_after="1")
-        return await working(request)
+        return answer(429, retry_after="1") if lot < 0.25 else None
 
-    service.serve = serve
-
-    async def main(clock: Clock) -> list[Any]:
-        async with client(partner(), service, clock) as asking:
-            return [found async for found in fetch_all(asking, "orders", range(10_000))]
-
-    answers = jump(main)
+    service, answers = night(10_000, fault)
     assert sorted(found.id for found in answers) == list(range(10_000))
     assert not [found for found in answers if isinstance(found, Failed)]
     assert service.asked <= 15_100
@@ -52,23 +69,9 @@ def test_a_fifth_5xx_and_a_twentieth_429_lose_nothing(
 
 
 @pytest.mark.slow
-def test_one_poison_id_in_ten_thousand(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
+def test_one_poison_id_in_ten_thousand(night: Night, answer: Any) -> None:
     """One id that always fails is one Failed with its reason; the other 9,999 come."""
-    service = fake()
-    working = service.serve
-
-    async def serve(request: httpx.Request) -> httpx.Response:
-        if request.url.path.endswith("/4711"):
-            return answer(500)
-        return await working(request)
-
-    service.serve = serve
-
-    async def main(clock: Clock) -> list[Any]:
-        async with client(partner(), service, clock) as asking:
-            return [found async for found in fetch_all(asking, "orders", range(10_000))]
-
-    answers = jump(main)
+    _, answers = night(10_000, lambda request: answer(500) if request.url.path.endswith("/4711") else None)
     [failed] = [found for found in answers if isinstance(found, Failed)]
     assert (failed.id, failed.code, failed.status, failed.attempts) == (4711, "server_error", 500, 12)
     assert len({found.id for found in answers if isinstance(found, Fetched)}) == 9_999
@@ -147,29 +150,15 @@ def test_retry_after_is_kept_and_capped(jump: Any, partner: Any, fake: Any, clie
 
         async def main(clock: Clock, service: Any = service) -> float:
             async with client(partner(), service, clock) as asking:
-                assert (await asking.order(1)).attempts == 2
+                assert (await asking.fetch("orders", 1)).attempts == 2
             return clock.monotonic()
 
         assert least <= jump(main) <= most, text
 
 
-def test_the_retry_budget_bounds_what_is_asked(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
+def test_the_retry_budget_bounds_what_is_asked(night: Night, answer: Any) -> None:
     """When two thirds fail for good, the run asks at most half as much again as it has ids, and a few more."""
-    service = fake()
-    working = service.serve
-
-    async def serve(request: httpx.Request) -> httpx.Response:
-        if int(request.url.path.rsplit("/", 1)[1]) % 3:
-            return answer(500)
-        return await working(request)
-
-    service.serve = serve
-
-    async def main(clock: Clock) -> list[Any]:
-        async with client(partner(), service, clock) as asking:
-            return [found async for found in fetch_all(asking, "orders", range(3_000))]
-
-    answers = jump(main)
+    service, answers = night(3_000, lambda request: answer(500) if _id(request) % 3 else None)
     assert {found.id for found in answers if isinstance(found, Fetched)} == set(range(0, 3_000, 3))
     assert len(answers) == 3_000
     # What answers is asked again only to see, when all seems lost, whether the service is there.

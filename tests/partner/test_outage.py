@@ -202,7 +202,7 @@ def test_who_waits_alone_is_told_that_nothing_answers(
     async def alone(clock: Clock) -> float:
         async with client(partner(), service, clock) as asking:
             with pytest.raises(ServiceDown, match="no request was answered"):
-                await asking.order(7)
+                await asking.fetch("orders", 7)
         return clock.monotonic()
 
     async def beside_another(clock: Clock) -> list[Any]:
@@ -315,7 +315,7 @@ def test_a_cancelled_probe_leaves_the_way_free(jump: Any, partner: Any, fake: An
 
     async def main(clock: Clock) -> Any:
         async with client(partner(), service, clock) as asking:
-            tasks = [asyncio.create_task(asking.order(i)) for i in range(16)]
+            tasks = [asyncio.create_task(asking.fetch("orders", i)) for i in range(16)]
             await clock.sleep(0.9)
             assert asking._loop._breaker._open
             service.serve = _hang

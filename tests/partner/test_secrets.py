@@ -124,7 +124,7 @@ def _tells_nothing(
             client = PartnerClient(settings)
             async with client:
                 with pytest.raises(PartnerError) as caught:
-                    await client.order(1)
+                    await client.fetch("orders", 1)
                 told = list(_everything(caught.value))
                 told += [
                     repr(client),
@@ -162,7 +162,7 @@ def test_a_cancelled_request_tells_nothing(raw_partner: Any, partner: Any) -> No
         async with raw_partner(script) as server:
             settings = partner(server.base_url, authenticate={"path": "/v1/token", "header": "X-Key"})
             async with PartnerClient(settings) as client:
-                task = asyncio.create_task(client.order(1))
+                task = asyncio.create_task(client.fetch("orders", 1))
                 await asyncio.sleep(0.2)
                 task.cancel()
                 try:
@@ -186,7 +186,7 @@ def test_an_answer_shows_no_body(raw_partner: Any, partner: Any) -> None:
             raw_partner(script) as server,
             PartnerClient(partner(server.base_url, authenticate={"path": "/v1/token"})) as client,
         ):
-            return await client.order(1)
+            return await client.fetch("orders", 1)
 
     fetched = asyncio.run(main())
     assert PHONE.encode() in fetched.body
@@ -203,8 +203,8 @@ def test_a_cookie_is_not_kept(raw_partner: Any, partner: Any) -> None:
     async def main() -> bytes:
         async with raw_partner(script) as server:
             async with PartnerClient(partner(server.base_url)) as client:
-                await client.order(1)
-                await client.order(2)
+                await client.fetch("orders", 1)
+                await client.fetch("orders", 2)
             return b"".join(server.heads)
 
     assert b"cookie" not in asyncio.run(main()).lower()

@@ -55,10 +55,10 @@ def test_stores_and_their_menus(settings: Any) -> None:
             listed = [json.loads(record) async for page in client.list_stores() for record in page]
             assert len(listed) == 6
             for store in listed:
-                assert json.loads((await client.store(store["id"])).body)["id"] == store["id"]
+                assert json.loads((await client.fetch("stores", store["id"])).body)["id"] == store["id"]
                 await asyncio.sleep(0.7)
                 for menu in store["menu_ids"]:
-                    assert json.loads((await client.menu(menu)).body)["menu"]["id"] == menu
+                    assert json.loads((await client.fetch("menus", menu)).body)["menu"]["id"] == menu
 
     asyncio.run(main())
 
@@ -68,7 +68,7 @@ def test_wrong_credentials(stand_in: tuple[str, list[int]], partner: Any) -> Non
 
     async def main() -> None:
         async with PartnerClient(partner(stand_in[0], client_secret=Secret("wrong"))) as client:
-            await client.order(1)
+            await client.fetch("orders", 1)
 
     with pytest.raises(AuthenticationFailed, match=r"check \[partner\] client_id and client_secret"):
         asyncio.run(main())

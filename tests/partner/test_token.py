@@ -58,7 +58,7 @@ def _seen(
     async def main(clock: Clock) -> None:
         async with PartnerClient(settings, transport=httpx.MockTransport(handle), clock=clock) as client:
             for id_ in range(orders):
-                await client.order(id_)
+                await client.fetch("orders", id_)
                 await clock.sleep(apart)
 
     jump(main)
@@ -155,7 +155,7 @@ def test_refused_credentials_are_not_tried_again(jump: Any, partner: Any, answer
 
     async def main(clock: Clock) -> None:
         async with PartnerClient(partner(), transport=httpx.MockTransport(handle), clock=clock) as client:
-            got = await asyncio.gather(*(client.order(i) for i in range(20)), return_exceptions=True)
+            got = await asyncio.gather(*(client.fetch("orders", i) for i in range(20)), return_exceptions=True)
             assert {type(error) for error in got} == {AuthenticationFailed}
 
     jump(main)
@@ -180,11 +180,11 @@ def test_64_simultaneous_401s_ask_for_one_token(jump: Any, partner: Any, fake: A
     async def main(clock: Clock) -> None:
         async with client(partner(max_concurrency=64), service, clock) as asking:
             asking._loop._limit.limit = 64
-            await asking.order(0)
+            await asking.fetch("orders", 0)
             assert service.tokens == 1
             dead.add("Bearer t1")
             before = len(service.seen)
-            got = await asyncio.gather(*(asking.order(i) for i in range(64)))
+            got = await asyncio.gather(*(asking.fetch("orders", i) for i in range(64)))
             assert [answer.id for answer in got] == list(range(64))
             assert service.tokens == 2
             assert service.statuses[401] == 64
@@ -257,7 +257,7 @@ def test_a_service_that_gives_no_token_ends_the_run(jump: Any, partner: Any, ans
     async def main(clock: Clock) -> float:
         async with PartnerClient(partner(), transport=httpx.MockTransport(handle), clock=clock) as asking:
             with pytest.raises(ServiceDown, match="no token"):
-                await asking.order(1)
+                await asking.fetch("orders", 1)
         return clock.monotonic()
 
     assert jump(main) < 120

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,10 +19,11 @@ from pipelines.warehouse.rows.functions import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Row = dict[str, Any]
 Given = dict[str, list[Row]]
+Run = Callable[[str, Given], list[Row]]
 
 SETTINGS: Row = {
     "business_day_time": "created_at",
@@ -54,7 +56,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture
-def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row]]:
+def run_table(con: duckdb.DuckDBPyConnection) -> Run:
     """Give `run_table("core.orders", {"raw.latest_orders": [{…}]})`: the rows, sorted by the table's key.
 
     A given row may leave out columns: they are null. A document is a dict in the canonical form. raw.settings has the
@@ -81,7 +83,7 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row
 
 
 @pytest.fixture
-def run_check(con: duckdb.DuckDBPyConnection) -> Callable[[str, Given], list[Row]]:
+def run_check(con: duckdb.DuckDBPyConnection) -> Run:
     """Give `run_check("core.order_lines__belong_to_an_order", {…})`: the violations, sorted."""
 
     def run(name: str, given: Given) -> list[Row]:

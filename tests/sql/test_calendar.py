@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
-
+    from tests.sql.conftest import Run
 
 LOAD = {"load_id": "l", "kind": "orders", "last_observed_at": "2026-01-04 23:30:00+00"}
 

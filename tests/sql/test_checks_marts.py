@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 PARTS = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 PLACE = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted"}

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Given, Run
 
 
 def edge(parent: str, edge_no: int, modifier_id: int | None, price: str | None = None) -> dict[str, Any]:

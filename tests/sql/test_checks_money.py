@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Given, Run
 
 PLACE = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "currency": "EUR"}
 NOWHERE = {"store_id": None, "business_date": None, "sale_class": "unmapped", "currency": None}

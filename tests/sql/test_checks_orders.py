@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Given, Run
 
 PER_MENU = [{"menus_product_id_scope": "per_menu"}]
 # Store 1 has menu 10, store 2 has menu 11, store 3 names one that was never observed.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 PLACE = {"store_id": 5, "business_date": "2026-10-31", "sale_class": "counted"}
 ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 
 @pytest.mark.duckdb2

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 FIGURES = {"order_count": 40, "fit_count": 39, "min_fit_count": 36, "is_leader": True, "is_refuted": False}
 OTHERS = [{"rule_target": "subtotal", "no": 4}, {"rule_target": "total", "no": 5}]

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
-
+    from tests.sql.conftest import Run
 
 DAILY = {"store_id": 1, "business_date": "2026-01-10", "sale_class": "counted", "order_count": 1, "line_count": 1}
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from tests.sql.conftest import Run
 
     Row = dict[str, Any]
-    Run = Callable[[str, dict[str, list[Row]]], list[Row]]
 
 START = dt.date(2026, 8, 1)
 DAYS = 90

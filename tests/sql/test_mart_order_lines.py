@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 UNIT = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
 LINE = "line_price/modifiers_per_line/others_subtract/after_discount/half_even_1_per_line"

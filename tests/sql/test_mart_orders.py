@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from pipelines.warehouse import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import duckdb
 
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 BERLIN = {"store_id": 1, "name": "Nord", "timezone": "Europe/Berlin", "currency": "EUR"}
 

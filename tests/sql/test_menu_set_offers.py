@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.sql.offers import offer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 
 def offers(run_table: Run, *given: dict[str, Any]) -> list[tuple[Any, ...]]:

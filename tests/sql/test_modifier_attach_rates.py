@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 LINE = {"business_date": "2026-01-10", "sale_class": "counted", "currency": "EUR", "product_id": 5}
 MILK = {"modifier_id": 9, "action": "add", "is_repeated": False, "menu_entry_count": 1, "modifier_amount": "0.5"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 Graph = dict[tuple[str, int], list[int]]
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 TABLE = "mart.order_amendments"
 ORDER = {"order_id": 7, "store_id": 3, "created_at": "2026-11-20T00:30:00Z", "currency": "EUR"}

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 OWN = {"id": 4, "type": "own_delivery", "status": "confirmed", "has_confirmation_code": True, "has_tracking_url": False}
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 MOST = Decimal("99999999999999.9999")
 SUMS = ("add_once", "add_own", "other_once", "other_own")

@@ -10,9 +10,9 @@ import pytest
 from pipelines.warehouse import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 STEPS = (
     "audit.order_formula_amounts",

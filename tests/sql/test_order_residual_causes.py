@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 SIGNS = {"rule_target": "total", "rule": "plain", "rule_parameters": [1, 1, 1, -1, -1]}
 LINES = {"rule_target": "subtotal", "rule": "lines", "rule_parameters": [0, 0, 0, 0, 0, 0]}

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 USUAL = "unit_price/no_modifiers/all_add/before_discount/unrounded"
 WITHOUT_TIP = "without_tip/unrounded"

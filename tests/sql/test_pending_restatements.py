@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 DAY = "2026-10-31"
 PLACE = {"store_id": 5, "business_date": DAY, "sale_class": "counted"}

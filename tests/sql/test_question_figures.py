@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines.warehouse.contracts.questions import ABOUT_ORDERS
 from pipelines.warehouse.inputs.sentences import SENTENCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 
 def test_an_answer_of_the_service_is_of_several_questions(run_table: Run) -> None:

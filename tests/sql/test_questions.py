@@ -10,7 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
+
     Answers = Callable[[list[dict[str, Any]], dict[str, list[dict[str, Any]]]], dict[str, dict[str, Any]]]
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 CLOSED_AT = "2026-11-02T00:00:00Z"
 EVERY = {"business_date": "2026-10-31", "is_every_store": True, "close_entry_no": 1, "closed_at": CLOSED_AT}

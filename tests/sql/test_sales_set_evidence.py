@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
+
+    from tests.sql.conftest import Run
 
     Rows = list[dict[str, Any]]
-    Run = Callable[[str, dict[str, Rows]], Rows]
 
 STATUSES = ("cancelled", "delivered", "preparing", "ready")
 TABLE = "audit.sales_set_evidence"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.sql.conftest import Run
 
     Row = dict[str, Any]
-    Run = Callable[[str, dict[str, list[Row]]], list[Row]]
 
 
 def at(hour: int, second: int = 0) -> dt.datetime:

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Given = dict[str, list[dict[str, Any]]]
-    Run = Callable[[str, Given], list[dict[str, Any]]]
+    from tests.sql.conftest import Given, Run
 
 # Store 1 has menus 10 and 11, store 2 has menu 12; product 5 stands in all three, 6 in one, 7 in none.
 GIVEN: Given = {

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 # Three units at 1000; modifiers add 10 (twice by their own quantity), others are about 1 (four times by their own).
 LINE = {

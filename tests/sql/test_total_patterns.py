@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 # No two ways to add and subtract these give the same total.
 PRICES = {"subtotal_price": 500, "delivery_price": 27, "tip": 9, "discount": 3, "loyalty_discount": 1}

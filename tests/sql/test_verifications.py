@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[str, dict[str, list[dict[str, Any]]]], list[dict[str, Any]]]
+    from tests.sql.conftest import Run
 
 ENTRY = {"order_count": 5, "table_count": 9, "difference_count": 0, "duration_ms": 1500, "part": "orders"}
 
