@@ -6,18 +6,17 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import As, Config, Since, Until, given, load_settings, say
 
 app = typer.Typer(help="List, accept, assign and comment on breaks.", no_args_is_help=True)
 Orders = Annotated[list[int], typer.Argument(metavar="ORDER_ID...", help="Ids of orders with a break.")]
-As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
 
 @app.command("list", short_help="List the open breaks, the largest first.")
 def breaks_list(
     *,
-    since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",
-    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")] = "",
+    since: Since = "",
+    until: Until = "",
     store: Annotated[int | None, typer.Option(help="Limit to this store id.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Include accepted breaks.")] = False,
     config: Config = None,
@@ -47,7 +46,7 @@ def breaks_accept(
     from pipelines.ledger.users import current_user
     from pipelines.report.breaks import accepted
 
-    done = accept(load_settings(config), orders, _text("--reason", reason), current_user(name))
+    done = accept(load_settings(config), orders, given("--reason", reason, "text"), current_user(name))
     say(accepted(done))
 
 
@@ -66,7 +65,7 @@ def breaks_assign(
     from pipelines.finance.breaks import assign
     from pipelines.ledger.users import current_user
 
-    done = assign(load_settings(config), orders, _text("--to", assignee), current_user(name))
+    done = assign(load_settings(config), orders, given("--to", assignee, "text"), current_user(name))
     say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
 
 
@@ -85,11 +84,5 @@ def breaks_comment(
     from pipelines.finance.breaks import comment
     from pipelines.ledger.users import current_user
 
-    done = comment(load_settings(config), orders, _text("--text", text), current_user(name))
+    done = comment(load_settings(config), orders, given("--text", text, "text"), current_user(name))
     say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])
-
-
-def _text(option: str, text: str) -> str:
-    if not text.strip():
-        raise usage_error(f"{option}: the text is empty")
-    return text.strip()

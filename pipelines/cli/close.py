@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from pipelines.cli.options import Config, load_settings, usage_error
+from pipelines.cli.options import As, Config, given, load_settings, usage_error
 
 if TYPE_CHECKING:
     from pipelines.finance.periods import Period
     from pipelines.settings import Settings
 
 Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
-As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
 
 Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
@@ -82,8 +81,7 @@ def close_day(
     from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
-    if with_exceptions and not with_exceptions.strip():
-        raise usage_error("--with-exceptions: the reason is empty")
+    exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
     days = _days(settings, day, period)
     if check:
         is_closed = closing.is_period_closed(settings, days, store)
@@ -91,7 +89,7 @@ def close_day(
         typer.echo(format_blockers(days, blockers, is_closed=is_closed))
         raise typer.Exit(3 if blockers else 0)
     with run_lock(settings.data_dir, "ordermart close"):
-        done = closing.close(settings, days, store, exceptions=with_exceptions.strip(), user=current_user(name))
+        done = closing.close(settings, days, store, exceptions=exceptions, user=current_user(name))
     typer.echo(closed(days, done))
     raise typer.Exit(0 if done.entry else 3)
 
@@ -142,9 +140,8 @@ def close_accept_no_orders(
     from pipelines.ledger.users import current_user
 
     settings = load_settings(config)
-    if not reason.strip():
-        raise usage_error("--reason: the reason is empty")
-    entry = accept_no_orders(settings, _days(settings, day, period), store, reason.strip(), current_user(name))
+    why = given("--reason", reason)
+    entry = accept_no_orders(settings, _days(settings, day, period), store, why, current_user(name))
     typer.echo(f"Accepted {len(entry.body['days']):,} store-days without orders as ledger entry {entry.no}.")
 
 
@@ -171,10 +168,9 @@ def close_reopen(
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
-    if not reason.strip():
-        raise usage_error("--reason: the reason is empty")
+    why = given("--reason", reason)
     with run_lock(settings.data_dir, "ordermart close reopen"):
-        done = reopening.reopen(settings, one_day(day).first_day, store, reason.strip(), current_user(name))
+        done = reopening.reopen(settings, one_day(day).first_day, store, why, current_user(name))
     typer.echo(reopened(done))
 
 

@@ -24,6 +24,9 @@ Config = Annotated[
         "--config", help="Settings file; default: ORDERMART_CONFIG, else ordermart.toml of the checkout or this folder."
     ),
 ]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
+Since = Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")]
+Until = Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")]
 
 
 @contextmanager
@@ -54,6 +57,13 @@ def usage_error(message: str) -> Exception:
     from pipelines.settings import SettingsError
 
     return SettingsError(message)
+
+
+def given(option: str, text: str, noun: str = "reason") -> str:
+    """Return what an option was given, stripped; raise a usage error if nothing is left."""
+    if not text.strip():
+        raise usage_error(f"{option}: the {noun} is empty")
+    return text.strip()
 
 
 def say(lines: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import Config, Since, Until, load_settings, say, usage_error
 
 app = typer.Typer()
 
@@ -15,8 +15,8 @@ app = typer.Typer()
 @app.command(short_help="Reconcile totals, lines and closed days.")
 def reconcile(
     *,
-    since: Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")] = "",
-    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")] = "",
+    since: Since = "",
+    until: Until = "",
     store: Annotated[int | None, typer.Option(help="Limit to this store id.")] = None,
     xlsx: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Also write an Excel workbook to this file.")

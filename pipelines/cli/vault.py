@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import As, Config, given, load_settings, say, usage_error
 
 if TYPE_CHECKING:
     from pipelines.privacy import Asked
@@ -18,7 +18,6 @@ app = typer.Typer(help="Manage the encrypted personal-data vault.", no_args_is_h
 OrderId = Annotated[int | None, typer.Option("--order-id", metavar="N", help="The customer of this order.")]
 Phone = Annotated[bool, typer.Option("--phone", help="Ask for a phone number, or read it from standard input.")]
 Email = Annotated[bool, typer.Option("--email", help="Ask for an e-mail address, or read it from standard input.")]
-As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 
 
 def _asked(order_id: int | None, *, phone: bool, email: bool) -> Asked:
@@ -106,9 +105,8 @@ def vault_reveal(
     settings = load_settings(config)
     if kind != "order":
         raise usage_error("only `ordermart vault reveal order N` is possible")
-    if not reason.strip():
-        raise usage_error("--reason: the reason is empty")
-    say([as_json(reveal(settings, order_id, reason.strip(), current_user(name)))])
+    why = given("--reason", reason)
+    say([as_json(reveal(settings, order_id, why, current_user(name)))])
 
 
 @app.command("export", short_help="Print what is held about a person, as JSON.")
