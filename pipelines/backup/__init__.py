@@ -5,16 +5,13 @@ Knows nothing of commands. The vault's keys are in no backup: keep a copy of the
 
 from pipelines.backup.backup import BackedUp, back_up
 from pipelines.backup.copying import BackupError
-from pipelines.backup.record import LastBackup, last_backup
 from pipelines.backup.restore import Restored, check_backup, restore
 
 __all__ = [
     "BackedUp",
     "BackupError",
-    "LastBackup",
     "Restored",
     "back_up",
     "check_backup",
-    "last_backup",
     "restore",
 ]

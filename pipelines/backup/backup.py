@@ -26,13 +26,13 @@ from pipelines.backup.copying import (
     write_content,
 )
 from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
-from pipelines.backup.record import LastBackup, record_backup
 from pipelines.backup.rows import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, sync, write_whole
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import checksums
 from pipelines.landing.formats import guard_format
+from pipelines.notify.last_backup import LastBackup, record_backup
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault.snapshot import forget_later_loads

@@ -68,9 +68,9 @@ def vault_erase(
     usage; 4 another run holds the lock.
     """
     from pipelines.backup.holding import backups_holding
-    from pipelines.backup.record import last_backup
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.users import current_user
+    from pipelines.notify.last_backup import last_backup
     from pipelines.privacy import erase
     from pipelines.report.privacy import erased
     from pipelines.report.progress import terminal_progress

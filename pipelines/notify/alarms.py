@@ -6,14 +6,13 @@ a mail server that is down today gets it with the next run. Knows nothing of cha
 
 from __future__ import annotations
 
-import datetime as dt
-import json
+import datetime as dt  # noqa: TC003 - msgspec reads the annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.notify.channels import NotifyError
-from pipelines.notify.files import write_json
+from pipelines.notify.files import read_json, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -88,7 +87,7 @@ def update_alarms(
             else:
                 told.add(name)
         known[cause] = Standing(cause, entry.text, entry.since, tuple(sorted(told)), entry.is_over)
-    _write(file, {c: a for c, a in known.items() if not a.is_over or set(channels) - set(a.told)})
+    write_json(file, [alarm for alarm in known.values() if not alarm.is_over or set(channels) - set(alarm.told)])
     return failures
 
 
@@ -104,20 +103,5 @@ def _file(data_dir: Path) -> Path:
 
 
 def _read(file: Path) -> dict[str, Standing]:
-    try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
-        found = [
-            Standing(e["cause"], e["text"], dt.datetime.fromisoformat(e["since"]), tuple(e["told"]), e["is_over"])
-            for e in entries
-        ]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return {}  # told again rather than never
-    return {alarm.cause: alarm for alarm in found}
-
-
-def _write(file: Path, alarms: Mapping[str, Standing]) -> None:
-    entries = [
-        {"cause": a.cause, "text": a.text, "since": a.since.isoformat(), "told": list(a.told), "is_over": a.is_over}
-        for a in alarms.values()
-    ]
-    write_json(file, entries)
+    """Return the alarms of the file by cause; none where it cannot be read: told again rather than never."""
+    return {alarm.cause: alarm for alarm in read_json(file, list[Standing]) or []}

@@ -1,17 +1,29 @@
-"""Write a small file of JSON whole or not at all."""
+"""Keep what is remembered in small files of JSON: each is written whole or not at all."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from pipelines.durable import make_folder, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+Kept = TypeVar("Kept")
+
 
 def write_json(file: Path, content: Any) -> None:
     """Write the file under another name, sync it, and rename it."""
     make_folder(file.parent, 0o700)
-    write_whole(file, json.dumps(content, indent=1).encode())
+    write_whole(file, json.dumps(msgspec.to_builtins(content), indent=1).encode())
+
+
+def read_json(file: Path, kind: type[Kept]) -> Kept | None:
+    """Return what the file holds; None where there is none, or it is not of this type."""
+    try:
+        return msgspec.convert(json.loads(file.read_bytes()), kind)  # a text may hold half a pair of surrogates
+    except (OSError, ValueError, msgspec.ValidationError):
+        return None

@@ -6,14 +6,13 @@ Knows nothing of what a run does.
 from __future__ import annotations
 
 import datetime as dt
-import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipelines.notify.files import write_json
+from pipelines.notify.files import read_json, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 _KEPT = 60  # of nights, and as many of other runs
@@ -43,11 +42,7 @@ def ended_run(started_at: dt.datetime, ended_at: dt.datetime, **facts: Any) -> R
 
 def runs(data_dir: Path) -> list[Run]:
     """Return the runs that are remembered, oldest first; [] when the file cannot be read."""
-    try:
-        entries = json.loads(_file(data_dir).read_text(encoding="utf-8"))
-        return [Run(**entry | {"errors": tuple(entry["errors"])}) for entry in entries]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    return read_json(_file(data_dir), list[Run]) or []
 
 
 def remember_run(data_dir: Path, run: Run) -> list[Run]:
@@ -56,7 +51,7 @@ def remember_run(data_dir: Path, run: Run) -> list[Run]:
     nights = [each for each in found if each.is_nightly][-_KEPT:]
     others = [each for each in found if not each.is_nightly][-_KEPT:]
     kept = sorted([*nights, *others], key=lambda each: each.ended_at)
-    write_json(_file(data_dir), [asdict(each) for each in kept])
+    write_json(_file(data_dir), kept)
     return kept
 
 

@@ -6,12 +6,11 @@ A good run published a release, or had nothing to publish. Knows nothing of what
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
-from pipelines.notify.files import write_json
+from pipelines.notify.files import read_json, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,27 +32,16 @@ class LastRun:
 
 def last_run(data_dir: Path) -> LastRun | None:
     """Return the last run, None before the first or when the file cannot be read."""
-    try:
-        entry = json.loads(_file(data_dir).read_text(encoding="utf-8"))
-        good_at = dt.datetime.fromisoformat(entry["good_at"]) if entry["good_at"] else None
-        return LastRun(dt.datetime.fromisoformat(entry["ended_at"]), entry["is_good"], entry["sentence"], good_at)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return read_json(_file(data_dir), LastRun)
 
 
 def record_run(data_dir: Path, sentence: str, *, is_good: bool, now: dt.datetime | None = None) -> LastRun:
     """Record that a run ended."""
     now = now or utc_now()
     before = last_run(data_dir)
-    good_at = now if is_good else before.good_at if before else None
-    entry = {
-        "ended_at": now.isoformat(),
-        "is_good": is_good,
-        "sentence": sentence,
-        "good_at": good_at.isoformat() if good_at else None,
-    }
-    write_json(_file(data_dir), entry)
-    return LastRun(now, is_good, sentence, good_at)
+    run = LastRun(now, is_good, sentence, now if is_good else before.good_at if before else None)
+    write_json(_file(data_dir), run)
+    return run
 
 
 def _file(data_dir: Path) -> Path:

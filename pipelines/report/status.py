@@ -20,6 +20,7 @@ from pipelines.inbox.waiting import due_by_reason
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import last_run, standing
+from pipelines.notify.last_backup import last_backup
 from pipelines.report.cron import next_tick
 from pipelines.report.summary import current_release
 from pipelines.report.text import moment
@@ -113,11 +114,8 @@ def _verification(data_dir: Path) -> dict[str, Any] | None:
 
 
 def _backup(data_dir: Path) -> dict[str, Any] | None:
-    try:
-        entry = json.loads((data_dir / "notify" / "last_backup.json").read_text(encoding="utf-8"))
-        return {"taken_at": _text(dt.datetime.fromisoformat(entry["taken_at"])), "path": entry["path"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    last = last_backup(data_dir)
+    return {"taken_at": _text(last.taken_at), "path": last.path} if last else None
 
 
 def _work_list(data_dir: Path) -> dict[str, dict[str, int]]:

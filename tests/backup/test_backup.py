@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.backup import BackupError, back_up, check_backup, last_backup
+from pipelines.backup import BackupError, back_up, check_backup
 from pipelines.backup.manifest import read_manifest
 from pipelines.landing import merge_days, raw_files
+from pipelines.notify.last_backup import last_backup
 from pipelines.settings import SettingsError
 from tests.backup.conftest import order
 

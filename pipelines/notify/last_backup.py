@@ -5,12 +5,11 @@ Knows nothing of what a backup holds.
 
 from __future__ import annotations
 
-import datetime as dt
-import json
+import datetime as dt  # noqa: TC003 - msgspec reads the annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.notify.files import write_json
+from pipelines.notify.files import read_json, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,17 +26,12 @@ class LastBackup:
 
 def last_backup(data_dir: Path) -> LastBackup | None:
     """Return the last backup; None before the first or when the file cannot be read."""
-    try:
-        entry = json.loads(_file(data_dir).read_text(encoding="utf-8"))
-        return LastBackup(dt.datetime.fromisoformat(entry["taken_at"]), entry["path"], entry["bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return read_json(_file(data_dir), LastBackup)
 
 
 def record_backup(data_dir: Path, backup: LastBackup) -> None:
     """Record that a backup was completed."""
-    entry = {"taken_at": backup.taken_at.isoformat(), "path": backup.path, "bytes": backup.bytes}
-    write_json(_file(data_dir), entry)
+    write_json(_file(data_dir), backup)
 
 
 def _file(data_dir: Path) -> Path:
