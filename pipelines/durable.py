@@ -1,12 +1,14 @@
 """Write files so that neither a kill nor a loss of power leaves half of one: temporary name, sync, rename, sync.
 
 Every file that is not SQLite's, DuckDB's or Arrow's own is written by these functions, and Arrow's are put in their
-place by them. What is written is its owner's alone, but for releases. Knows nothing of what files hold.
+place by them. What is written is its owner's alone, but for releases. Knows nothing of what files hold,
+but for the hash of it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -64,6 +66,12 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:

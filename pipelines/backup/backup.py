@@ -20,7 +20,6 @@ from pipelines.backup.copying import (
     BackupError,
     copy_database,
     copy_file,
-    file_hash,
     link,
     sync_tree,
     write_content,
@@ -28,7 +27,7 @@ from pipelines.backup.copying import (
 from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
 from pipelines.backup.rows import release_rows
 from pipelines.clock import utc_now
-from pipelines.durable import make_folder, sync, write_whole
+from pipelines.durable import file_hash, make_folder, sync, write_whole
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import checksums
 from pipelines.landing.formats import guard_format

@@ -50,12 +50,6 @@ def write_content(content: bytes, target: Path, modified_ns: int) -> tuple[int, 
     return len(content), hashlib.sha256(content).hexdigest()
 
 
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def link(earlier: Path, target: Path) -> bool:
     """Link a file of an earlier backup into a new one; return whether the file system could."""
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -9,10 +9,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.backup.copying import BackupError, copy_file, file_hash, sync_tree
+from pipelines.backup.copying import BackupError, copy_file, sync_tree
 from pipelines.backup.manifest import MANIFEST, Manifest, backups, read_manifest
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
-from pipelines.durable import sync
+from pipelines.durable import file_hash, sync
 from pipelines.finance.restating import build_and_record
 from pipelines.landing.formats import migrate
 from pipelines.privacy.restored import apply_to_restored, known_erasures

@@ -7,7 +7,6 @@ noted are noted when they are first looked at. Knows nothing of what the files h
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.durable import write_whole
+from pipelines.durable import file_hash, write_whole
 from pipelines.landing.lock import LandingError
 from pipelines.landing.raw_files import is_merged, loads_of, manifest_file, raw_files
 from pipelines.settings.kinds import KINDS
@@ -184,5 +183,4 @@ def _short(error: Exception) -> str:
 
 
 def _sum(path: Path) -> tuple[int, str]:
-    with path.open("rb") as file:
-        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+    return path.stat().st_size, file_hash(path)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from pipelines.clock import utc_now
-from pipelines.durable import append, make_folder, put_in_place, unfinished
+from pipelines.durable import append, file_hash, make_folder, put_in_place, unfinished
 from pipelines.ledger.old_names import current_body, current_rows
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GENESIS = "0" * 64
-_BLOCK = 1 << 20
 
 
 class LedgerError(Exception):
@@ -144,14 +143,14 @@ class Ledger:
         path = self.folder / entry.file
         if not path.exists():
             raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} is missing; restore it from a copy")
-        if _file_hash(path) != entry.file_sha256:
+        if file_hash(path) != entry.file_sha256:
             raise LedgerError(f"entry {entry.no} ({entry.act}): {entry.file} was changed; restore it from a copy")
         return path
 
     def _write_rows(self, name: str, rows: pa.Table) -> str:
         path = self.folder / name
         pq.write_table(rows, unfinished(path), compression="zstd")
-        digest = _file_hash(unfinished(path))
+        digest = file_hash(unfinished(path))
         put_in_place(path)
         return digest
 
@@ -202,14 +201,6 @@ def _canonical(fields: dict[str, Any]) -> bytes:
 
 def _hash(fields: dict[str, Any]) -> str:
     return hashlib.sha256(_canonical(fields)).hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _who() -> str:

@@ -21,6 +21,7 @@ import msgspec
 import pyarrow as pa
 
 from pipelines.clock import utc_now
+from pipelines.durable import file_hash
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
@@ -122,7 +123,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
         _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
         shutil.copyfile(VERIFIER, draft / "verify.py")
         files = sorted(path for path in draft.rglob("*") if path.is_file())
-        sums = "".join(f"{_sha256(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
+        sums = "".join(f"{file_hash(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
         _write(draft / "SHA256SUMS", sums)
         draft.rename(out)
     except BaseException:
@@ -259,8 +260,3 @@ def _write(path: Path, text: str) -> None:
 
 def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2).decode() + "\n"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

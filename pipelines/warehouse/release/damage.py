@@ -6,9 +6,9 @@ Knows nothing of how a release is written or of what to do about it.
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import TYPE_CHECKING
 
+from pipelines.durable import file_hash
 from pipelines.warehouse.release.manifest import MANIFEST, read_manifest
 
 if TYPE_CHECKING:
@@ -44,5 +44,4 @@ def damaged_files(release: Path, *, by_times: bool = False) -> list[str]:
 
 @functools.lru_cache(maxsize=20_000)
 def _sha256(path: Path, _size: int, _mtime_ns: int, _inode: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(path)

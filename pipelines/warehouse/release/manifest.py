@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.durable import file_hash
 from pipelines.resources import PACKAGE, resource
 
 if TYPE_CHECKING:
@@ -75,9 +76,7 @@ def write_manifest(release: Path, manifest: Manifest) -> None:
 
 def described(release: Path, path: Path, *, table: str = "", month: str = "", changed_in: str = "") -> File:
     """Return the entry of a file that was just written."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return File(str(path.relative_to(release)), path.stat().st_size, digest, table, month, changed_in)
+    return File(str(path.relative_to(release)), path.stat().st_size, file_hash(path), table, month, changed_in)
 
 
 @functools.cache
