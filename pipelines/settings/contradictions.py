@@ -5,7 +5,6 @@ Knows neither the file nor the environment: it checks typed settings.
 
 from __future__ import annotations
 
-import math
 import re
 import zoneinfo
 from typing import TYPE_CHECKING
@@ -33,7 +32,6 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _sales(settings)
     yield from _times(settings)
     yield from _address(settings)
-    yield from _numbers(settings)
     yield from _pointers(settings)
     yield from _paths(settings)
     yield from webhooks(settings.webhooks)
@@ -132,50 +130,6 @@ def _address(settings: Settings) -> Iterator[str]:
         yield "[partner] base_url: must not contain a name or password; credentials have their own settings"
     elif url.query or url.fragment:
         yield "[partner] base_url: must not contain ? or #; paths are appended to it"
-
-
-def _numbers(settings: Settings) -> Iterator[str]:
-    partner, landing, warehouse = settings.partner, settings.landing, settings.warehouse
-    positive = {
-        "[partner] timeout_seconds": partner.timeout_seconds,
-        "[partner] connect_timeout_seconds": partner.connect_timeout_seconds,
-        "[partner] max_concurrency": partner.max_concurrency,
-        "[partner] max_attempts": partner.max_attempts,
-        "[partner] outage_timeout_seconds": partner.outage_timeout_seconds,
-        "[partner.list_stores] max_pages": partner.list_stores.max_pages,
-        "[partner.list_stores] max_seconds": partner.list_stores.max_seconds,
-        "[landing] max_bytes": landing.max_bytes,
-        "[landing] max_unpack_ratio": landing.max_unpack_ratio,
-        "[landing] max_depth": landing.max_depth,
-        "[landing] max_order_parts": landing.max_order_parts,
-        "[landing] max_menu_parts": landing.max_menu_parts,
-        "[landing] max_store_menus": landing.max_store_menus,
-        "[vault] quarantine_retention_days": settings.vault.quarantine_retention_days,
-        "[warehouse] keep_releases": warehouse.keep_releases,
-        "[dagster] keep_days": settings.dagster.keep_days,
-        "[formula] min_distinguishing_orders": settings.formula.min_distinguishing_orders,
-        "[finance] duplicate_minutes": settings.finance.duplicate_minutes,
-    }
-    for key, number in positive.items():
-        if not (math.isfinite(number) and number > 0):
-            yield f"{key}: must be above zero"
-    not_negative = {
-        "[partner] max_retry_after_seconds": partner.max_retry_after_seconds,
-        "[partner.list_stores] first_page": partner.list_stores.first_page,
-        "[privacy] retention_days": settings.privacy.retention_days,
-        "[warehouse] buckets": warehouse.buckets,
-        "[warehouse] threads": warehouse.threads,
-        "[release] publish_every_minutes": settings.release.publish_every_minutes,
-        "[release] keep_nights": settings.release.keep_nights,
-        "[verify] seconds": settings.verify.seconds,
-        "[closing] close_after_hours": settings.closing.close_after_hours,
-        "[notify] silence_hours": settings.notify.silence_hours,
-        "[notify] min_free_gb": settings.notify.min_free_gb,
-        "[notify] max_age_hours": settings.notify.max_age_hours,
-    }
-    for key, number in not_negative.items():
-        if not (math.isfinite(number) and number >= 0):
-            yield f"{key}: must be zero or above"
 
 
 def _pointers(settings: Settings) -> Iterator[str]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipelines.settings.table import Secret, Table
+from pipelines.settings.table import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Secret, Table
 
 
 class Warehouse(Table, frozen=True):
     """Resources of the build, and how many releases are kept."""
 
-    buckets: int
+    buckets: NonNegativeInt
     memory_limit: str
-    threads: int
-    keep_releases: int
+    threads: NonNegativeInt
+    keep_releases: PositiveInt
 
 
 class EngineSettings(Table, frozen=True):
@@ -30,14 +30,14 @@ class EngineSettings(Table, frozen=True):
 class ReleaseSettings(Table, frozen=True):
     """How often runs for webhooks publish, and how many nightly releases are kept besides the newest ones."""
 
-    publish_every_minutes: float
-    keep_nights: int
+    publish_every_minutes: NonNegativeFloat
+    keep_nights: NonNegativeInt
 
 
 class Verify(Table, frozen=True):
     """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
 
-    seconds: float
+    seconds: NonNegativeFloat
 
 
 class LedgerSettings(Table, frozen=True):
@@ -60,7 +60,7 @@ class DagsterPages(Table, frozen=True):
     host: str
     port: int
     allowed_hosts: tuple[str, ...]
-    keep_days: float
+    keep_days: PositiveFloat
 
 
 class Notify(Table, frozen=True):
@@ -73,9 +73,9 @@ class Notify(Table, frozen=True):
     smtp_user: str
     mail_from: str
     mail_to: tuple[str, ...]
-    silence_hours: float
-    min_free_gb: float
-    max_age_hours: float
+    silence_hours: NonNegativeFloat
+    min_free_gb: NonNegativeFloat
+    max_age_hours: NonNegativeFloat
     webhook_url: Secret = Secret("")
     smtp_password: Secret = Secret("")
     heartbeat_url: Secret = Secret("")
@@ -99,14 +99,14 @@ class Webhooks(Table, frozen=True):
     signature_prefix: str
     signing_template: str
     timestamp_header: str
-    tolerance_seconds: int
-    max_bytes: int
-    max_stored_bytes: int
-    max_unsigned_per_second: float
-    queue_size: int
-    read_timeout_seconds: float
-    retry_after_seconds: int
-    retention_days: int
+    tolerance_seconds: PositiveInt
+    max_bytes: PositiveInt
+    max_stored_bytes: PositiveInt
+    max_unsigned_per_second: NonNegativeFloat
+    queue_size: PositiveInt
+    read_timeout_seconds: PositiveFloat
+    retry_after_seconds: PositiveInt
+    retention_days: PositiveInt
     secret: Secret = Secret("")
 
 
@@ -123,15 +123,15 @@ class Planner(Table, frozen=True):
     """Which known orders are fetched again: interface section 3 does not show how statuses change."""
 
     final_statuses: tuple[str, ...]
-    request_budget: int
-    hot_max_age_days: float
-    hot_interval_hours: float
-    warm_max_age_days: float
-    warm_interval_hours: float
-    cold_max_age_days: float
-    cold_interval_hours: float
-    sample_size: int
+    request_budget: NonNegativeInt
+    hot_max_age_days: PositiveFloat
+    hot_interval_hours: PositiveFloat
+    warm_max_age_days: PositiveFloat
+    warm_interval_hours: PositiveFloat
+    cold_max_age_days: PositiveFloat
+    cold_interval_hours: PositiveFloat
+    sample_size: NonNegativeInt
     gap_probe: bool
-    gap_budget: int
+    gap_budget: NonNegativeInt
     max_not_found_rate: float
-    max_rejected_attempts: int
+    max_rejected_attempts: PositiveInt

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PREFIX = "ORDERMART_"
 DEFAULT_FILE = resource("ordermart.toml")  # every key with its default
+_BOUNDS = {">": "must be above zero", ">=": "must be zero or above", "<=": "must be finite"}
 
 
 def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -216,6 +217,8 @@ def _place(error: msgspec.ValidationError) -> str:
 
 def _complaint(error: msgspec.ValidationError) -> str:
     text = str(error).rsplit(" - at `$", 1)[0]
+    if bound := re.match(r"Expected `\w+` (>=|>|<=) ", text):
+        return _BOUNDS[bound[1]]
     if "unknown field" in text:
         return f"no such setting{_nearest(_pointer(error))}"
     if "enum value" in text:

@@ -5,7 +5,15 @@ Knows no key.
 
 from __future__ import annotations
 
+import sys
+from typing import Annotated
+
 import msgspec
+
+PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
+NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
+PositiveFloat = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
+NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 class SettingsError(Exception):

@@ -25,7 +25,7 @@ from pipelines.settings.operations import (
     Warehouse,
     Webhooks,
 )
-from pipelines.settings.table import Secret, Table
+from pipelines.settings.table import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Secret, Table
 
 
 class Authenticate(Table, frozen=True):
@@ -48,9 +48,9 @@ class ListStores(Table, frozen=True):
     pagination: Literal["none", "link", "cursor", "page"]
     cursor_pointer: str
     cursor_parameter: str
-    first_page: int
-    max_pages: int
-    max_seconds: float
+    first_page: NonNegativeInt
+    max_pages: PositiveInt
+    max_seconds: PositiveFloat
 
 
 class StoreRecord(Table, frozen=True):
@@ -75,12 +75,12 @@ class Partner(Table, frozen=True):
     """The partner service: its address, limits, timeouts and retries."""
 
     base_url: str
-    timeout_seconds: float
-    connect_timeout_seconds: float
-    max_concurrency: int
-    max_attempts: int
-    max_retry_after_seconds: float
-    outage_timeout_seconds: float
+    timeout_seconds: PositiveFloat
+    connect_timeout_seconds: PositiveFloat
+    max_concurrency: PositiveInt
+    max_attempts: PositiveInt
+    max_retry_after_seconds: NonNegativeFloat
+    outage_timeout_seconds: PositiveFloat
     authenticate: Authenticate
     list_stores: ListStores
     store: StoreRecord
@@ -93,12 +93,12 @@ class Partner(Table, frozen=True):
 class Landing(Table, frozen=True):
     """Limits and allow-lists of landing."""
 
-    max_bytes: int
-    max_unpack_ratio: int
-    max_depth: int
-    max_order_parts: int
-    max_menu_parts: int
-    max_store_menus: int
+    max_bytes: PositiveInt
+    max_unpack_ratio: PositiveInt
+    max_depth: PositiveInt
+    max_order_parts: PositiveInt
+    max_menu_parts: PositiveInt
+    max_store_menus: PositiveInt
     excess_decimals: Literal["quarantine", "round"]
     allowed_pointers: tuple[str, ...]
 
@@ -108,7 +108,7 @@ class Privacy(Table, frozen=True):
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
     customer_key: bool
-    retention_days: int
+    retention_days: NonNegativeInt
     erasure_log: str
     remove_releases: bool
 
@@ -116,7 +116,7 @@ class Privacy(Table, frozen=True):
 class VaultSettings(Table, frozen=True):
     """Keys of the vault, and how long it keeps quarantined bodies."""
 
-    quarantine_retention_days: int
+    quarantine_retention_days: PositiveInt
     key_file: str
     master_key: Secret = Secret("")
     lookup_secret: Secret = Secret("")
@@ -172,7 +172,7 @@ class Formula(Table, frozen=True):
 
     total_rule: str
     subtotal_rule: str
-    min_distinguishing_orders: int
+    min_distinguishing_orders: PositiveInt
     max_violation_rate: float
     rule: tuple[FormulaRule, ...] = ()
     component: tuple[FormulaComponent, ...] = ()
@@ -182,13 +182,13 @@ class Finance(Table, frozen=True):
     """The currency of stores whose record names none, and when two orders may be duplicates."""
 
     currency: str
-    duplicate_minutes: int
+    duplicate_minutes: PositiveInt
 
 
 class Closing(Table, frozen=True):
     """When a business day may be closed, by whom, and fiscal periods besides calendar months."""
 
-    close_after_hours: float
+    close_after_hours: NonNegativeFloat
     periods_file: str
     tolerance: dict[str, str]
     require_control_totals: bool

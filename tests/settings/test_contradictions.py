@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         ("webhooks", 'host = "receiver"', "[webhooks] host: receiver can be reached by others"),
         ("partner", "timeout_seconds = 0", "[partner] timeout_seconds: must be above zero"),
         ("partner", "timeout_seconds = nan", "[partner] timeout_seconds: must be above zero"),
-        ("partner", "connect_timeout_seconds = inf", "[partner] connect_timeout_seconds: must be above zero"),
+        ("partner", "connect_timeout_seconds = inf", "[partner] connect_timeout_seconds: must be finite"),
         ("partner", "max_concurrency = 0", "[partner] max_concurrency: must be above zero"),
         ("partner", "max_attempts = -1", "[partner] max_attempts: must be above zero"),
         ("partner", "max_retry_after_seconds = -1", "[partner] max_retry_after_seconds: must be zero or above"),
