@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 NIGHTLY = "nightly"
 
 
-def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None = None) -> dg.Definitions:
-    """Return all Dagster definitions for these settings; `progress` gets (what, done, total)."""
+def wiring(settings: Settings) -> dg.Definitions:
+    """Return all Dagster definitions for these settings."""
     assets = _assets(settings)
     nightly, notified = _jobs(assets)
     return dg.Definitions(
@@ -46,13 +46,16 @@ def wiring(settings: Settings, progress: Callable[[str, int, int], None] | None 
                 ),
             )
         ],
-        resources=_resources(settings, progress),
+        resources=_resources(settings, None),
         executor=dg.in_process_executor,
     )
 
 
 def job(settings: Settings, name: str, progress: Callable[[str, int, int], None] | None = None) -> dg.JobDefinition:
-    """Return one job with its steps alone: a command that runs it needs no page of every table."""
+    """Return one job with its steps alone: a command that runs it needs no page of every table.
+
+    `progress` gets (what, done, total).
+    """
     keep_engines()
     steps = [each for each in _assets(settings) if isinstance(each, dg.AssetsDefinition)]
     definitions = dg.Definitions(

@@ -21,7 +21,6 @@ from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from pipelines.inbox.bodies import Kept
@@ -67,12 +66,10 @@ class Committer:
         path: Path,
         *,
         encrypt: Encrypt | None = None,
-        clock: Callable[[], datetime] | None = None,
         failed: Callable[[str], None] | None = None,
     ) -> None:
         self._path, self._encrypt = path, encrypt
         self._settled: Settled = lambda _: None
-        self._clock = clock or (utc_now)
         self._failed = failed or (lambda _: None)
         self._waiting: SimpleQueue[Delivery | None] = SimpleQueue()
         self._connection: Inbox | None = None
@@ -154,7 +151,7 @@ class Committer:
         for _, _, named, _, _ in group:
             if named.kind is not None and named.id is not None:
                 ids_of[named.kind].add(named.id)
-        now = micros(self._clock())
+        now = micros(utc_now())
         with transaction(connection):
             connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
             if removed:

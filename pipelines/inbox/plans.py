@@ -83,10 +83,10 @@ def keep_results(path: Path, no: int, missed: Missed, not_found: int, gaps: GapR
         )
 
 
-def plans(path: Path, after: int = 0) -> list[KeptPlan]:
-    """Return the plans after number `after`, oldest first."""
+def plans(path: Path) -> list[KeptPlan]:
+    """Return the plans, oldest first."""
     with closing(connect(path)) as connection:
-        rows = connection.execute(f"select {_COLUMNS} from plans where no > ? order by no", (after,)).fetchall()
+        rows = connection.execute(f"select {_COLUMNS} from plans order by no").fetchall()
     kept = []
     for no, planned_at, due, left_out, population, sample, gap, evaluated_at, *results in rows:
         at = moment(planned_at)

@@ -28,7 +28,7 @@ class WorkListQueries:
     """The reading half of the work list, in the SQLite file at `path`."""
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or (utc_now)
+        self._clock = clock or utc_now
         self._lock = threading.RLock()
         self._connection = connect(path)
 
@@ -58,13 +58,12 @@ class WorkListQueries:
             counted.setdefault(kind, {})[state] = number
         return counted
 
-    def ids_in(self, kind: Kind, state: State, why: str | None = None, since: datetime | None = None) -> list[int]:
-        """Return the ids in a state; if given, only those with reason `why` and those finished since then."""
+    def ids_in(self, kind: Kind, state: State, since: datetime | None = None) -> list[int]:
+        """Return the ids in a state; if given, only those finished since then."""
         rows = self._read(
             "select id from entries where kind = :kind and state = :state "
-            "and (:since is null or finished_at >= :since) "
-            "and (:why is null or why & (select 1 << no from reasons where name = :why)) order by id",
-            {"kind": known_kind(kind), "state": state, "why": why, "since": None if since is None else micros(since)},
+            "and (:since is null or finished_at >= :since) order by id",
+            {"kind": known_kind(kind), "state": state, "since": None if since is None else micros(since)},
         )
         return [row[0] for row in rows]
 

@@ -9,7 +9,6 @@ from pipelines.clock import utc_now
 from pipelines.inbox.store import connect, micros
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
 _DUE = """
@@ -19,10 +18,10 @@ _DUE = """
 """
 
 
-def due_by_reason(path: Path, now: datetime | None = None) -> dict[str, dict[str, int]]:
+def due_by_reason(path: Path) -> dict[str, dict[str, int]]:
     """Return how many ids of each kind are due for each reason; an id with two reasons counts for both."""
     found: dict[str, dict[str, int]] = {}
     with closing(connect(path)) as connection:
-        for kind, reason, number in connection.execute(_DUE, (micros(now or utc_now()),)):
+        for kind, reason, number in connection.execute(_DUE, (micros(utc_now()),)):
             found.setdefault(kind, {})[reason] = number
     return found

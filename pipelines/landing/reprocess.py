@@ -51,17 +51,12 @@ class _Observed(NamedTuple):
         return rank(self.observed_at, self.source, self.load_id, self.seq)
 
 
-def reprocess_quarantine(settings: Settings, vault: Vault, kind: str | None = None) -> list[LoadSummary]:
+def reprocess_quarantine(settings: Settings, vault: Vault) -> list[LoadSummary]:
     """Reprocess quarantined payloads that are still kept, and documents with unknown fields that settings name now.
 
     Return a summary per load that came of it: none for a kind of which nothing changes.
     """
-    summaries = []
-    for each in KINDS if kind is None else (kind,):
-        summary = _retry(settings, vault, each)
-        if summary is not None:
-            summaries.append(summary)
-    return summaries
+    return [summary for kind in KINDS if (summary := _retry(settings, vault, kind))]
 
 
 def _retry(settings: Settings, vault: Vault, kind: str) -> LoadSummary | None:

@@ -165,7 +165,7 @@ def test_readers_of_raw_name_what_they_cannot_read(settings: Settings, vault: Va
     with pytest.raises(RawDamageError, match=load_id):
         ObservedMenus(settings.data_dir)
     with pytest.raises(RawDamageError, match=load_id):
-        reprocess_quarantine(settings, vault, "menus")
+        reprocess_quarantine(settings, vault)
 
 
 def test_lost_list_is_made_again(settings: Settings, loads: list[str]) -> None:

@@ -183,7 +183,7 @@ def test_a_retry_takes_what_was_refused(
     assert [row["verdict"] for row in rows] == ["quarantined"] * 3 + ["accepted"]
     assert rows[-1]["observed_at"] == NOON
     assert raw("documents", "orders")[0]["rounded"] == 1
-    assert reprocess_quarantine(now, vault, "orders") == []
+    assert reprocess_quarantine(now, vault) == []
 
 
 def test_an_erased_customer_stays_erased(
