@@ -8,8 +8,13 @@ select
     menu_price,
     menu_delivery_price,
     price_variance,
+    currency,
 from mart.price_variances
 where price_variance <> 0 and delivery_price_variance <> 0
     and business_date > (select max(business_date) - 28 from mart.orders)
-order by abs(price_variance) desc, order_id, line_no, modifier_no
-limit 20
+qualify
+    row_number() over (
+        partition by currency
+        order by abs(price_variance) desc, order_id, line_no, modifier_no
+    ) <= 20
+order by currency, abs(price_variance) desc, order_id, line_no, modifier_no

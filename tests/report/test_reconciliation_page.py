@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from pipelines.report.reconciliation_page import page_text
 from tests.report.pages import Page, offences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from conftest import World
 
 
@@ -99,3 +103,33 @@ def test_long_tables_are_cut_with_a_note(world: World) -> None:
     text = text_of(world, most_rows=1)
     assert "First 1 of 4; all in <code>ordermart breaks list</code>" in text
     assert len(Page(text).tables[0]) == 2
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_restatements_rank_within_their_currency_and_measure(
+    tmp_path: Path, world_of: Callable[..., World], make_order: Callable[..., Any]
+) -> None:
+    """Two large changes in JPY do not crowd out a small one in USD, nor totals the tips."""
+    world = world_of(tmp_path / "world", '[sales]\ncounted_statuses = ["delivered"]\n')
+    world.land(
+        "stores",
+        [{"id": id_, "name": "S", "timezone": "UTC", "currency": code} for id_, code in ((3, "USD"), (4, "JPY"))],
+    )
+    world.land("orders", [make_order(1), *(make_order(id_, store_id=4) for id_ in (2, 3))])
+    world.publish()
+    closed = world.command("close", "2026-11-01", "--with-exceptions", "a test")
+    assert closed.returncode == 0, closed.stderr
+    changes = [(1, 3, 3), (2, 4, 9000), (3, 4, 8000)]
+    world.land(
+        "orders",
+        [make_order(id_, store_id=store, tip=tip, total_price=27.5 + tip) for id_, store, tip in changes],
+        dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1),
+    )
+    world.publish()
+    (table,) = (table for table in Page(text_of(world, most_rows=4)).tables if table[0][1] == "restated by")
+    assert [row[:4] for row in table[1:]] == [
+        ["2", "+9,000", "JPY", "tip"],
+        ["2", "+9,000", "JPY", "total price"],
+        ["1", "+3.00", "USD", "tip"],
+        ["1", "+3.00", "USD", "total price"],
+    ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.finance.reconciliation import Reconciliation
 
 _POPULATIONS = 8
-# The largest of each currency first: amounts of two currencies cannot be compared.
+# The largest of each currency first, and of each measure: amounts of two currencies cannot be compared.
 _BREAKS = """
     select order_id, business_date, rows.store_id, stores.name as store_name, rows.currency, total_residual,
         subtotal_residual, coalesce(total_likely_cause::varchar, subtotal_likely_cause::varchar) as likely_cause
@@ -32,7 +32,9 @@ _BREAKS = """
 _RESTATEMENTS = """
     select order_id, closed_business_date, store_id, currency, measure, closed_amount, restatement_amount, cause
     from mart.restatements as rows where {unposted} and {where}
-    order by abs(restatement_amount) desc, restatement_no limit {most}
+    order by row_number() over (partition by currency, measure order by abs(restatement_amount) desc, restatement_no),
+        count(*) over (partition by currency, measure) desc, currency nulls last, measure
+    limit {most}
 """
 
 
@@ -143,7 +145,7 @@ def restatements_section(reconciled: Reconciliation, most: int) -> Section:
     )
     query = _RESTATEMENTS.format(unposted=UNPOSTED, where=reconciled.selection.where("closed_business_date"), most=most)
     largest = Table(
-        "The largest",
+        "The largest of each currency and measure first",
         ("order", "restated by", "currency", "measure", "cause", "closed day", "at close", "store"),
         [
             (
