@@ -80,7 +80,7 @@ class LineRule:
         if self.by_own_quantity:
             return (
                 sign,
-                f"{modifier['quantity']} × {money(modifier['price'])}",
+                f"{modifier['quantity']} × {money(modifier['price'], self.currency)}",
                 modifier["quantity"] * modifier["price"],
             )
         return sign, money(modifier["price"], self.currency), modifier["price"]

@@ -39,6 +39,11 @@ _PERSONAL = {
     "longitude": "has_user_longitude",
     "dispatch note": "has_dispatch_note",
 }
+NO_AMOUNT = {
+    "no_rule": "no subtotal rule is in force",
+    "missing_input": "a required price or quantity is missing or out of range",
+    "undecided": "subtotal rules that remain give this line different amounts",
+}
 
 
 class UnknownOrderError(Exception):
@@ -70,7 +75,7 @@ def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
     order_id = order["order_id"]
     checked = records(db, "from mart.order_reconciliation where order_id = ?", [order_id])[0]
     currency = order["currency"]
-    rule = line_rule(db, checked.get("subtotal_rule"), currency)
+    rule = line_rule(db, _line_rule_name(db, tables, checked), currency)
     yield from _head(order)
     yield from _document(db, order)
     if "audit.possible_duplicate_orders" in tables:
@@ -167,6 +172,14 @@ def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order: Record, rule:
         yield "  none"
 
 
+def _line_rule_name(db: duckdb.DuckDBPyConnection, tables: set[str], checked: Record) -> str | None:
+    """Return the rule of an order's lines: some have an amount although its subtotal is undecided."""
+    if "audit.order_rules" not in tables:
+        return checked.get("subtotal_rule")
+    row = db.execute("select line_rule from audit.order_rules where order_id = ?", [checked["order_id"]]).fetchone()
+    return row[0] if row else None
+
+
 def _amounts(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> dict[int, Record]:
     if "mart.order_lines" not in tables:
         return {}
@@ -180,12 +193,8 @@ def _line_amount(
     line: Record, modifiers: Sequence[Record], rule: LineRule | None, amount: Record, currency: str | None
 ) -> Iterator[str]:
     if rule is None or amount["line_amount"] is None:
-        reason = {
-            "no_rule": "no subtotal rule is in force",
-            "missing_input": "a required price or quantity is missing or out of range",
-            "action_unknown": "how a modifier with this action affects the price is unknown",
-        }.get(amount["missing_amount_reason"] or "no_rule", amount["missing_amount_reason"])
-        yield from wrapped(f"no line amount: {reason}", 7)
+        reason = amount["missing_amount_reason"] or "no_rule"
+        yield from wrapped(f"no line amount: {NO_AMOUNT[reason]}", 7)
         return
     written, result = rule.line(line, modifiers)
     yield from wrapped(f"line amount = {written} = {money(result, currency)}", 7)

@@ -125,6 +125,9 @@ def _subtotal(
     if rule is None:
         yield from wrapped("subtotal: no rule is in force for this order, so its lines have no amounts", 2, 6)
         return
+    if checked["subtotal_rule"] is None:
+        yield from wrapped("subtotal: undecided, as the rules that remain differ on what this order contains", 2, 6)
+        return
     rows = db.execute(
         "select line_amount from mart.order_lines where order_id = ? order by line_no", [order["order_id"]]
     ).fetchall()

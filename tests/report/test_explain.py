@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.report.explain import receipt
+from pipelines.report.explain import NO_AMOUNT, receipt
 from pipelines.report.text import fitted, money, plain, width
 
 if TYPE_CHECKING:
@@ -179,6 +179,32 @@ def test_mismatch_with_a_table_is_reported(world: World, tmp_path: Path) -> None
     assert "line amount = 2 × 10.50 + 2 × (1 × 1.25) = 23.50" in text
     assert "mart.order_lines has 99.00: mismatch, please report it" in text
     assert "mart.order_reconciliation has 7.00: mismatch, please report it" in text
+
+
+def test_undecided_subtotal_keeps_known_line_amounts(world: World, tmp_path: Path) -> None:
+    """An order without a rule for its subtotal shows the lines' amounts that there are, and why one has none."""
+    release = world.settings.data_dir / "published" / "current" / "ordermart.duckdb"
+    undecided = tmp_path / "undecided.duckdb"
+    undecided.write_bytes(release.read_bytes())
+    with duckdb.connect(str(undecided)) as db:
+        db.execute("update audit.order_rules set subtotal_rule = null, subtotal_basis = null where order_id = 12")
+        db.execute("update mart.order_reconciliation set subtotal_rule = null where order_id = 12")
+        db.execute(
+            "update mart.order_lines set line_amount = null, missing_amount_reason = 'undecided' "
+            "where order_id = 12 and line_no = 1"
+        )
+        text = "\n".join(receipt(db, 12))
+    assert "no line amount: subtotal rules that remain give this line different amounts" in " ".join(text.split())
+    assert "line amount = 1 × 2.00 = 2.00" in text
+    assert "subtotal: undecided, as the rules that remain differ" in text
+    assert "no rule is in force" not in text
+    assert "mismatch" not in text
+
+
+def test_every_reason_for_a_missing_line_amount_has_a_sentence(world: World) -> None:
+    """The receipt knows the reasons of the release, and no others."""
+    ((reasons,),) = world.all("select enum_range(any_value(missing_amount_reason)) from mart.order_lines")
+    assert NO_AMOUNT.keys() == set(reasons)
 
 
 def test_unknown_order_shows_its_work_list_entry(world: World) -> None:
