@@ -179,6 +179,9 @@ _EVIDENCE = (
     Column("item", "text"),
     Column("detail", "prose"),
     Column("order_count", "count"),
+    Column("currency", "text"),
+    Column("control_amount", "amount"),
+    Column("actual_amount", "amount"),
     Column("amount", "amount"),
 )
 

@@ -7,8 +7,6 @@ release as (
         'release' as section,
         unnest($items) as item,
         unnest($details) as detail,
-        cast(null as bigint) as order_count,
-        cast(null as decimal(38, 4)) as amount,
 ),
 
 rules as (
@@ -22,7 +20,6 @@ rules as (
             'deciding cases: ' || nullif(array_to_string(deciding_cases, ', '), '')
         ) as detail,
         order_count,
-        cast(null as decimal(38, 4)) as amount,
     from audit.formula_populations
 ),
 
@@ -44,7 +41,6 @@ verdicts as (
             reason
         ) as detail,
         count(*) as order_count,
-        cast(null as decimal(38, 4)) as amount,
     from mart.order_reconciliation
     where
         (cast($since as date) is null or business_date >= $since)
@@ -65,13 +61,19 @@ control_totals as (
             unknown_reason,
             'stated ' || control_order_count || ' orders',
             'actual ' || actual_order_count || ' orders',
-            'stated ' || control_amount,
-            'actual ' || actual_amount,
             'sale classes ' || sale_classes
         ) as detail,
         order_count_variance as order_count,
+        sales.currency,
+        control_amount,
+        actual_amount,
         amount_variance as amount,
     from audit.control_totals
+    left join (
+        select store_id, max(currency) as currency
+        from mart.daily_store_sales
+        group by store_id
+    ) as sales using (store_id)
     where
         (cast($since as date) is null or business_date >= $since)
         and (cast($until as date) is null or business_date <= $until)
@@ -88,10 +90,10 @@ statuses as (
             'sale class ' || sale_class,
             'with a total of zero: ' || zero_total_count,
             'followed by another status: ' || nullif(transitioned_count, 0)
-            || ' (' || array_to_string(next_statuses, ', ') || ')',
-            currency
+            || ' (' || array_to_string(next_statuses, ', ') || ')'
         ) as detail,
         order_count,
+        currency,
         total_price as amount,
     from audit.status_evidence
 ),
@@ -103,7 +105,7 @@ duplicates as (
         cast(order_id as varchar) as item,
         'may repeat order ' || original_order_id || ', ' || seconds_later || ' seconds later'
             as detail,
-        cast(null as bigint) as order_count,
+        currency,
         total_price as amount,
     from audit.possible_duplicate_orders
     where
@@ -119,25 +121,25 @@ findings as (
         check_name as item,
         'rows in audit.findings' as detail,
         count(*) as order_count,
-        cast(null as decimal(38, 4)) as amount,
     from audit.findings
     group by check_name
 )
 
-select section, item, detail, order_count, amount,
+select
+    section, item, detail, order_count, currency, control_amount, actual_amount, amount,
 from (
     from release
-    union all
+    union all by name
     from rules
-    union all
+    union all by name
     from verdicts
-    union all
+    union all by name
     from control_totals
-    union all
+    union all by name
     from statuses
-    union all
+    union all by name
     from duplicates
-    union all
+    union all by name
     from findings
 )
-order by position, item, detail
+order by position, item, detail, currency nulls last

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.finance.selection import Selection
+from pipelines.ledger import import_totals, ledger_of
+from pipelines.ledger.totals import HEADER
 from pipelines.report.files import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
     from conftest import Workbook, World
 
+SETTINGS = """
+[sales]
+counted_statuses = ["delivered"]
+
+[formula]
+subtotal_rule = "unit_price/modifiers_per_unit_by_own/all_add/before_discount/unrounded"
+"""
 IN_FULL = EXACT.replace(" ", "_")
 AMOUNTS = "subtotal_price delivery_price tip total_price line_amount unallocated_amount total_residual".split()
 
@@ -97,6 +106,55 @@ def test_ids_are_text_and_amounts_are_numbers(book: Workbook) -> None:
     styles = book.parts["xl/styles.xml"]
     number_format = re.findall(r"<xf [^>]*numFmtId=\"(\d+)\"", styles.partition("<cellXfs")[2])
     assert f'numFmtId="{number_format[row["total_price"].style]}" formatCode="#,##0.00##;[Red]-#,##0.00##"' in styles
+
+
+@pytest.fixture(scope="module")
+def abroad(
+    world_of: Callable[..., World], make_order: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> World:
+    """Publish an order in JPY and one in KWD, and a control total of each that differs."""
+    made = world_of(tmp_path_factory.mktemp("abroad"), SETTINGS)
+    codes = {3: "JPY", 4: "KWD"}
+    made.land(
+        "stores", [{"id": each, "name": "S", "timezone": "UTC", "currency": code} for each, code in codes.items()]
+    )
+    made.land("orders", [make_order(1), make_order(2, store_id=4, total_price=28.71)])
+    file = made.folder / "totals.csv"
+    totals = [f"2026-11-01,{store},1,{amount},total_price,counted" for store, amount in ((3, 40), (4, "1.21"))]
+    file.write_text("\n".join([",".join(HEADER), *totals]), encoding="utf-8")
+    import_totals(ledger_of(made.settings.data_dir), file)
+    made.publish()
+    return made
+
+
+def test_evidence_has_the_digits_of_its_currency(
+    abroad: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """Amounts of control totals and statuses are numbers beside their currency, with its digits."""
+    book = read_workbook(written(abroad, tmp_path / "abroad.xlsx"))
+    styles = book.parts["xl/styles.xml"]
+    codes = dict(re.findall(r'numFmtId="(\d+)" formatCode="([^;"]*);', styles))
+    formats = re.findall(r'<xf [^>]*numFmtId="(\d+)"', styles.partition("<cellXfs")[2])
+    shown = {
+        (row["section"].value, row["currency"].value): [
+            (Decimal(row[name].value), codes[formats[row[name].style]])
+            for name in ("control_amount", "actual_amount", "amount")
+            if name in row
+        ]
+        for row in book.rows("evidence")
+        if "currency" in row
+    }
+    three = "#,##0.000#"
+    assert shown == {
+        ("control total", "JPY"): [
+            (Decimal(40), "#,##0"),
+            (Decimal("27.5"), "#,##0.0###"),
+            (Decimal("-12.5"), "#,##0.0###"),
+        ],
+        ("control total", "KWD"): [(Decimal("1.21"), three), (Decimal("28.71"), three), (Decimal("27.5"), three)],
+        ("statuses, all days", "JPY"): [(Decimal("27.5"), "#,##0.0###")],
+        ("statuses, all days", "KWD"): [(Decimal("28.71"), three)],
+    }
 
 
 def test_times_are_local_with_the_zone_named(book: Workbook) -> None:
