@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
+from pipelines.finance.currencies import digits
 from pipelines.report.files import draft_of
 from pipelines.report.listings import MEASURES, Column, Listing, listings
 from pipelines.report.sheets import (
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import duckdb
+
     from pipelines.finance.reconciliation import Reconciliation, Record
 
     Progress = Callable[[str, int, int], None]
 
 _ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
-_ROUNDS = "ROUND({},2)"
+_BREAKS = "breaks by day less breaks listed"
 
 
 def write_workbook(
@@ -98,10 +101,15 @@ def _summary(
         _measure(sheet, lines, column, chosen["days"], pages["days"], key)
     sheet.row += 1
     _write_line(sheet, "Checks: must be zero", "strong")
-    for what, formula, kind in _ties(chosen, pages):
+    listed = _with_listed(reconciled.db, lines, chosen["breaks"])
+    for what, difference, value in _ties(chosen, pages):
         sheet.text(0, what, "label")
-        for number in range(1, len(lines) + 1):
-            sheet.formula(number, formula(f"{xl_col_to_name(number)}${key}"), 0, kind)
+        for number, line in enumerate(listed, 1):
+            # sums of doubles are exact to the cent, or to the digits of a currency that has more
+            decimals = max(digits(line["currency"]), 2)
+            look = "count" if what == _BREAKS else amount_look(value(line), line["currency"])
+            formula = f"=ROUND({difference(f'{xl_col_to_name(number)}${key}')},{decimals})"
+            sheet.formula(number, formula, round(Decimal(value(line)), decimals), look)
         sheet.row += 1
     sheet.row += 1
     _unposted(sheet, reconciled, chosen["restatements"], pages["restatements"])
@@ -143,30 +151,52 @@ def _measure(
 
 def _ties(
     chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
-) -> list[tuple[str, Callable[[str], str], str]]:
-    """Return the checks that must be zero: label, formula by the line's cell, and format."""
+) -> list[tuple[str, Callable[[str], str], Callable[[Record], Any]]]:
+    """Return the checks that must be zero: label, the difference as a formula by the line's cell, and from its sums."""
 
     def added(name: Literal["days", "breaks"], column: str, key: str) -> str:
         return sum_where(pages[name], _place(chosen[name], column), key)
 
     def rest(key: str) -> str:
         parts = (added("days", name, key) for name in ("line_amount", "unallocated_amount", "subtotal_price"))
-        return "={}".format(_ROUNDS.format("{}+{}-({})".format(*parts)))
+        return "{}+{}-({})".format(*parts)
 
-    def listed(key: str) -> str:
-        return f"={added('days', 'break_count', key)}-({count_where(pages['breaks'], key)})"
-
-    def residuals(column: str) -> Callable[[str], str]:
-        return lambda key: "={}".format(
-            _ROUNDS.format(f"{added('days', column, key)}-({added('breaks', column, key)})")
+    def residuals(column: str) -> tuple[Callable[[str], str], Callable[[Record], Any]]:
+        return (
+            lambda key: f"{added('days', column, key)}-({added('breaks', column, key)})",
+            lambda line: _sum(line, column) - _sum(line, f"listed_{column}"),
         )
 
     return [
-        ("line amounts plus unallocated less subtotals", rest, "amount 2"),
-        ("breaks by day less breaks listed", listed, "count"),
-        ("total residuals by day less those of breaks", residuals("total_residual"), "amount 2"),
-        ("subtotal residuals by day less those of breaks", residuals("subtotal_residual"), "amount 2"),
+        (
+            "line amounts plus unallocated less subtotals",
+            rest,
+            lambda line: _sum(line, "line_amount") + _sum(line, "unallocated_amount") - _sum(line, "subtotal_price"),
+        ),
+        (
+            _BREAKS,
+            lambda key: f"{added('days', 'break_count', key)}-({count_where(pages['breaks'], key)})",
+            lambda line: _sum(line, "break_count") - _sum(line, "listed_count"),
+        ),
+        ("total residuals by day less those of breaks", *residuals("total_residual")),
+        ("subtotal residuals by day less those of breaks", *residuals("subtotal_residual")),
     ]
+
+
+def _with_listed(db: duckdb.DuckDBPyConnection, lines: Sequence[Record], breaks: Listing) -> list[Record]:
+    """Return the lines with the count and the residuals of the breaks that are listed for each."""
+    sums = db.execute(
+        "select line, count(*) as listed_count, sum(total_residual) as listed_total_residual, "
+        f"sum(subtotal_residual) as listed_subtotal_residual from ({breaks.query}) group by line",
+        breaks.values,
+    )
+    names = [column[0] for column in sums.description or ()]
+    listed = {row[0]: dict(zip(names, row, strict=True)) for row in sums.fetchall()}
+    return [line | listed.get(line["line"], {}) for line in lines]
+
+
+def _sum(line: Record, name: str) -> Any:
+    return line.get(name) or 0
 
 
 def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, pages: Sequence[Page]) -> None:

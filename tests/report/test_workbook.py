@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import shutil
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from pipelines.finance.reconciliation import reconciliation
@@ -155,6 +157,24 @@ def test_evidence_has_the_digits_of_its_currency(
         ("statuses, all days", "JPY"): [(Decimal("27.5"), "#,##0.0###")],
         ("statuses, all days", "KWD"): [(Decimal("28.71"), three)],
     }
+
+
+def test_failed_checks_store_what_their_formulas_give(
+    abroad: World, tmp_path: Path, read_workbook: Callable[[Path], Workbook]
+) -> None:
+    """A difference of a thousandth of a KWD is not rounded away, and is the value stored beside the formula."""
+    shutil.copytree(abroad.folder, tmp_path / "faulty", symlinks=True)
+    faulty = type(abroad).at(tmp_path / "faulty")
+    with duckdb.connect(str(faulty.settings.data_dir / "published" / "current" / "ordermart.duckdb")) as db:
+        db.execute(
+            "update mart.daily_reconciliations set line_amount = line_amount + 0.001, break_count = break_count + 1, "
+            "total_residual = total_residual + 2 where store_id = 4"
+        )
+    yen, dinar = read_workbook(written(faulty, tmp_path / "faulty.xlsx")).summary()
+    ties = {label: cell for label, cell in dinar.items() if " less " in label}
+    assert [Decimal(cell.value) for cell in ties.values()] == [Decimal("0.001"), 1, 2, 0]
+    assert [cell.formula.rpartition(",")[2] for cell in ties.values()] == ["3)"] * 4
+    assert {Decimal(cell.value) for label, cell in yen.items() if " less " in label} == {0}
 
 
 def test_times_are_local_with_the_zone_named(book: Workbook) -> None:
