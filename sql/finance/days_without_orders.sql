@@ -1,7 +1,8 @@
 -- One row per store and day of a period without an order, where the store usually has some.
 --
 -- Usually: on three quarters of the same weekdays of the eight weeks before, of which at
--- least four must be known.
+-- least four must be known. Days before the store opened and after it closed for good, by
+-- ref.stores, are neither empty nor known.
 with
 
 placed as (
@@ -11,7 +12,13 @@ placed as (
 ),
 
 stores as (
-    select store_id, min(business_date) as first_date from placed group by store_id
+    select
+        placed.store_id,
+        greatest(min(placed.business_date), any_value(ref.opened_on)) as first_date,
+        any_value(ref.closed_on) as closed_on,
+    from placed
+    left join ref.stores as ref on placed.store_id = ref.store_id
+    group by placed.store_id
 ),
 
 days as (
@@ -26,7 +33,9 @@ empty_days as (
     anti join placed
         on stores.store_id = placed.store_id
         and days.business_date = placed.business_date
-    where cast($store_id as bigint) is null or stores.store_id = $store_id
+    where
+        (cast($store_id as bigint) is null or stores.store_id = $store_id)
+        and (stores.closed_on is null or days.business_date <= stores.closed_on)
 ),
 
 weeks_before as (
