@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 _INSTANT = pa.timestamp("us", tz="UTC")
 _SHOWN = 5  # orders in a message
 _SOURCES = ("raw.day_closes", "raw.closed_orders", "raw.restated")
-
-
+_DAY = ("time_field", "timezone", "day_start")  # of [business_day], which decide an order's day; dayparts do not
 _LOOSE = ("is_assumable", "open_parts")  # null in a hash of rules
 
 
@@ -176,7 +175,7 @@ def total_prices(rows: Sequence[dict[str, Any]]) -> tuple[tuple[str, Any], ...]:
 def _hashes(body: dict[str, Any]) -> dict[str, str]:
     """Return a hash of each circumstance that can cause a restatement."""
     return {
-        "business_day_hash": _hash(body["settings"]["business_day"]),
+        "business_day_hash": _hash([body["settings"]["business_day"][key] for key in _DAY]),
         "sales_hash": _hash(body["settings"]["sales"]),
         "rules_hash": _hash([_only_rule(rule) for rule in body["rules"]]),
     }

@@ -123,6 +123,14 @@ def test_a_changed_time_zone_is_a_date_change(closed: Any) -> None:
     assert closed.off() == []
 
 
+def test_changed_dayparts_move_no_order(closed: Any) -> None:
+    """Dayparts that changed at the same time are not the cause."""
+    closed.set(business_day={"dayparts": []})
+    closed.world.land("stores", [{"id": 1, "document": closed.store(1, timezone="Pacific/Kiritimati", currency=None)}])
+    closed.publish()
+    assert closed.causes() == {1: {"business_date_changed"}}
+
+
 def test_a_deleted_order_that_reappears(closed: Any, hours: tuple[int, int]) -> None:
     """Deletion moves the amount to sale class deleted, reappearance moves it back; the rows net to zero."""
     for hour in range(3):
