@@ -6,6 +6,7 @@ Sums are exact decimals, computed by the database. Knows nothing of terminals, w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.breaks import create_break_views
@@ -41,6 +42,7 @@ AMOUNTS = (
     "total_residual",
     "total_abs_residual",
 )
+_DAY = ("currency", "sale_class", "business_date")
 _SUMS = ", ".join(
     [
         *(f"cast(sum(rows.{name}) as bigint) as {name}" for name in COUNTS),
@@ -70,17 +72,21 @@ class Reconciliation:
         )
 
     def days(self) -> list[Record]:
-        """Return one row per line of the summary and business day, over all stores."""
+        """Return one row per line of the summary and business day, over all stores.
+
+        A closed day that all of its orders left has a row if that is not posted.
+        """
         found = records(
             self.db,
             f"select currency, sale_class, business_date, {_SUMS} from mart.daily_reconciliations as rows "
-            f"where {self.selection.where()} group by all "
-            "order by currency nulls last, sale_class, business_date nulls last",
+            f"where {self.selection.where()} group by all",
         )
         unposted = self._unposted_by_day()
         for day in found:
-            day["unposted_count"] = unposted.get((day["currency"], day["sale_class"], day["business_date"]), 0)
-        return found
+            day["unposted_count"] = unposted.pop(tuple(day[key] for key in _DAY), 0)
+        nothing = dict.fromkeys(COUNTS, 0) | dict.fromkeys(AMOUNTS, Decimal(0))
+        left = [dict(zip(_DAY, key, strict=True)) | nothing | {"unposted_count": n} for key, n in unposted.items()]
+        return sorted([*found, *left], key=lambda day: [(day[key] is None, day[key]) for key in _DAY])
 
     def unposted_restatements(self) -> list[Record]:
         """Return one row per currency and measure with unposted restatements: line, count and sum."""

@@ -36,12 +36,12 @@ def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
         days.setdefault((day["currency"], day["sale_class"]), []).append(day)
     yield from wrapped(f"Reconciliation: {reconciled.selection.description}", 0)
     yield f"  release {reconciled.manifest.id}"
-    lines = reconciled.lines()
+    lines = {(line["currency"], line["sale_class"]): line for line in reconciled.lines()}
     if not lines:
         yield "No orders."
-    for line in lines:
+    for key, own in days.items():
         yield ""
-        yield from _line(line, days[line["currency"], line["sale_class"]])
+        yield from _line(lines.get(key, own[0]), own)  # without orders, its days are as empty as it is
     yield ""
     yield from _rules(reconciled)
     yield from _verdict(reconciled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,28 @@ def test_control_total_variance_exits_3(
         assert (done.returncode, "1 control total variance" in done.stdout) == (code, code == 3), done.stdout
         named = "2026-11-01 store 3 total_price (counted): 27.51 stated, 27.50 actual"
         assert (named in " ".join(done.stdout.split())) == (code == 3)
+
+
+def test_a_closed_day_that_all_orders_left_is_printed(
+    world_of: Callable[..., World], make_order: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Such a day has no order, and its unposted restatements are counted on it; also when it is selected alone."""
+    world = world_of(tmp_path / "left", '[sales]\ncounted_statuses = ["delivered"]\n')
+    world.land("orders", [make_order(1), make_order(2, created_at="2026-11-03T12:00:00Z")])
+    world.publish()
+    assert world.command("close", "2026-11-01", "--with-exceptions", "a test").returncode == 0
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+    world.land("orders", [make_order(1, created_at="2026-11-03T12:00:00Z")], later)
+    world.publish()
+    ((count,),) = world.all("select count(*) from mart.restatements where closed_business_date = '2026-11-01'")
+    empty = f"  2026-11-01       0            0.00            0.00        0.00      0 {count:>8}"
+    lines = printed(world, Selection())
+    assert count > 0
+    assert lines[lines.index(empty) + 1].startswith("  2026-11-03       2           55.00")
+    lines = printed(world, Selection.between("2026-11-01", "2026-11-01"))
+    assert "Counted, currency not stated: 0 orders" in lines
+    assert empty in lines
+    assert f"Not balanced: {count} unposted restatements." in lines
 
 
 def test_nothing_selected_is_not_balanced(world: World) -> None:
