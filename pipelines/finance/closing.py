@@ -40,7 +40,7 @@ _ANOTHER = "another"
 
 @dataclass(frozen=True)
 class Closed:
-    """The result of a close: its ledger entry, or None if `blockers` prevented it; `is_prepared`: to be approved.
+    """The result of a close: its ledger entry, or None if `blockers` prevented it; `is_prepared`: to be approved yet.
 
     `period_totals` are those of all closed days of its period, empty if it closed all of them itself.
     """
@@ -66,16 +66,22 @@ class _Draft:
 
 
 def check(settings: Settings, period: Period, store_id: int | None, now: dt.datetime | None = None) -> list[str]:
-    """Return the blockers for closing these days, one sentence each."""
+    """Return the blockers for closing these days, one sentence each; raise FinanceError for an unknown store."""
     with released(settings) as release:
         check_release_settings(settings, release.manifest)
+        _check_store_exists(release, store_id)
         return find_blockers(settings, release, period, store_id, now or utc_now())
 
 
 def is_period_closed(settings: Settings, period: Period, store_id: int | None) -> bool:
-    """Return whether these days are closed, of one store or of all: at once or store by store."""
+    """Return whether these days are closed, of one store or of all: at once or store by store.
+
+    Raise FinanceError for an unknown store.
+    """
     closes = Closes(ledger_of(settings.data_dir).entries())
     if store_id is not None:
+        with released(settings) as release:
+            _check_store_exists(release, store_id)
         return all(closes.of(day, store_id) for day in period.days)
     return is_closed(closes, period, stores_by_day(settings))
 
@@ -137,8 +143,9 @@ def approve(
                 "another one must approve it; --as does not count"
             )
         excepted = prepared.body["exceptions"]
-        if not {*draft.blockers} <= {*(excepted["blockers"] if excepted else ())}:
-            return Closed(None, draft.blockers)
+        accepted = excepted["blockers"] if excepted else []
+        if remaining := [blocker for blocker in draft.blockers if blocker not in accepted]:
+            return Closed(None, remaining, is_prepared=True)
         if draft.fingerprint != prepared.body["fingerprint"]:
             raise FinanceError(
                 f"the orders of {_name(period, store_id)} have changed since they were prepared (entry {prepared.no}): "
@@ -151,13 +158,13 @@ def approve(
 def _draft(
     settings: Settings, release: Released, period: Period, store_id: int | None, now: dt.datetime | None
 ) -> _Draft:
+    _check_store_exists(release, store_id)
     closes = Closes(ledger_of(settings.data_dir).entries())
     unclosed = {day: closes.unclosed_stores(day, store_id) for day in period.days}
     days = [{"day": day.isoformat(), "stores": stores} for day, stores in unclosed.items() if stores != []]
     if not days:
         raise FinanceError(f"{_name(period, store_id)} is already closed; reopen a day with `ordermart close reopen`")
     check_release_settings(settings, release.manifest)
-    _check_store_exists(release, store_id)
     blockers = find_blockers(settings, release, period, store_id, now or utc_now())
     rows = orders_to_close(release, closes, unclosed)
     body = {

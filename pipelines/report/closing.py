@@ -96,7 +96,10 @@ def _closed(period: Period, done: Closed) -> Iterator[str]:
     if done.entry is None:
         yield f"NOT CLOSED: {span(period)}. Blockers:"
         yield from _listed(done.blockers)
-        yield 'Fix these, or accept them: --with-exceptions "REASON".'
+        if done.is_prepared:
+            yield 'Fix these, or accept them and prepare it again: `ordermart close … --with-exceptions "REASON"`.'
+        else:
+            yield 'Fix these, or accept them: --with-exceptions "REASON".'
         return
     release, act = done.entry.body["release"], "Prepared" if done.is_prepared else "Closed"
     orders = counted(done.order_count, "order", "orders")

@@ -16,6 +16,8 @@ import pytest
 from pipelines.finance import closing
 from pipelines.finance.periods import one_day
 from pipelines.finance.released import FinanceError
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
 from pipelines.ledger.users import User
 from pipelines.report.closing import closed
@@ -85,6 +87,22 @@ def test_what_changed_since_must_be_prepared_again(prepared: Any, balanced: dict
     assert done.entry
     assert done.entry.body["exceptions"]["reason"] == "a cent"
     assert done.entry.body["prepared_entry_no"] == 2
+
+
+def test_a_refused_approval_lists_what_was_not_accepted(prepared: Any) -> None:
+    """A blocker accepted with the preparation is not listed again; accepting the other one needs a new preparation."""
+    books = prepared
+    books.land(2, CHECKED, created_at=AT, store_id=1, status="odd")
+    books.publish()
+    closing.close(books.settings, one_day(DAY), now=LATER, user=ANNE, exceptions="odd ones")
+    with WorkList(inbox_path(books.world.data), clock=lambda: LATER - dt.timedelta(hours=4)) as work:
+        work.add("orders", [11], why="test")
+    done = approve(books, BEN)
+    assert done.entry is None
+    assert [blocker.partition(":")[0] for blocker in done.blockers] == ["due and not fetched yet"]
+    text = closed(one_day(DAY), done)
+    assert "unmapped" not in text
+    assert text.endswith('accept them and prepare it again: `ordermart close … --with-exceptions "REASON"`.')
 
 
 @pytest.mark.slow

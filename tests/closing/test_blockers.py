@@ -102,6 +102,14 @@ def test_a_release_of_other_settings_is_not_closed(clean: Any) -> None:
         clean.set(sales={"counted_statuses": ["done"], "excluded_statuses": ["refused"]})
 
 
+def test_a_store_that_does_not_exist_is_refused(clean: Any) -> None:
+    """It has no blockers and no open day, which does not mean that its day can be closed."""
+    for asked in (closing.check, closing.is_period_closed):
+        assert not asked(clean.settings, one_day(DAY), 1)
+        with pytest.raises(FinanceError, match="--store: the release has no store 99"):
+            asked(clean.settings, one_day(DAY), 99)
+
+
 def test_fiscal_periods(clean: Any) -> None:
     """A period of the file is known by its name, months all the same; a file that overlaps itself is refused."""
     file: Path = clean.settings.file.parent / "periods.csv"
