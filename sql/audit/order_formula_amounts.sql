@@ -22,7 +22,11 @@ rules as (
 ),
 
 components as (
-    select order_id, sum(amount) as amount from audit.order_components group by order_id
+    select
+        order_id,
+        if(count(*) = count(amount), sum(amount), null) as amount, -- null: one is unknown
+    from audit.order_components
+    group by order_id
 ),
 
 contents as (
@@ -64,7 +68,8 @@ parts as (
             + signed(totals.discount_sign, discount)
             + signed(totals.loyalty_sign, loyalty_discount)
         ) as parts_total,
-        components.amount as components_amount, -- null: no component
+        components.order_id is not null as has_component,
+        components.amount as components_amount,
         line_sum + signed(subtotals.subtotal_discount_sign, discount) as parts_subtotal,
         totals.mode as total_mode,
         totals.unit as total_unit,
@@ -105,12 +110,15 @@ select
     ) as formula_subtotal,
     subtotal_price - formula_subtotal as subtotal_residual,
     case
-        when total_mode is null and components_amount is null then parts_total
+        when total_mode is null and not has_component then parts_total
         when total_mode is null
             then cast(parts_total + components_amount as decimal(38, 4))
         else cast(
-            rounded(parts_total + coalesce(components_amount, 0), total_mode, total_unit)
-            as decimal(38, 4)
+            rounded(
+                parts_total + if(has_component, components_amount, 0),
+                total_mode,
+                total_unit
+            ) as decimal(38, 4)
         )
     end as formula_total,
     total_price - formula_total as total_residual,

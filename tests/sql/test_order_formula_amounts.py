@@ -36,7 +36,9 @@ def amounts(run_table: Run, rule: str | None, *components: str | None, lines: tu
                 {"order_id": 1, "line_no": number, "line_amount": amount} for number, amount in enumerate(lines)
             ],
             "audit.order_rules": [in_force | {"subtotal_population_no": 0, "total_population_no": 3}],
-            "audit.order_components": [{"order_id": 1, "component_no": 1, "amount": amount} for amount in components],
+            "audit.order_components": [
+                {"order_id": 1, "component_no": number, "amount": amount} for number, amount in enumerate(components, 1)
+            ],
             "audit.formula_rules": RULES,
         },
     )
@@ -49,17 +51,19 @@ def amounts(run_table: Run, rule: str | None, *components: str | None, lines: tu
         ("plain", (), "12.5"),
         ("plain", ("0.123456",), "12.6235"),
         ("plain", ("0.25", "0.5"), "13.25"),
-        ("plain", (None,), "12.5"),
+        ("plain", (None,), None),
+        ("plain", ("0.25", None), None),
         ("whole", (), "12"),
         ("whole", ("0.49999999",), "12"),
         ("whole", ("0.5",), "13"),
+        ("whole", (None,), None),
         (None, ("0.5",), None),
     ],
 )
 def test_a_total_with_components_and_roundings(
     run_table: Run, rule: str | None, components: tuple[str | None, ...], total: str | None
 ) -> None:
-    """Components are added exactly, before the rule rounds; one without an amount adds nothing; no rule, no total."""
+    """Components are added exactly, before the rule rounds; no total if one is unknown, or without a rule."""
     row = amounts(run_table, rule, *components)
     expected = None if total is None else Decimal(total)
     assert (row["formula_total"], row["total_residual"]) == (expected, None if expected is None else 13 - expected)

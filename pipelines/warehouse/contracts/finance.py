@@ -77,7 +77,7 @@ class OrderComponents(Contract, table="audit.order_components", scope="order", k
     """One row per order and component of the settings that is in its total.
 
     Source: mart.orders and [[formula.component]].
-    Caveats: null where the base is not stated. Not rounded: the total is.
+    Caveats: null where the base is not stated; the order's total is then indeterminate. Not rounded: the total is.
     """
 
     order_id: Id = column(_ORDER)
