@@ -15,6 +15,7 @@ from pipelines.finance.book_blockers import find_book_blockers
 from pipelines.finance.currencies import money_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
+from pipelines.ledger import Closes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,10 +30,14 @@ _SHOWN = 5  # ids in a message
 def find_blockers(
     settings: Settings, released: Released, period: Period, store_id: int | None, now: dt.datetime
 ) -> list[str]:
-    """Return the blockers for closing these days, of all stores or of one."""
-    con = released.con
-    ends = _ends(settings, released, period, store_id)
+    """Return the blockers for closing what is not closed yet of these days, of all stores or of one."""
+    con, closes = released.con, Closes(released.ledger.entries())
+    days = [day for day in period.days if closes.unclosed_stores(day, store_id) != []]
+    if not days:
+        return []
+    ends = _ends(settings, released, days, store_id)
     con.register("day_ends", ends)
+    con.register("closed_store_days", _closed_store_days(released, closes, period))
     con.execute(
         f"""
         create or replace temp view orders_to_close as
@@ -40,6 +45,8 @@ def find_blockers(
         from mart.orders as orders
         left join day_ends
             on orders.business_date = day_ends.business_date and orders.timezone = day_ends.timezone
+        anti join closed_store_days as closed
+            on orders.business_date = closed.business_date and orders.store_id is not distinct from closed.store_id
         where orders.business_date between date '{period.first_day}' and date '{period.last_day}'
             and {"true" if store_id is None else f"orders.store_id = {store_id}"}
         """
@@ -47,18 +54,34 @@ def find_blockers(
     found = [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
         *_checked_too_early(released),
-        *_unfinished_work(settings, released, period, now),
-        *_quarantined(released, period),
+        *_unfinished_work(settings, released, days[0], now),
+        *_quarantined(released, days[0]),
         *_unmapped(released),
         *_missing_rules(released),
-        *find_book_blockers(settings, released, period, store_id),
+        *find_book_blockers(settings, released, closes, period, store_id),
     ]
     con.execute("drop view orders_to_close")
+    con.unregister("closed_store_days")
     con.unregister("day_ends")
     return found
 
 
-def _ends(settings: Settings, released: Released, period: Period, store_id: int | None) -> pa.Table:
+def _closed_store_days(released: Released, closes: Closes, period: Period) -> pa.Table:
+    """Return the store-days of a period that have orders and are closed."""
+    found = released.con.execute(
+        "select distinct business_date, store_id from mart.daily_store_sales where business_date between ? and ?",
+        [period.first_day, period.last_day],
+    ).fetchall()
+    closed = [(day, store) for day, store in found if closes.of(day, store)]
+    return pa.table(
+        {
+            "business_date": pa.array([day for day, _ in closed], pa.date32()),
+            "store_id": pa.array([store for _, store in closed], pa.int64()),
+        }
+    )
+
+
+def _ends(settings: Settings, released: Released, days: Sequence[dt.date], store_id: int | None) -> pa.Table:
     """Return when each day can be closed, for every time zone in use: its end there plus close_after_hours."""
     only = "" if store_id is None else f"where store_id = {store_id}"
     rows = released.con.execute(
@@ -72,7 +95,7 @@ def _ends(settings: Settings, released: Released, period: Period, store_id: int 
     ends = [
         (day, zone, _moment(day + dt.timedelta(days=1), hour, minute, zone) + wait)
         for zone in sorted(zones)
-        for day in period.days
+        for day in days
     ]
     return pa.table(
         {
@@ -107,7 +130,7 @@ def _checked_too_early(released: Released) -> Iterator[str]:
         yield f"orders last checked before their day could be closed: {_listed(ids)}; fetch them again"
 
 
-def _unfinished_work(settings: Settings, released: Released, period: Period, now: dt.datetime) -> Iterator[str]:
+def _unfinished_work(settings: Settings, released: Released, first_day: dt.date, now: dt.datetime) -> Iterator[str]:
     path = inbox_path(settings.data_dir)
     if not path.exists():
         return
@@ -117,7 +140,7 @@ def _unfinished_work(settings: Settings, released: Released, period: Period, now
         first = work.due("orders", now, _SHOWN)
         given_up = [
             order_id
-            for order_id in work.ids_in("orders", "given_up", since=_earliest(period))
+            for order_id in work.ids_in("orders", "given_up", since=_earliest(first_day))
             if (entry := work.entry("orders", order_id)) and entry.why != {GAP_PROBE}
         ]
     if letters:
@@ -135,12 +158,12 @@ def _unfinished_work(settings: Settings, released: Released, period: Period, now
         yield f"not found (404): {_listed(not_found)}"
 
 
-def _earliest(period: Period) -> dt.datetime:
+def _earliest(first_day: dt.date) -> dt.datetime:
     """Return when the first day began anywhere: what failed before is not an order of these days."""
-    return dt.datetime.combine(period.first_day, dt.time(), dt.UTC) - dt.timedelta(hours=14)
+    return dt.datetime.combine(first_day, dt.time(), dt.UTC) - dt.timedelta(hours=14)
 
 
-def _quarantined(released: Released, period: Period) -> Iterator[str]:
+def _quarantined(released: Released, first_day: dt.date) -> Iterator[str]:
     # An order in no table may be of any day that had begun when it was last quarantined.
     ids = _ids(
         released,
@@ -155,7 +178,7 @@ def _quarantined(released: Released, period: Period) -> Iterator[str]:
         )
         order by entity_id
         """,
-        _earliest(period),
+        _earliest(first_day),
     )
     if ids:
         yield f"quarantined or failed, on these days or an unknown day: {_listed(ids)}; see audit.quarantine"

@@ -25,20 +25,26 @@ if TYPE_CHECKING:
 
     from pipelines.finance.periods import Period
     from pipelines.finance.released import Released
+    from pipelines.ledger import Closes
     from pipelines.settings import Settings
 
 _SHOWN = 5
 StoreDay = tuple[dt.date, int]
 
 
-def find_book_blockers(settings: Settings, released: Released, period: Period, store_id: int | None) -> Iterator[str]:
-    """Yield one sentence for each blocker."""
+def find_book_blockers(
+    settings: Settings, released: Released, closes: Closes, period: Period, store_id: int | None
+) -> Iterator[str]:
+    """Yield one sentence for each blocker on what is not closed yet."""
     selection = Selection(period.first_day, period.last_day, store_id)
-    yield from _breaks(settings, released, selection)
-    yield from _control_totals(released, selection)
+    yield from _breaks(settings, released, closes, selection)
+    yield from _control_totals(released, closes, selection)
     if settings.closing.require_control_totals:
         yield from _absent_totals(released)
-    if empty := days_without_orders(released, period, store_id):
+    empty = [
+        (day, store) for day, store in days_without_orders(released, period, store_id) if not closes.of(day, store)
+    ]
+    if empty:
         yield (
             f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them: "
             '`ordermart close accept-no-orders DAY --reason "…"`'
@@ -58,16 +64,18 @@ def days_without_orders(released: Released, period: Period, store_id: int | None
     return [(day, store) for day, store in found if (day, store) not in accepted]
 
 
-def _breaks(settings: Settings, released: Released, selection: Selection) -> Iterator[str]:
+def _breaks(settings: Settings, released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
     """Yield the open breaks above the tolerance of their currency, which sums are never added across."""
     create_break_views(released)
     rows = records(
         released.con,
-        "select currency, order_id, abs_residual from open_breaks as rows "
+        "select currency, order_id, abs_residual, business_date, store_id from open_breaks as rows "
         f"where {selection.where()} order by currency nulls last, order_id",
     )
     by_currency: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
+        if closes.of(row["business_date"], row["store_id"]):
+            continue
         if row["abs_residual"] > Decimal(settings.closing.tolerance.get(row["currency"] or "", "0")):
             by_currency.setdefault(row["currency"] or "", []).append(row)
     for currency, breaks in by_currency.items():
@@ -76,7 +84,7 @@ def _breaks(settings: Settings, released: Released, selection: Selection) -> Ite
         yield f"breaks above the tolerance: {ids}, absolute residuals {added}; see `ordermart breaks list`"
 
 
-def _control_totals(released: Released, selection: Selection) -> Iterator[str]:
+def _control_totals(released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
     known = {
         tuple(row)
         for row in released.con.execute(
@@ -86,11 +94,15 @@ def _control_totals(released: Released, selection: Selection) -> Iterator[str]:
     later = [
         total
         for entry, total in effective_totals(released.ledger)
-        if (*total.key, entry.no) not in known and selection.includes(total.business_date, total.store_id)
+        if (*total.key, entry.no) not in known
+        and selection.includes(total.business_date, total.store_id)
+        and not closes.of(total.business_date, total.store_id)
     ]
     if later:
         yield f"control totals not compared yet: {len(later):,}; run `ordermart build`"
-    rows = untied_totals(released.con, selection)
+    rows = [
+        row for row in untied_totals(released.con, selection) if not closes.of(row["business_date"], row["store_id"])
+    ]
     for status, head in (("variance", "control totals that differ"), ("unknown", "control totals not comparable")):
         shown = [describe_total(row) for row in rows if row["tie_out_status"] == status]
         if shown:

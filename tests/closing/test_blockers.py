@@ -138,6 +138,23 @@ def test_fiscal_periods(clean: Any) -> None:
 
 
 @pytest.mark.slow
+def test_orders_of_closed_days_do_not_block_their_period(books: Any) -> None:
+    """Orders of unmapped statuses that were accepted with their day are no blocker of the rest of the month."""
+    books.land(1, CHECKED, created_at=OCTOBER, store_id=1, status="odd")
+    books.land(2, CHECKED, created_at="2026-10-30T10:00:00Z", store_id=1)
+    books.publish()
+    october, now = period_of(books.settings, "2026-10"), CAN_BE_CLOSED + dt.timedelta(days=9)
+    assert "unmapped" in heads(closing.check(books.settings, october, None, now))
+    books.close(DAY)
+    assert "unmapped" not in heads(closing.check(books.settings, october, None, now))
+    before = CAN_BE_CLOSED - dt.timedelta(seconds=1)
+    assert "day not ended" not in heads(closing.check(books.settings, october, None, before))
+    done = closing.close(books.settings, october, exceptions="the rest", now=now)
+    assert done.entry
+    assert not any("unmapped" in each for each in done.entry.body["exceptions"]["blockers"])
+
+
+@pytest.mark.slow
 def test_stores_are_closed_and_reopened_separately(books: Any) -> None:
     """A store is closed alone and left by the rest of the day; a store is reopened alone and closed again."""
     for order_id, store_id in ((1, 1), (2, 2), (3, None)):

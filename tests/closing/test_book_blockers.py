@@ -112,6 +112,24 @@ def test_control_totals_that_differ_or_are_absent_block_a_close(fresh: Any, tmp_
         books.set(closing={})
 
 
+def test_closed_days_of_a_period_do_not_block_its_others(fresh: Any, tmp_path: Path) -> None:
+    """What was accepted with a day, or with a store's, is no blocker of the rest of the month."""
+    books = fresh
+    file = tmp_path / "totals.csv"
+    file.write_text("\n".join([HEADER, *(f"{DAY},{store},9,1,total_price,counted" for store in (1, 2))]))
+    import_totals(books.ledger, file)
+    assert [each.partition(":")[0] for each in found(books, "2026-10")] == [
+        "control totals not compared yet",
+        "stores without orders on days that usually have some",
+    ]
+    books.close(DAY, 1)
+    assert found(books, "2026-10") == found(books, "2026-10", 2) == found(books)
+    assert found(books, "2026-10", 2)[0] == "control totals not compared yet: 1; run `ordermart build`"
+    assert found(books, "2026-10", 1) == []
+    books.close(DAY)
+    assert found(books, "2026-10") == found(books) == []
+
+
 def test_a_gap_between_fiscal_periods_blocks_a_close(fresh: Any) -> None:
     """Days in neither of two periods are named; a gap after the days that are closed does not block."""
     file: Path = fresh.settings.file.parent / "periods.csv"

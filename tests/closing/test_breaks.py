@@ -109,6 +109,16 @@ def test_breaks_are_listed_by_currency_with_its_digits(undecided: Any) -> None:
     assert (amount_look(Decimal("0.5"), "JPY"), amount_look(Decimal(1), "KWD")) == ("amount 1", "amount 3")
 
 
+def test_breaks_of_closed_stores_do_not_block_their_day(undecided: Any) -> None:
+    """Once a store's day is closed, its breaks are no blockers of the other stores'."""
+    assert len(blockers(undecided)) == 3
+    for store_id in (1, 2):
+        undecided.close(DAY, store_id)
+    assert blockers(undecided) == [
+        "breaks above the tolerance: 1 (5), absolute residuals 1.210 KWD; see `ordermart breaks list`"
+    ]
+
+
 def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: Any) -> None:
     """Each currency has a sentence of its own; a tolerance is about each order, and 0 where none is set."""
     assert [each.partition("; see")[0] for each in blockers(undecided)] == [
