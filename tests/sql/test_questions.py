@@ -70,6 +70,34 @@ def test_what_most_orders_depend_on_comes_first(run_table: Run) -> None:
     assert by_rank[1]["evidence"] is None
 
 
+def test_cases_decide_the_rank_of_questions_with_as_many_orders(run_table: Run) -> None:
+    """More cases against come first, then fewer for it; how much money it is does not count."""
+    case = {"is_against": True, "order_count": 1, "example_ids": [1]}
+    counts = {"sales": ("5", 3), "timezone": ("9000", 4), "deleted": ("7", 2), "nulls": ("6", 2)}
+    rows = run_table(
+        "audit.questions",
+        {
+            "raw.assumptions": asked(*counts, "product_ids"),
+            "audit.daily_question_cases": [
+                each
+                for question, (total, agree) in counts.items()
+                for each in (
+                    case | {"question": question, "currency": "EUR", "total_price": total},
+                    case | {"question": question, "currency": "EUR", "is_against": False, "order_count": agree},
+                )
+            ],
+            "audit.question_figures": [{"question": "deleted", "code": "orders.sales", "against": 1}],
+        },
+    )
+    assert [row["question"] for row in sorted(rows, key=lambda row: row["rank"])] == [
+        "deleted",
+        "nulls",
+        "sales",
+        "timezone",
+        "product_ids",
+    ]
+
+
 def test_two_currencies_do_not_add_up(run_table: Run) -> None:
     """Orders of two currencies, or of none, have a count and no sum."""
     case = {"question": "deleted", "is_against": True, "order_count": 1, "total_price": "5", "example_ids": [1]}

@@ -84,7 +84,9 @@ class Questions(Contract, table="audit.questions", scope="all", key=("question",
 
     question: Text = column(_QUESTION)
     rank: Count = column(
-        "Its place: most orders first, then most money, then most cases against what is assumed.", ge=1
+        "Its place: most orders first, then most cases against what is assumed, then fewest for it. Amounts do not "
+        "count: currencies cannot be compared.",
+        ge=1,
     )
     section: Text = column("The section of the interface that leaves it open.")
     undocumented: Text = column("What is not shown, as in docs/ASSUMPTIONS.md.")
