@@ -40,7 +40,8 @@ SCHEMA = pa.schema(
     ]
 )
 _AMOUNT = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,4})?", re.ASCII)
-_INTEGER = re.compile(r"[0-9]{1,18}", re.ASCII)
+_ID = re.compile(r"[0-9]{1,19}", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 
 
@@ -137,9 +138,9 @@ def _total(fields: dict[str, str], where: str) -> Total:
     order_count, amount = fields["order_count"], fields["amount"]
     if not order_count and not amount:
         raise TotalsError(f"{where}, columns order_count and amount: give at least one")
-    if not _INTEGER.fullmatch(fields["store_id"]) or int(fields["store_id"]) > _LARGEST_ID:
+    if not _ID.fullmatch(fields["store_id"]) or int(fields["store_id"]) > _LARGEST_ID:
         raise TotalsError(f"{where}, column store_id: must be an integer id")
-    if order_count and not _INTEGER.fullmatch(order_count):
+    if order_count and not _COUNT.fullmatch(order_count):
         raise TotalsError(f"{where}, column order_count: must be an integer")
     if amount and not _AMOUNT.fullmatch(amount):
         raise TotalsError(

@@ -28,6 +28,8 @@ def test_amounts_are_exact_and_columns_in_any_order() -> None:
     assert total.amount == Decimal("1234567890123.4501")
     (total,) = read_totals((HEADER + "2026-10-31,1,3,,total_price,all\n").encode(), "t.csv")
     assert (total.amount, total.sale_classes) == (None, "counted+deleted+excluded+unmapped")
+    (total,) = read_totals((HEADER + GOOD.replace(",1,", f",{2**63 - 1},")).encode(), "t.csv")
+    assert total.store_id == 2**63 - 1, "the largest id that documents may have"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,7 @@ def test_amounts_are_exact_and_columns_in_any_order() -> None:
     [
         ("31.10.2026,1,10,5,total_price,counted", "line 3, column business_date"),
         ("2026-10-31,x,10,5,total_price,counted", "line 3, column store_id"),
+        ("2026-10-31,9223372036854775808,10,5,total_price,counted", "line 3, column store_id"),
         ("2026-10-31,99999999999999999999,10,5,total_price,counted", "line 3, column store_id"),
         ("2026-10-31,2,1.5,5,total_price,counted", "line 3, column order_count"),
         ('2026-10-31,2,10,"1,234.50",total_price,counted', "line 3, column amount"),
