@@ -10,4 +10,4 @@ select
     was_closed,
 from mart.order_amendments
 where total_change <> 0
-order by abs(total_change) desc, order_id, version_no
+order by currency, abs(total_change) desc, order_id, version_no
