@@ -56,7 +56,7 @@ def killer(mutant: Mutant, root: Path, runners: Runners, most: int = 4) -> str:
     is_sql = path.suffix == ".sql"
     tests = nearest_tests(mutant.file, root, most)
     tried = [(runners.sql, SELECTS)] if runners.has_rows and is_sql else []
-    tests = [*tests[:1], *(f"{name}{SLOW}" for name in tests[:1]), *tests[1:]]
+    tests = [lane for name in tests for lane in ([name, f"{name}{SLOW}"] if name in tests[:3] else [name])]
     names = [*tests[:1], ROWS, *tests[1:]] if runners.has_rows and makes_rows(mutant.file) else tests
     if path.parent.name == "contracts":  # all rows begin with what they say
         names = [ROWS, *tests]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from pathlib import Path
 
 BESIDES = {"finance": "closing", "evidence": "finance"}  # folders of tests that are about a package of another name
@@ -31,31 +33,42 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
         ranked = [root / OF_TIES, *ranked]
     if path.parent.name == "contracts":  # documents are written from what they say
         ranked = [root / test for test in OF_CONTRACTS] + ranked
-    if path.suffix == ".py":
-        ranked += _importing(path, root, tests)
     if path.suffix == ".py" or is_step:
         package = "warehouse" if is_step else path.parts[1]
         if is_step or path.parent.name in INCREMENTAL:
             ranked += [root / "tests/warehouse" / f"test_{each}.py" for each in OF_INCREMENTS]
-        for folder in (BESIDES.get(path.parent.name), package, BESIDES.get(package)):
-            ranked += [test for test in tests if test.parent.name == folder]
+        folders = (BESIDES.get(path.parent.name), package, BESIDES.get(package))
+        importing, further = _importing(path, root, tests) if path.suffix == ".py" else ([], set())
+        near = [test for test in tests if test.parent.name in folders or test in further]
+        ranked += importing + _by_words(path, root, near)
     return list(dict.fromkeys(str(test.relative_to(root)) for test in ranked if test.exists()))[:most]
 
 
-def _importing(path: Path, root: Path, tests: list[Path]) -> list[Path]:
-    """Return the tests that import a module, those whose names are alike, and those of what imports it."""
+def _by_words(path: Path, root: Path, tests: list[Path]) -> list[Path]:
+    """Return tests by the words that they share with a file, most and rarest first."""
+    words = {test: _words(test) for test in tests}
+    frequency = Counter(word for found in words.values() for word in found)
+    here = _words(root / path)
+    return sorted(tests, key=lambda test: -sum(1 / frequency[word] for word in words[test] & here))
+
+
+@functools.cache
+def _words(path: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]{4,}", path.read_text("utf-8").lower()))
+
+
+def _importing(path: Path, root: Path, tests: list[Path]) -> tuple[list[Path], set[Path]]:
+    """Return the tests that import a module or whose names are alike, and those of what imports it."""
     module = ".".join(path.with_suffix("").parts)
     package, _, stem = module.rpartition(".")
     users = [each for each in root.glob("pipelines/**/*.py") if _imports(package, stem).search(each.read_text("utf-8"))]
-    used = [_imports(package, stem)]
-    for user in users:
-        parts = user.relative_to(root).with_suffix("").parts
-        used.append(_imports(".".join(parts[:-1]), parts[-1]))
+    modules = [".".join(user.relative_to(root).with_suffix("").parts).rpartition(".") for user in users]
+    of_users = [_imports(package, stem) for package, _, stem in modules]
     texts = {test: test.read_text("utf-8") for test in tests}
     words = {word.rstrip("s") for word in stem.split("_")}
     alike = [test for test in tests if words < {word.rstrip("s") for word in test.stem.split("_")}]
-    by_use = [[test for test in tests if each.search(texts[test])] for each in used]
-    return [*by_use[0], *alike, *(test for found in by_use[1:] for test in found)]
+    importing = [test for test in tests if _imports(package, stem).search(texts[test])]
+    return importing + alike, {test for test in tests if any(each.search(texts[test]) for each in of_users)}
 
 
 def _imports(package: str, stem: str) -> re.Pattern[str]:
