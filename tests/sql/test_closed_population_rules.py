@@ -45,6 +45,13 @@ def test_a_new_order_takes_its_populations_rule(run_table: Run) -> None:
     assert rules(run_table, {"rule": "a", "close_entry_no": 5}) == []
 
 
+def test_an_order_without_a_pattern_has_a_rule(run_table: Run) -> None:
+    """One that lacks an amount holds no part that is known, and is in its population all the same."""
+    for target in ("subtotal", "total"):
+        rule = {"rule": "a", "basis": "supported", "rule_target": target}
+        assert rules(run_table, rule, PLATFORM, audit__total_patterns=[]) == [(2, "a", "supported", [])], target
+
+
 def test_an_order_belongs_where_it_meets_every_condition(run_table: Run) -> None:
     """Values, all others, spans of days with and without a limit, parts that it holds or not."""
     ios, tip = {"dimension": "platform", "value": "ios"}, {"part": "tip", "value": "1"}

@@ -9,7 +9,7 @@ import functools
 import math
 
 REFUTES = 1 / 500  # a rule that holds shows so few fits less often than this
-_EXACT_TO = 1_000  # beyond, the normal approximation is off by less than one order
+_EXACT_TO = 1_000  # beyond, the normal approximation, corrected for skew, is off by one order at most
 _Z_REFUTES = 2.8782  # the normal quantile of REFUTES
 _Z_LOWER = 1.96  # of a two-sided 95% interval
 
@@ -28,7 +28,8 @@ def _fewest_by_chance(orders: int, noise: float) -> int:
         return orders
     if orders > _EXACT_TO:
         mean, deviation = orders * (1 - noise), math.sqrt(orders * noise * (1 - noise))
-        return math.ceil(mean - _Z_REFUTES * deviation)
+        skew = (_Z_REFUTES**2 - 1) / 6 * (1 - 2 * noise)
+        return math.ceil(mean - _Z_REFUTES * deviation - skew - 0.5)
     below, fits = 0.0, -1
     while below < REFUTES:
         fits += 1
