@@ -131,10 +131,6 @@ class Index:
             self._db.execute("delete from documents")
             self._db.execute("delete from loads")
             here = set()
-        if here and self.last_live is None:  # of a version without a clock
-            self._db.execute(
-                "insert into clock select max(observed_at) from documents where is_live having count(*) > 0"
-            )
         for file in files:
             new = set(file.load_ids) - here
             if new:

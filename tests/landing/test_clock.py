@@ -111,20 +111,6 @@ def test_time_of_an_archive_is_not_the_clock(
     assert _rows(settings, "select _fetched_at from core.orders where order_id = 7") == [(TODAY,)]
 
 
-@pytest.mark.slow
-def test_index_of_before_there_was_a_clock(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
-    """An index without it takes the latest document's time."""
-    import sqlite3  # noqa: PLC0415
-
-    land_at(TODAY, {"id": 7, "status": "new"})
-    db = sqlite3.connect(settings.data_dir / "raw" / "index" / "orders.sqlite")
-    db.execute("drop table clock")
-    db.close()
-    land_at(YESTERDAY, {"id": 7, "status": "done"})
-    build(settings)
-    assert _rows(settings, "select status, _fetched_at from core.orders") == [("done", TODAY)]
-
-
 def test_clock_set_back_is_said_in_one_line(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
     """Both times are named; a clock that is not behind says nothing."""
     assert clock_set_back(settings.data_dir, TODAY) == ""

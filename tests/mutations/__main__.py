@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = [(number, each) for number, each in enumerate(sample, 1) if not asked.only or number in asked.only]
         for number, mutant in chosen:
             place = place_of(mutant, (root / mutant.file).read_text(encoding="utf-8"))
-            name = EQUIVALENT.stem if place in known else killer(mutant, root, runners, asked.tests)
+            name = EQUIVALENT.stem if place in known or mutant.is_guard else killer(mutant, root, runners, asked.tests)
             outcomes[name.split("/")[0] if name != SELECTS else ROWS] += 1
             said = f"killed by {name}" if name else "SURVIVES"
             print(f"{number} {said}: {mutant.file}:{mutant.line}: {place[2]} in {place[1]!r}", flush=True)

@@ -64,6 +64,8 @@ SQL = [
     (r"\bfirst_seen_at\b", "last_seen_at"),
     (r"\bbusiness_date\b(?= (?:as|is))", "null"),
 ]
+# What only guards against a mistake in the code itself, or against the collector's time: nothing can notice it gone.
+_GUARDS = re.compile(r"(?:frozen|strict|gc|ignore_errors)=$")
 _IS_SQL = re.compile(r"\b(?:select|join|group by|is not null|is null|distinct|case when)\b|<>|::|\bwhere\b.*[=<>]")
 COMMENT = {
     ".py": re.compile(r'"""[\s\S]*?"""|#[^\n]*|^(?:from|import) [^\n]*', re.MULTILINE),
@@ -72,13 +74,14 @@ COMMENT = {
 
 
 class Mutant(NamedTuple):
-    """One changed place of a file."""
+    """One changed place of a file; `is_guard` where it is of what changes no result."""
 
     file: str
     line: int
     old: str
     new: str
     text: str
+    is_guard: bool
 
 
 def mutants(path: Path, root: Path) -> list[Mutant]:
@@ -94,7 +97,8 @@ def mutants(path: Path, root: Path) -> list[Mutant]:
             line = text.count("\n", 0, match.start() + len(match[0]) - len(match[0].lstrip())) + 1
             changed = text[: match.start()] + new + text[match.end() :]
             if _is_code(changed, path.suffix):
-                found.append(Mutant(str(path.relative_to(root)), line, match[0].strip(), new, changed))
+                is_guard = bool(_GUARDS.search(text[: match.start()].rpartition("\n")[2]))
+                found.append(Mutant(str(path.relative_to(root)), line, match[0].strip(), new, changed, is_guard))
     return found
 
 
