@@ -41,7 +41,8 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     notes = [
         {"note": "tip=null", "document_count": 2, "first_seen_at": at(1), "last_seen_at": at(3), "example_id": 7},
         {"note": "tip=null", "document_count": 3, "first_seen_at": at(2), "last_seen_at": at(5), "example_id": 4},
-        {"note": "items=absent", "document_count": 1, "example_id": 9},
+        {"note": "items=absent", "document_count": 1, "first_seen_at": at(4), "example_id": 9},
+        {"note": "items=absent", "document_count": 2, "first_seen_at": at(2), "example_id": 8},
     ]
     rows = run_table(
         "audit.field_profile",
@@ -84,5 +85,6 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
         ["null", "number", "string"],
     )
     assert by_path["menus", "/menu/name"]["types"] == ["null"]
-    assert by_path["orders", "/items"]["absent_document_count"] == 1
-    assert by_path["orders", "/items"]["present_count"] is None
+    items = by_path["orders", "/items"]
+    assert (items["absent_document_count"], items["absent_example_id"], items["present_count"]) == (3, 8, None)
+    assert items["absent_first_seen_at"] == dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)

@@ -41,6 +41,17 @@ def test_a_rename_is_a_row(run_table: Run) -> None:
     assert told(rows) == [(1, "North", 2, 5, False), (3, "South", 6, 7, False), (4, "North", 8, 9, True)]
 
 
+@pytest.mark.parametrize("field", ["name", "timezone", "currency"])
+@pytest.mark.parametrize("values", [(None, "EUR"), ("EUR", None), ("EUR", "USD")])
+def test_each_field_is_told_from_its_absence(run_table: Run, field: str, values: tuple[Any, ...]) -> None:
+    """What is stated, no longer stated or stated otherwise is another row."""
+    given = [version(1, number, "North") for number in (1, 2)]
+    for row, value in zip(given, values, strict=True):
+        row["document"] = row["document"] | {field: value}
+    rows = run_table(TABLE, {"raw.store_versions": given})
+    assert [(row["version_no"], row[field]) for row in rows] == list(enumerate(values, 1))
+
+
 def test_seen_again(run_table: Run) -> None:
     """A store that is listed again as it was is only listed later; what it was before stays."""
     stored = {

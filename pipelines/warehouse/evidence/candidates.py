@@ -155,11 +155,9 @@ def _rules(form: Row) -> Iterator[Row]:
     line, unit, rest = form["line_expression"], form["unit_expression"], form["rest_expression"]
     amount = f"sum({line}){rest}" if line else rest
     yield _rule(form, 1, "unrounded", "", amount, None, None, None)
-    bases = (("order", amount), ("line", line), ("unit", unit))
-    roundings = product(bases, range(len(_UNITS)), _MODES)
+    bases = [(per, base) for per, base in (("order", amount), ("line", line), ("unit", unit)) if base is not None]
+    roundings = product(bases, range(len(_UNITS)), _MODES)  # a total has no lines
     for rounding_no, ((per, base), digits, mode) in enumerate(roundings, 2):
-        if base is None:  # a total has no lines
-            continue
         rounded = f"rounded({base}, '{mode}', {_UNITS[digits]})"
         expression = {"order": rounded, "line": f"sum({rounded}){rest}", "unit": f"sum(quantity * {rounded}){rest}"}[
             per
