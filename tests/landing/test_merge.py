@@ -52,6 +52,21 @@ def test_merging_changes_neither_content_nor_order(
     assert raw("observations", "orders")[: len(before[1])] == before[1]
 
 
+def test_a_load_without_a_file_of_documents_is_merged(
+    settings: Settings, loads: list[str], raw: Callable[[str, str], list[dict[str, Any]]]
+) -> None:
+    """Older versions wrote none for a load that brought none: those of later loads are merged all the same."""
+    of_load = settings.data_dir / "raw" / "documents" / "orders" / f"{loads[1]}.parquet"
+    lost = pq.read_table(of_load).to_pylist()
+    kept = [row for row in raw("documents", "orders") if row not in lost]
+    of_load.unlink()
+    (settings.data_dir / "raw" / "checksums.json").unlink()
+    observed = raw("observations", "orders")
+    assert merge_days(settings.data_dir, "orders", TOMORROW) == 5
+    assert raw("observations", "orders") == observed
+    assert raw("documents", "orders") == kept
+
+
 def test_today_is_left_alone(settings: Settings, loads: list[str]) -> None:
     """A day that is not over, and a kind that has nothing, are not merged."""
     assert merge_days(settings.data_dir, "orders", dt.datetime.now(dt.UTC).date()) == 0
