@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,20 @@ def test_altered_release_is_named(published: Any) -> None:
         ("mart.orders", "tip", "ordermart.duckdb of the release"),
         ("core.order_lines", "quantity", "Parquet of the release"),
     }
+
+
+@pytest.mark.slow
+def test_a_release_of_another_build_is_not_compared(published: Any, make_order: Any) -> None:
+    """A build that is not published yet, and a warehouse without any release, are verified alone."""
+    published.land("orders", [{"id": 9, "document": make_order(9), "at": 9}])
+    published.build()
+    found = verify_days(published.settings, 1)
+    assert (found.differences, found.has_release) == ([], False)
+    publish(published.settings)
+    assert verify_days(published.settings, 1).has_release
+    shutil.rmtree(published.data / "published")
+    found = verify_days(published.settings, 1)
+    assert (found.differences, found.has_release) == ([], False)
 
 
 @pytest.mark.slow
