@@ -31,11 +31,7 @@ orders as (
     cross join raw.settings as settings
     semi join repeated
         on hash(orders.customer_key, orders.store_id, orders.line_count) = repeated.likeness
-    where
-        orders.customer_key is not null
-        and orders.store_id is not null
-        and orders.created_at is not null
-        and orders.line_count > 0
+    where orders.created_at is not null
     window customers as (
         partition by orders.customer_key, orders.store_id, orders.line_count
         order by orders.created_at, orders.order_id
