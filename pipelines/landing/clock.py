@@ -32,9 +32,9 @@ class Clock:
     """The clock of a load: that of the machine, unless it is behind what was landed before."""
 
     def __init__(self, now: dt.datetime, last_live: dt.datetime | None, last_load_id: str) -> None:
-        self._last_live = last_live if last_live is not None and now < last_live else None
+        self._last_live = last_live
         last_load = time_of_load(last_load_id)
-        self.started_at = max(filter(None, (now, self._last_live, last_load and last_load + _STEP)))
+        self.started_at = max(filter(None, (now, last_live, last_load and last_load + _STEP)))
 
     def in_order(self, at: dt.datetime) -> dt.datetime:
         """Return a time at which the service answered; that of the last answer before it, where the clock is behind."""

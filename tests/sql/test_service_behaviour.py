@@ -85,3 +85,27 @@ def test_webhooks_are_compared_with_what_was_found(run_table: Run) -> None:
         found["deliveries", "orders.create"]["occurrence_count"],
         found["deliveries", "orders.create"]["metric_value"],
     ) == (3, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("received_at", "lost"),
+    [("02:59:59", 1), ("03:00:00", 0), ("03:30:00", 0), ("04:00:00", 0), ("04:00:01", 1), (None, 1)],
+)
+def test_a_change_is_told_between_two_observations(run_table: Run, received_at: str | None, lost: int) -> None:
+    """The times of both count; webhooks of other orders and menus say nothing of it."""
+    told = [("orders", 1, "01:00:00"), ("orders", 1, "06:00:00"), ("orders", 2, "03:30:00"), ("menus", 3, "03:30:00")]
+    told += [("orders", 3, received_at)] if received_at else []
+    rows = run_table(
+        "audit.service_behaviour",
+        {
+            "raw.hints": [
+                {"topic": "orders.update", "kind": kind, "seq": seq, "id": id_, "received_at": f"2026-11-20T{at}Z"}
+                for seq, (kind, id_, at) in enumerate(told)
+            ],
+            "core.order_status_observations": [
+                {"order_id": 3, "observation_no": 2, "previous_last_seen_at": AT(3), "first_seen_at": AT(4)}
+            ],
+        },
+    )
+    found = {(row["aspect"], row["name"]): row for row in rows}
+    assert found["loss", "orders.update"]["metric_value"] == lost
