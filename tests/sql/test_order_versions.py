@@ -11,6 +11,15 @@ import pytest
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
+PRICES = {
+    "subtotal_price": "1",
+    "delivery_price": "2",
+    "tip": "3",
+    "discount": "4",
+    "loyalty_discount": "5",
+    "total_price": "6",
+}
+
 
 def at(hour: int) -> str:
     """Return an instant."""
@@ -79,7 +88,7 @@ def test_stored_versions_stay(run_table: Run) -> None:
         "core.order_versions",
         {
             "core.order_versions": [
-                stored | {"version_no": 1, "last_seen_at": at(1)},
+                stored | {"version_no": 1, "last_seen_at": at(1)} | PRICES,
                 stored | {"version_no": 2, "last_seen_at": at(2)},
             ],
             "raw.order_sightings": [{"order_id": 7, "version_no": 2, "last_seen_at": at(3)}],
@@ -87,3 +96,4 @@ def test_stored_versions_stay(run_table: Run) -> None:
         },
     )
     assert [(row["version_no"], row["last_seen_at"].hour) for row in rows] == [(1, 1), (2, 3), (3, 4)]
+    assert {name: rows[0][name] for name in PRICES} == {name: Decimal(price) for name, price in PRICES.items()}
