@@ -29,7 +29,7 @@ def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: An
     assert result.rows["mart.orders"] == 5
     assert [each for each in result.checks if each.severity == "blocking" and each.violations] == []
     again = world.build()
-    assert (again.changed, again.rows) == (False, result.rows)
+    assert (again.changed, again.full, again.rows) == (False, False, result.rows)
 
 
 @pytest.mark.slow
