@@ -85,10 +85,16 @@ def test_order_found_after_misses_is_found(settings: Settings, land_at: Callable
 
 
 @pytest.mark.slow
-def test_clock_is_known_without_the_index(settings: Settings, land_at: Callable[..., LoadSummary]) -> None:
+def test_clock_is_known_without_the_index(
+    settings: Settings, vault: Vault, land_at: Callable[..., LoadSummary]
+) -> None:
     """The index is a cache: rebuilt from raw it knows the last answer again, a 404 too; an archive's time is none."""
     land_at(TODAY, {"id": 7, "status": "new"})
-    land_at(TODAY + dt.timedelta(hours=5), 8)
+    times = iter([TODAY, TODAY + dt.timedelta(hours=5), TODAY + dt.timedelta(hours=1)])
+    with open_load(settings, vault, "orders", "live", now=lambda: next(times)) as load:
+        for _ in range(2):
+            load.missing(8)
+        load.commit()
     for file in (settings.data_dir / "raw" / "index").iterdir():
         file.unlink()
     later = land_at(YESTERDAY, {"id": 8, "status": "new"})

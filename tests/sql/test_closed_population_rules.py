@@ -52,6 +52,17 @@ def test_an_order_without_a_pattern_has_a_rule(run_table: Run) -> None:
         assert rules(run_table, rule, PLATFORM, audit__total_patterns=[]) == [(2, "a", "supported", [])], target
 
 
+def test_each_rule_has_its_own_conditions(run_table: Run) -> None:
+    """What another rule of the same close asks for decides nothing."""
+    ios = {"close_entry_no": 4, "rule_no": 1, "condition_no": 0, "is_other": False} | PLATFORM | {"value": "ios"}
+    held = [
+        RULE | {"rule": rule, "basis": "supported", "open_parts": [], "rule_no": no} for no, rule in enumerate("ab")
+    ]
+    web = ios | {"rule_no": 0, "value": "web"}
+    for scopes in ([web, ios], [ios, web]):
+        assert rules(run_table, {}, raw__closed_rules=held, raw__closed_scopes=scopes) == [(2, "a", "supported", [])]
+
+
 def test_an_order_belongs_where_it_meets_every_condition(run_table: Run) -> None:
     """Values, all others, spans of days with and without a limit, parts that it holds or not."""
     ios, tip = {"dimension": "platform", "value": "ios"}, {"part": "tip", "value": "1"}

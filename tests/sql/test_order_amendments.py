@@ -66,6 +66,20 @@ def test_each_part_of_the_change(run_table: Run) -> None:
     assert (row["added_line_count"], row["removed_line_count"], row["changed_line_count"]) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "price", ["subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price"]
+)
+def test_any_price_amends(run_table: Run, price: str) -> None:
+    """Each of the six by itself."""
+    given = {
+        "core.order_versions": [version(1, "10") | {price: "1"}, version(2, "10") | {price: "2"}],
+        "core.order_changes": changed((2, price)),
+        "mart.orders": [ORDER],
+    }
+    (row,) = run_table(TABLE, given)
+    assert row[f"{price.removesuffix('_price')}_change"] == 1
+
+
 def test_only_money(run_table: Run) -> None:
     """A version in which no price differs is no amendment; a total that came or went is indeterminate."""
     rows = run_table(

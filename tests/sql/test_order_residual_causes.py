@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
@@ -48,6 +50,26 @@ def test_rounding_is_less_than_a_unit(run_table: Run) -> None:
     """A stated amount that is the computed one rounded; a whole unit more is not."""
     assert causes(run_table, residual("total", "0.4", expected="39.6", stated="40")) == [("total", "rounding")]
     assert causes(run_table, residual("total", "1.4", expected="39.6", stated="41")) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "columns"),
+    [
+        ("subtotal", {"subtotal_price": "13"}),
+        ("subtotal_less_discount", {"subtotal_price": "15", "discount": "2"}),
+        ("delivery", {"delivery_price": "13", "tip": "5"}),
+        ("tip", {"tip": "13", "discount": "7"}),
+        ("discount", {"discount": "13", "tip": "7"}),
+        ("loyalty", {"loyalty_discount": "13", "discount": "7"}),
+    ],
+)
+def test_a_share_is_of_its_base(run_table: Run, base: str, columns: dict[str, Any]) -> None:
+    """A tenth of just that amount of the order, to a unit of the currency."""
+    share = {"residual_kind": "share", "residual_value": "0.1", "residual_base": base}
+    for amount in ("1.29", "1.3", "1.31"):
+        assert causes(run_table, residual("total", amount, **columns), **share) == [("total", "share_of_a_base")]
+    for amount in ("1.28", "1.32"):
+        assert ("total", "share_of_a_base") not in causes(run_table, residual("total", amount, **columns), **share)
 
 
 def test_a_pattern_of_its_population_comes_first(run_table: Run) -> None:

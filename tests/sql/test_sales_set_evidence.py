@@ -134,7 +134,11 @@ def test_as_many_days_as_asked_for_are_enough(run_table: Run) -> None:
     other = {"status": "cancelled", "total_price": Decimal(1)}
     refused = [each | other | {"order_id": -each["order_id"]} for each in sold]
     given = {"mart.orders": sold + refused, "raw.control_totals": totals_of(sold, ["delivered"])}
-    assert proposed(run_table(TABLE, given)) == [["delivered"]]
+    rows = run_table(TABLE, given)
+    assert (proposed(rows), best(rows)["reason"]) == (
+        [["delivered"]],
+        "ties 20 of 20 store-days; every rival is refuted",
+    )
 
 
 def test_what_is_not_compared(run_table: Run) -> None:

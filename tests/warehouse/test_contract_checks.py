@@ -6,8 +6,9 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
-from pandera.errors import SchemaErrors
+from pandera.errors import SchemaError, SchemaErrors
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.enums import as_texts, is_enum_type
@@ -103,6 +104,18 @@ def test_words_sort_as_texts_do() -> None:
                 row[0] for row in con.execute("select unnest(?::varchar[]) as w order by w", [words]).fetchall()
             ]
             assert con.execute(f"describe select null::{kind} as w").fetchall()[0][1] == kind
+
+
+def test_another_type_is_no_value_of_a_column() -> None:
+    """A contract takes no text for a number that it could make one of."""
+    table = catalogue.table("core.store_menus")
+    names = [column.name for column in table.columns]
+    with duckdb.connect() as con:
+        spelled = ", ".join(f'1::{column.type} as "{column.name}"' for column in table.columns)
+        frame = con.sql(f"select {spelled}").to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+    table.contract.validate(frame)
+    with pytest.raises(SchemaError, match=names[0]):
+        table.contract.validate(frame.astype({names[0]: pd.ArrowDtype(pa.string())}))
 
 
 def test_select_must_return_the_declared_columns() -> None:

@@ -74,12 +74,17 @@ CHANGES: dict[str, Change] = {
     "a store's currency": _land("stores", {"id": 1, "at": 9, "document": store(1, currency="PEN")}),
     "a store's menus": _land("stores", {"id": 1, "at": 9, "document": store(1, menu_ids=[])}),
     "a store not found": _land("stores", {"id": 1, "at": 9, "verdict": "missing"}),
+    "a store seen again": _land("stores", {"id": 1, "at": 9, "document": store(1), "verdict": "unchanged"}),
     # scope menu
     "a menu's price": _land("menus", {"id": 1, "at": 9, "document": menu(1, p100="9")}),
     "a menu's products": _land("menus", {"id": 1, "at": 9, "document": menu(1, (100,))}),
     "a menu from before the orders": _land("menus", {"id": 1, "at": -99, "document": menu(1, p100="9")}),
     # sources
     "a control total": _import_totals,
+    "a control total, and an order's day": lambda world: (
+        _import_totals(world),
+        CHANGES["an order's day"](world),
+    ),
     "the service's behaviour": _count_behaviour,
 }
 IN_EVERY_LANE = ("an order's day", "a menu's price")

@@ -70,6 +70,7 @@ def test_files_become_tables_of_a_release(world_of: Any, makers: Any, tmp_path: 
         ("store_id,colour\n1,red\n", "first line must name store_id, and of store_id, own_code"),
         ("store_id\none\n", "line 2, store_id: is not a whole number"),
         ("store_id\n9223372036854775808\n", "line 2, store_id: is not a whole number"),
+        ("store_id\n-9223372036854775809\n", "line 2, store_id: is not a whole number"),
         ("store_id,opened_on\n1,31.10.2026\n", "line 2, opened_on: is not a date such as 2026-10-31"),
         ("store_id,region\n1\n", "line 2: has 1 values, the first line has 2"),
         ("store_id\n1\n1\n", "line 3: store_id is listed twice"),

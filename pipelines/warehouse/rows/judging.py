@@ -43,7 +43,7 @@ def judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns:
 
 def _place(table: Table, frame: pd.DataFrame, case: dict[str, Any]) -> dict[str, Any]:
     place: dict[str, Any] = {"column": case["column"], "check": str(case["check"])}
-    if case["index"] is not None and not pd.isna(case["index"]):
+    if not pd.isna(case["index"]):
         row = frame.iloc[int(case["index"])]
         place = {name: None if _is_null(row[name]) else plain(row[name]) for name in table.key} | place
     return place
