@@ -63,6 +63,15 @@ def test_files_become_tables_of_a_release(world_of: Any, makers: Any, tmp_path: 
     assert len(second.notes) == 1
 
 
+@pytest.mark.parametrize("store_id", [-(2**63), 2**63 - 1])
+def test_an_id_is_any_that_documents_may_have(tmp_path: Path, store_id: int) -> None:
+    """The least and the greatest of 64 bits."""
+    (tmp_path / "stores.csv").write_text(f"store_id\n{store_id}\n", encoding="utf-8")
+    (tmp_path / "ordermart.toml").write_text("", encoding="utf-8")
+    settings = load_settings(tmp_path / "ordermart.toml", {"ORDERMART_REFERENCE__STORES": "stores.csv"})
+    assert str(store_id) in str(read_reference(settings))
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
