@@ -113,6 +113,7 @@ def test_every_rounding_is_found(form: str, rounding: str, make_orders: Any, sta
         ("dispatch method store_delivery", lambda order: order.dispatch_method == "store_delivery"),
         ("store 2", lambda order: order.store_id == 2),
         ("from 2026-11-01", lambda order: order.business_date >= dt.date(2026, 11, 1)),
+        ("with discount", lambda order: order.discount > 0),
     ],
 )
 def test_a_rule_of_some_orders_only_is_found_there(
@@ -133,6 +134,11 @@ def test_a_rule_of_some_orders_only_is_found_there(
     rows = con.sql("select scope, rule from audit.formula_populations where rule_target = 'subtotal'").fetchall()
     assert sorted(rule for _, rule in rows) == sorted([other, USUAL])
     assert any(said in text for text, _ in rows)
+    by_part = con.sql(
+        "select distinct divisions.dimension, parts.part from audit.formula_divisions as divisions "
+        "left join audit.formula_parts as parts using (rule_target, part_no) where part_no is not null"
+    )
+    assert by_part.fetchall() == ([("discount", "discount")] if said == "with discount" else [])
 
 
 def test_a_small_exception_does_not_hide_in_the_noise(make_orders: Any, state: Any, gather: Any) -> None:

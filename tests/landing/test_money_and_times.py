@@ -81,6 +81,13 @@ def test_the_text_of_an_amount_is_its_own_but_for_exponents(text: str, kept: str
     assert leaves.money(_number(text), "")[0] == kept
 
 
+def test_next_to_nothing_is_rounded_to_nothing() -> None:
+    """Where amounts are rounded, up to the 400 places that are computed with."""
+    assert leaves.money(_number("1e-400"), "/tip", rounds=True) == ("0", Decimal(0), True)
+    with pytest.raises(InvalidDocumentError, match="too_many_decimals"):
+        leaves.money(_number("1e-401"), "/tip", rounds=True)
+
+
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "text", ["1e999999999", "1e-999999999", "1" * 4_000_000, "1." + "1" * 4_000_000, "1" * 4_000_000 + "e-4000000"]
