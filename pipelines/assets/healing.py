@@ -29,6 +29,7 @@ from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.rows.opening import NotOpenedError
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def _must_be_rebuilt(settings: Settings) -> str:
     try:
         with duckdb.connect(":memory:") as con, attached(con, file):
             memory = remembered(con)
+    except NotOpenedError:
+        return ""  # the build says so if it still is
     except duckdb.Error as error:
         return f"The warehouse file was damaged ({short(error)})"
     if memory is None:

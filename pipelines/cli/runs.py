@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,6 +117,8 @@ def _run_night(
 ) -> tuple[Settings, set[tuple[Any, ...]], Night]:
     """Return the settings, what was unresolved before, and the night."""
     with importing():
+        import duckdb
+
         from pipelines.assets.healing import heal
         from pipelines.assets.preflight import check_before_run
         from pipelines.assets.quiet import quiet_night
@@ -124,7 +127,7 @@ def _run_night(
         from pipelines.landing.disk import naming_a_full_disk
         from pipelines.report.json_lines import json_progress, line
         from pipelines.report.progress import terminal_progress
-        from pipelines.report.summary import refused
+        from pipelines.report.summary import current_release, refused
 
     settings = load_settings(config)
     check_before_run(settings, (order_ids, menu_ids), order_id_range)
@@ -136,9 +139,12 @@ def _run_night(
     ):
         guard_source(settings)
         is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
+        release, before = current_release(settings), None
+        with suppress(duckdb.Error):  # a damaged release: known once it was published again
+            before = refused(settings)
         healed = heal(settings, progress, is_hint=is_for_due_alone)
         say([line("note", text=text) for text in healed] if as_json else healed)
-        before = refused(settings)
+        before = refused(settings) if before is None else before
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
             return settings, before, quiet
         with importing():
@@ -155,7 +161,7 @@ def _run_night(
             is_small=due,
             is_repaired=True,
         )
-    return settings, before, night
+    return settings, before, replace(night, is_new=current_release(settings) != release)
 
 
 def _service(settings: Settings) -> AbstractContextManager[object]:

@@ -21,6 +21,8 @@ from pipelines.landing.checksums import RawDamageError, check_raw
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
 from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.release.need import NIGHT
 from pipelines.warehouse.release.release import DATABASE
 from tests.warehouse.conftest import World, order
 
@@ -39,7 +41,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> World:
     world.land("orders", [{"id": 4, "verdict": "failed", "at": 1}])
     heal(world.settings)
     build_and_record(world.settings)
-    publish(world.settings)
+    publish(world.settings, run=NIGHT)
     return world
 
 
@@ -107,11 +109,11 @@ def test_damaged_warehouse_is_set_aside_and_rebuilt(damage: Callable[[Path], Non
 
 @pytest.mark.slow
 def test_damaged_release_is_published_again(world: World) -> None:
-    """A file of another size or hash, or no manifest: the release is published again; a sound one is left alone."""
-    for damage in (
-        lambda release: _cut(release / "ordermart.duckdb"),
-        lambda release: _spoil(next(release.rglob("core/order_lines/**/*.parquet"))),
-        lambda release: (release / "manifest.json").unlink(),
+    """A file of another size or hash, or no manifest: it is published again, as a night's if that is known."""
+    for run, damage in (
+        (NIGHT, lambda release: _cut(release / "ordermart.duckdb")),
+        (NIGHT, lambda release: _spoil(next(release.rglob("core/order_lines/**/*.parquet")))),
+        ("", lambda release: (release / "manifest.json").unlink()),
     ):
         damaged = _release(world)
         for path in damaged.rglob("*"):
@@ -120,6 +122,9 @@ def test_damaged_release_is_published_again(world: World) -> None:
         (said,) = heal(world.settings)
         assert f"Release {damaged.name} was damaged" in said
         assert not damaged.exists()
+        manifest = read_manifest(_release(world))
+        assert manifest is not None
+        assert manifest.run == run
         assert heal(world.settings) == []
     assert publish(world.settings).path == _release(world)
 

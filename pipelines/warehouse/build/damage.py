@@ -11,6 +11,8 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.literals import literal
+from pipelines.warehouse.rows.opening import why_not_opened
+from pipelines.warehouse.rows.session import READ_ONLY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,22 +29,23 @@ _DISK_FULL = ("no space left", "disk full", "failed to offload")
 
 
 def unreadable(file: Path) -> str:
-    """Return why DuckDB cannot open a database file; "" where it can, or where there is none."""
+    """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
     if not file.exists():
         return ""
     try:
         with duckdb.connect(":memory:") as con:
-            con.execute(f"attach {literal(file)} as damaged")
+            con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
             con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
     except duckdb.Error as error:
-        return short(error)
+        return "" if why_not_opened(error) else short(error)
     return ""
 
 
 def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
-    """Tell whether an error of a build is the warehouse file's: neither a full disk nor a raw file."""
+    """Tell whether an error of a build is the warehouse file's: no full disk, file in use or raw file."""
     text = str(error)
-    is_other = any(words in text.lower() for words in _DISK_FULL) or str(data_dir / "raw") in text
+    is_disk_full = any(words in text.lower() for words in _DISK_FULL)
+    is_other = is_disk_full or why_not_opened(error) or str(data_dir / "raw") in text
     return isinstance(error, DAMAGE) and not is_other
 
 

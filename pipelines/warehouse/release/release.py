@@ -71,10 +71,10 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
     """Publish the warehouse as it is and return the release that `current` now names.
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
-    written; a damaged release is published again and removed. For a `run` (night or hint) it is enough that `current`
-    shows what readers need to know (see `need`); a hint's release waits for [release] publish_every_minutes. The
-    manifest has the violations of every check: from `result`, else as the build stored them. One process at a time:
-    the caller holds the run lock.
+    written; a damaged release is published again, as of the run that it was of, and removed. For a `run` (night or
+    hint) it is enough that `current` shows what readers need to know (see `need`); a hint's release waits for
+    [release] publish_every_minutes. The manifest has the violations of every check: from `result`, else as the build
+    stored them. One process at a time: the caller holds the run lock.
     """
     with naming_a_full_disk(settings.data_dir):
         return _publish(settings, result, run)
@@ -136,7 +136,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         fingerprint=fingerprint,
         as_of=started.isoformat(),
         shown_in=shown_in,
-        run=run,
+        run=run or (known.run if known and damaged else ""),
         sources=memory.sources if memory else {},
         reference=reference.digest,
     )

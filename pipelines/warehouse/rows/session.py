@@ -27,6 +27,7 @@ from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.functions import create_functions
+from pipelines.warehouse.rows.opening import not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,9 +101,13 @@ def memory_bytes(con: duckdb.DuckDBPyConnection) -> int:
 def attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[None]:
     """Attach a file as `warehouse`; on leaving, write all of it to the file itself and detach it.
 
-    With the options READ_ONLY nothing is written: the file may be copied meanwhile.
+    With the options READ_ONLY nothing is written: the file may be copied meanwhile. Raise NotOpenedError if somebody
+    else uses it, or may alone.
     """
-    con.execute(f"attach {literal(file)} as warehouse {options}")
+    try:
+        con.execute(f"attach {literal(file)} as warehouse {options}")
+    except duckdb.Error as error:
+        raise not_opened(error, file) or error from None
     try:
         yield
     except BaseException:
