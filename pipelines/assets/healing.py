@@ -7,6 +7,7 @@ nothing of Dagster.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -14,14 +15,16 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
-from pipelines.inbox.store import connect, inbox_path
+from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.lock import resumed_since
 from pipelines.landing import LandingError
 from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.privacy import PrivacyError, apply_erasures, remove_old_releases
+from pipelines.report.text import moment
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
@@ -49,6 +52,8 @@ def heal(
     The caller holds the lock.
     """
     notes = migrate(settings.data_dir)
+    if since := resumed_since(settings.data_dir):
+        notes.append(f"The run that began {moment(since)} did not end; this one resumes it.")
     if behind := clock_set_back(settings.data_dir):
         notes.append(behind)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
@@ -107,24 +112,43 @@ def _must_be_rebuilt(settings: Settings) -> str:
     return f"The warehouse was built by another version ({' and '.join(changed)} changed)" if changed else ""
 
 
+def set_records_aside(data_dir: Path) -> list[str]:
+    """Rename a folder of Dagster's records that SQLite cannot read, and say so: only the history of runs is lost.
+
+    For a command, which opens them afterwards; the caller holds the lock.
+    """
+    home = data_dir / "dagster"
+    notes = []
+    for folder, names in ((home / "history", ("runs.db", "runs/index.db")), (home / "schedules", ("schedules.db",))):
+        if found := next(filter(None, (_damage(folder / name) for name in names)), ""):
+            target = _aside(folder)
+            notes.append(f"Dagster's {folder.name} was damaged ({found}) and set aside as {target}; only that is lost.")
+    return notes
+
+
+def _damage(path: Path) -> str:
+    """Return why SQLite cannot read a file; "" where it can, or there is none, or it is only locked."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            (found,) = connection.execute("pragma quick_check(1)").fetchone()
+    except sqlite3.OperationalError:
+        return ""  # locked, or the disk is full: not damaged
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return "" if found == "ok" else str(found)
+
+
+def _aside(path: Path) -> Path:
+    return path.rename(path.with_name(f"{path.name}.damaged-{utc_now():%Y%m%dT%H%M%S}"))
+
+
 def _set_work_list_aside(path: Path, notes: list[str]) -> bool:
     """Rename a work list that SQLite cannot read, and say what went with it; tell whether it was."""
-    if not path.exists():
+    if not (found := _damage(path)):
         return False
-    try:
-        connection = connect(path)
-        try:
-            (found,) = connection.execute("pragma quick_check(1)").fetchone()
-        finally:
-            connection.close()
-        if found == "ok":
-            return False
-    except sqlite3.OperationalError:
-        return False  # locked, or the disk is full: not damaged
-    except sqlite3.DatabaseError as error:
-        found = str(error)
-    target = path.with_name(f"{path.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
-    path.rename(target)
+    target = _aside(path)
     for left in (path.with_name(path.name + end) for end in ("-wal", "-shm")):
         left.unlink(missing_ok=True)
     notes.append(

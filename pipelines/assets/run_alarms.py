@@ -27,8 +27,15 @@ def run_alarm_sensors(settings: Settings, jobs: Sequence[Any]) -> list[dg.Sensor
     def run_failed(context: dg.RunFailureSensorContext) -> None:
         """Send alarms about a run that failed or was killed."""
         failures = [*context.get_step_failure_events(), context.failure_event]
-        after_run(settings, succeeded=False, is_new=False, is_outage=is_outage(failures))
         errors = own_errors(failures) or ("the run ended without a result",)
+        after_run(
+            settings,
+            succeeded=False,
+            is_new=False,
+            is_outage=is_outage(failures),
+            errors=errors,
+            is_nightly=context.dagster_run.job_name == jobs[0].name,
+        )
         _write_page(settings, context, jobs, is_good=False, errors=errors)
 
     @dg.run_status_sensor(

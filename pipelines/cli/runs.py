@@ -13,6 +13,7 @@ from pipelines.cli.options import Config, importing, load_settings, say, usage_e
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from datetime import datetime
 
     from pipelines.report.summary import Night
     from pipelines.settings import Settings
@@ -52,41 +53,26 @@ def run(
     from pipelines.clock import utc_now
     from pipelines.ingest.stop import stoppable
 
-    started = utc_now()
+    started, settings = utc_now(), load_settings(config)
     with stoppable() as stop:
         try:
-            settings, before, night = _run_night(config, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
+            before, night = _run_night(settings, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
         except KeyboardInterrupt:
             name = stop.signal.name if stop.signal else "an interruption"
             typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
             raise typer.Exit(stop.exit_code) from None
+        except Exception as error:
+            _tell_of(error, settings, started, due=due, as_json=as_json)
+            raise
     from pipelines.assets.exit_codes import exit_code
-    from pipelines.notify.history import ended_run
+    from pipelines.report.ended import tell
     from pipelines.report.json_lines import line, night_lines
-    from pipelines.report.night_alarms import after_run
-    from pipelines.report.page.morning import morning_page, write_morning_page
+    from pipelines.report.page.morning import morning_page
     from pipelines.report.summary import kept_open, refused, summary
 
     with kept_open(settings):
-        failures = after_run(
-            settings,
-            succeeded=night.published,
-            is_new=night.is_new,
-            is_outage=night.is_outage,
-            incomplete=night.incomplete,
-            is_nightly=not due,
-        )
+        failures, unwritten = tell(settings, night, started, is_nightly=not due)
         now = refused(settings)
-        facts = ended_run(
-            started,
-            utc_now(),
-            is_good=night.published and not night.incomplete,
-            is_nightly=not due,
-            is_new=night.is_new,
-            landed=night.landed,
-            errors=night.own_errors,
-        )
-        unwritten = write_morning_page(settings, facts)
         code = exit_code(night, new_refusals=bool(now if strict else now - before))
         if as_json:
             say(
@@ -107,19 +93,19 @@ def run(
 
 
 def _run_night(
-    config: Path | None,
+    settings: Settings,
     order_ids: Path | None,
     order_id_range: str,
     menu_ids: Path | None,
     *,
     due: bool,
     as_json: bool,
-) -> tuple[Settings, set[tuple[Any, ...]], Night]:
-    """Return the settings, what was unresolved before, and the night."""
+) -> tuple[set[tuple[Any, ...]], Night]:
+    """Return what was unresolved before, and the night."""
     with importing():
         import duckdb
 
-        from pipelines.assets.healing import heal
+        from pipelines.assets.healing import heal, set_records_aside
         from pipelines.assets.preflight import check_before_run
         from pipelines.assets.quiet import quiet_night
         from pipelines.ingest.lock import run_lock
@@ -129,7 +115,6 @@ def _run_night(
         from pipelines.report.progress import terminal_progress
         from pipelines.report.summary import current_release, refused
 
-    settings = load_settings(config)
     check_before_run(settings, (order_ids, menu_ids), order_id_range)
     with (
         naming_a_full_disk(settings.data_dir),
@@ -146,7 +131,9 @@ def _run_night(
         say([line("note", text=text) for text in healed] if as_json else healed)
         before = refused(settings) if before is None else before
         if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
-            return settings, before, quiet
+            return before, quiet
+        aside = set_records_aside(settings.data_dir)
+        say([line("note", text=text) for text in aside] if as_json else aside)
         with importing():
             from pipelines.assets.night import run_night
             from pipelines.assets.notifications import NOTIFIED
@@ -161,7 +148,25 @@ def _run_night(
             is_small=due,
             is_repaired=True,
         )
-    return settings, before, replace(night, is_new=current_release(settings) != release)
+    return before, replace(night, is_new=current_release(settings) != release)
+
+
+def _tell_of(error: Exception, settings: Settings, started: datetime, *, due: bool, as_json: bool) -> None:
+    """Tell of a run that an error ended outside its job; for a run for webhooks, another under way is none."""
+    from pipelines.cli.options import exit_code
+    from pipelines.ingest.lock import RunLockedError
+    from pipelines.report.ended import ended_by, tell
+    from pipelines.report.json_lines import line, night_lines
+
+    night = ended_by(error)
+    is_missed = settings.data_dir.exists() and not (due and isinstance(error, RunLockedError))
+    failures = tell(settings, night, started, is_nightly=not due)[0] if is_missed else []
+    if as_json:
+        failed = [line("alarm_not_sent", text=text) for text in failures]
+        say([*failed, *night_lines(settings, night, exit_code(error))])
+    else:
+        for failure in failures:
+            typer.echo(f"An alarm could not be sent: {failure}", err=True)
 
 
 def _service(settings: Settings) -> AbstractContextManager[object]:

@@ -19,7 +19,7 @@ def status(
 ) -> None:
     """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
 
-    Exit codes: 0 the last good run is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
+    Exit codes: 0 the last good night is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
     was none.
     """
     import json

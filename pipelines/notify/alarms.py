@@ -15,7 +15,8 @@ from pipelines.notify.channels import NotifyError
 from pipelines.notify.files import read_json, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from pipelines.notify.channels import Channel
@@ -53,7 +54,7 @@ def update_alarms(
     raised: Iterable[Alarm],
     channels: Mapping[str, Channel],
     *,
-    looked_at: Collection[str],
+    looked_at: AbstractSet[str],
     now: dt.datetime | None = None,
 ) -> Sequence[str]:
     """Record which alarms stand now and tell each channel what it does not know yet; return failures to send.
@@ -70,7 +71,7 @@ def update_alarms(
         if before is None or before.is_over:
             known[cause] = Standing(cause, alarm.text, now, ())
     for cause, old in list(known.items()):
-        if cause not in current and not old.is_over and cause.partition(":")[0] in looked_at:
+        if cause not in current and not old.is_over and not looked_at.isdisjoint((cause, cause.partition(":")[0])):
             # Who never heard of it need not hear that it is over.
             unaware = tuple(sorted(set(channels) - set(old.told)))
             known[cause] = Standing(cause, old.text, old.since, unaware, is_over=True)
@@ -87,8 +88,16 @@ def update_alarms(
             else:
                 told.add(name)
         known[cause] = Standing(cause, entry.text, entry.since, tuple(sorted(told)), entry.is_over)
-    write_json(file, [alarm for alarm in known.values() if not alarm.is_over or set(channels) - set(alarm.told)])
-    return failures
+    left = [alarm for alarm in known.values() if not alarm.is_over or set(channels) - set(alarm.told)]
+    return [*failures, *_unwritten(file, left)]
+
+
+def _unwritten(file: Path, alarms: Sequence[Standing]) -> Iterator[str]:
+    """Write the state, or yield why it could not be: what was sent is sent again by the next run."""
+    try:
+        write_json(file, alarms)
+    except OSError as error:
+        yield f"which alarms were sent could not be recorded: {error.strerror}"
 
 
 def _message(alarm: Standing, now: dt.datetime) -> str:

@@ -132,11 +132,13 @@ def _last_run(settings: Settings, now: dt.datetime) -> Finding:
     last, hours = last_run(settings.data_dir), settings.notify.max_age_hours
     if last is None:
         return Finding("last run", "warning", "there was none.", "`ordermart run`")
-    said = f"ended at {last.ended_at:%Y-%m-%d %H:%M:%S}Z, {'good' if last.is_good else 'failed'}."
+    said = f"ended at {last.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.outcome}."
     if not last.is_good:
-        return Finding("last run", "failure", said, "`ordermart run`, which names the error")
+        return Finding("last run", "failure", said, "`ordermart status`, which says why")
     if last.is_stale(now, hours):
-        return Finding("last run", "failure", f"{said} [notify] max_age_hours is {hours:g}.", "see daemon")
+        return Finding(
+            "last run", "failure", f"{said} No night was good for [notify] max_age_hours = {hours:g}.", "see daemon"
+        )
     return Finding("last run", "ok", said)
 
 

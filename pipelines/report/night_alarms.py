@@ -2,7 +2,8 @@
 
 | cause | raised when |
 |---|---|
-| run_failed | the run failed |
+| run_failed | a night failed or could not begin; over after the next night |
+| run_failed:due | a run for webhooks failed |
 | outage | the service gave no usable answer for too long |
 | incomplete:KIND | stores, menus or orders could not all be fetched, or what came is doubtful |
 | new_failures | its release has quarantined or failed ids that the one before had not |
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-_ALWAYS = ("run_failed", "outage", "disk")
-_AFTER_NIGHT = ("incomplete",)
+_ALWAYS = ("run_failed:due", "outage", "disk")
+_AFTER_NIGHT = ("run_failed", "incomplete")
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
@@ -51,18 +52,26 @@ def after_run(
     is_new: bool,
     is_outage: bool = False,
     incomplete: Mapping[str, Sequence[str]] | None = None,
+    errors: Sequence[str] = (),
     is_nightly: bool = True,
     now: dt.datetime | None = None,
 ) -> list[str]:
-    """Record a run, send what changed about alarms, call the heartbeat after a good run; return what could not be sent.
+    """Record a run, send what changed about alarms, call the heartbeat after a good night; return what failed of it.
 
-    `is_new` says that the run published another release, `incomplete` why a kind is not up to date. A run that is not
-    nightly does not request everything: it ends no alarm about an incomplete kind, and is not good while one stands.
+    `is_new` says that the run published another release, `incomplete` why a kind is not up to date, `errors` why the
+    run failed, without texts of libraries. A run that is not nightly does not request everything: it ends no alarm
+    about a night, and is not good while one about an incomplete kind stands.
     """
     now = now or utc_now()
-    alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, is_outage=is_outage, now=now))
+    alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, now=now))
+    if is_outage:
+        text = "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
+        alarms.insert(0, Alarm("outage", text))
+    elif not succeeded:
+        alarms.insert(0, _failure(errors, is_nightly=is_nightly))
     for kind, sentences in (incomplete or {}).items():
-        alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {'; '.join(sentences)}."))
+        why = "; ".join(sentence.rstrip(".") for sentence in sentences)
+        alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}."))
     did = (
         "It published a release."
         if is_new
@@ -70,12 +79,18 @@ def after_run(
         if succeeded
         else "It published nothing."
     )
-    sentence = " ".join([did, "; ".join(alarm.text for alarm in alarms) or "No alarms."])
+    sentence = " ".join([did, *(alarm.text for alarm in alarms)] if alarms else [did, "No alarms."])
     is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
-    record_run(settings.data_dir, sentence, is_good=is_good, now=now)
     looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
-    failures = list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
-    if is_good:
+    failures = []
+    try:
+        record_run(
+            settings.data_dir, sentence, is_good=is_good, has_failed=not succeeded, is_nightly=is_nightly, now=now
+        )
+    except OSError as error:  # the disk is full: alarms are sent all the same
+        failures.append(f"the run could not be recorded: {error.strerror}")
+    failures += update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now)
+    if is_good and is_nightly:
         try:
             beat(settings)
         except NotifyError as error:
@@ -83,13 +98,14 @@ def after_run(
     return failures
 
 
-def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, is_outage: bool, now: dt.datetime) -> Iterator[Alarm]:
-    if is_outage:
-        yield Alarm(
-            "outage", "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
-        )
-    elif not succeeded:
-        yield Alarm("run_failed", "The last run failed; the previous release stays current. See `ordermart status`.")
+def _failure(errors: Sequence[str], *, is_nightly: bool) -> Alarm:
+    what, cause = ("night", "run_failed") if is_nightly else ("run for webhooks", "run_failed:due")
+    why = f": {errors[0].rstrip('.')}" if errors else ""
+    more = f" (and {counted(len(errors) - 1, 'error', 'errors')} more)" if len(errors) > 1 else ""
+    return Alarm(cause, f"The last {what} failed, and the previous release stays current{why}{more}.")
+
+
+def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, now: dt.datetime) -> Iterator[Alarm]:
     free = shutil.disk_usage(settings.data_dir).free / _GB
     if free < settings.notify.min_free_gb:
         yield Alarm(

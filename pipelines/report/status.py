@@ -44,7 +44,12 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "max_age_hours": hours,
         "last_run": None
         if last is None
-        else {"ended_at": _text(last.ended_at), "is_good": last.is_good, "sentence": last.sentence},
+        else {
+            "ended_at": _text(last.ended_at),
+            "is_good": last.is_good,
+            "outcome": last.outcome,
+            "sentence": last.sentence,
+        },
         "last_good_at": _text(last.good_at) if last else None,
         "lock_holder": lock_holder(data_dir),
         "schedule": {

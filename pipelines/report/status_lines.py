@@ -18,9 +18,9 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     if last is None:
         yield "Last run: none yet; start one with `ordermart run`."
     else:
-        yield f"Last run: {'good' if last['is_good'] else 'failed'}, ended {last['ended_at']}. {last['sentence']}"
+        yield f"Last run: {last['outcome']}, ended {last['ended_at']}. {last['sentence']}"
         late = f", older than [notify] max_age_hours = {state['max_age_hours']:g}" if state["is_stale"] else ""
-        yield f"Last good run: {good or 'none'}{late}"
+        yield f"Last good night: {good or 'none'}{late}"
     yield f"Running now: {state['lock_holder'] or 'nothing'}"
     schedule = state["schedule"]
     due = f"next {schedule['next_tick'] or 'unknown'}, if Dagster's daemon is up" if schedule["is_on"] else "off"

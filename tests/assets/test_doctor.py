@@ -122,8 +122,8 @@ def test_what_is_wrong_is_named_with_its_fix(
 
 def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: dict[str, str]) -> None:
     """A failed run is a failure, so is a good one of long ago; alarms that stand are warnings."""
-    record_run(tmp_path / "data", "", is_good=False, now=NOW)
-    update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, looked_at=["disk"], now=NOW)
+    record_run(tmp_path / "data", "", is_good=False, has_failed=True, now=NOW)
+    update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, looked_at={"disk"}, now=NOW)
     found = examined(environ)
     assert (found["last run"].level, "failed" in found["last run"].text) == ("failure", True)
     assert "alarm" in found

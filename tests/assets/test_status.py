@@ -109,10 +109,11 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
     assert status(settings, NOW)["alarms"] == []
     assert not status(settings, NOW + dt.timedelta(hours=36))["is_stale"]
     assert status(settings, NOW + dt.timedelta(hours=37))["is_stale"]
-    record_run(tmp_path, "failed", is_good=False, now=NOW + dt.timedelta(hours=1))
-    state = status(settings, NOW + dt.timedelta(hours=2))
-    assert (state["is_stale"], state["last_good_at"]) == (False, "2026-11-20T04:00:00Z")
-    assert any(line.startswith("Last run: failed") for line in status_lines(state))
+    for how in ("failed", "incomplete"):
+        record_run(tmp_path, "It.", is_good=False, has_failed=how == "failed", now=NOW + dt.timedelta(hours=1))
+        state = status(settings, NOW + dt.timedelta(hours=2))
+        assert (state["is_stale"], state["last_good_at"]) == (False, "2026-11-20T04:00:00Z")
+        assert any(line.startswith(f"Last run: {how}, ") for line in status_lines(state))
 
 
 def test_status_imports_neither_dagster_nor_the_warehouse() -> None:

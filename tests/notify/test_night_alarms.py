@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from msgspec.structs import replace
 
 from pipelines.notify import last_run, standing
 from pipelines.report.night_alarms import after_run
 from pipelines.settings import load_settings
+from pipelines.settings.table import Secret
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
 
 if TYPE_CHECKING:
@@ -109,3 +111,46 @@ def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Se
     assert causes(settings) == ["incomplete:orders"]
     after_run(settings, succeeded=True, is_new=False, now=NOW)
     assert causes(settings) == []
+
+
+def test_only_a_night_is_a_good_night(settings: Settings) -> None:
+    """A good run for webhooks calls no heartbeat and leaves the time of the last good night, as a failed night does."""
+    settings = replace(settings, notify=replace(settings.notify, heartbeat_url=Secret("http://127.0.0.1:1/")))
+    release(settings, "1")
+    called = after_run(settings, succeeded=True, is_new=True, now=NOW)
+    assert called == ["heartbeat: ConnectError"]
+    later = NOW + dt.timedelta(hours=1)
+    assert after_run(settings, succeeded=False, is_new=False, now=later) == []
+    assert after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=later) == []
+    last = last_run(settings.data_dir)
+    assert last is not None
+    assert (last.ended_at, last.is_good, last.good_at) == (later, True, NOW)
+
+
+def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> None:
+    """The alarm says why; a good run for webhooks ends that of its like, and not that of the night."""
+    release(settings, "1")
+    why = ("warehouse: blocked by a check.", "maintenance: no")
+    after_run(settings, succeeded=False, is_new=False, errors=why, now=NOW)
+    (alarm,) = standing(settings.data_dir)
+    failed = "The last night failed, and the previous release stays current: warehouse: blocked by a check"
+    assert alarm.text == f"{failed} (and 1 error more)."
+    last = last_run(settings.data_dir)
+    assert last is not None
+    assert last.sentence == f"It published nothing. {alarm.text}"
+    after_run(settings, succeeded=False, is_new=False, is_nightly=False, now=NOW)
+    assert set(causes(settings)) == {"run_failed", "run_failed:due"}
+    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
+    assert causes(settings) == ["run_failed"]
+    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    assert causes(settings) == []
+
+
+def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> None:
+    """Where the state cannot be written, as on a full disk, channels are called, and it is said what is missing."""
+    (settings.data_dir / "notify").write_text("no folder")
+    settings = replace(settings, notify=replace(settings.notify, webhook_url=Secret("http://127.0.0.1:1/")))
+    recorded, sent, kept = after_run(settings, succeeded=False, is_new=False, now=NOW)
+    assert recorded.startswith("the run could not be recorded: ")
+    assert sent == "webhook: webhook: ConnectError"
+    assert kept.startswith("which alarms were sent could not be recorded: ")

@@ -55,9 +55,9 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
         return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FIRST[:2] else "")
     if books is None:
         return Headline("bad", "The run ended, but there is no release.", "ordermart build")
-    for cause in _FIRST[2:]:
-        if cause in causes:
-            return Headline("warn", causes[cause], _COMMANDS[cause])
+    for cause in _FIRST:
+        if cause in causes:  # of a night, after a run for webhooks that was good itself
+            return Headline("bad" if cause in _FIRST[:2] else "warn", causes[cause], _COMMANDS[cause])
     found = [counted(number, kind, f"{kind}s") for kind, number in books.variances.items() if number]
     rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
     if rejected:
