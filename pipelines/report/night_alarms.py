@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.clock import utc_now
+from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
 from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
@@ -133,9 +134,8 @@ def _is_incomplete(data_dir: Path) -> bool:
 
 def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[Alarm]:
     hours = settings.notify.silence_hours
-    # Loads that changed nothing are in the warehouse before a release shows them.
-    times = {row[0] for row in received.union(*_rows(warehouse_file(settings.data_dir), _RECEIVED))}
-    if hours and not any(isinstance(at, dt.datetime) and now - at <= dt.timedelta(hours=hours) for at in times):
+    since = now - dt.timedelta(hours=hours)
+    if hours and not _any_after(since, received) and _is_silent(settings.data_dir, since):
         yield Alarm(
             "silence", f"No document was received for {hours:g} hours: is the service reachable, the schedule on?"
         )
@@ -146,6 +146,22 @@ def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.d
             "verification",
             f"{len(wrong):,} verified parts differ from a rebuild: see audit.verifications, `ordermart build --full`.",
         )
+
+
+def _any_after(since: dt.datetime, times: set[tuple[object, ...]]) -> bool:
+    return any(isinstance(at, dt.datetime) and at >= since for (at,) in times)
+
+
+def _is_silent(data_dir: Path, since: dt.datetime) -> bool:
+    """Tell whether the warehouse has no document since then: loads that changed nothing are not in a release yet.
+
+    Under the lock, because a run could not write to the file meanwhile; false while one holds it, which will tell.
+    """
+    try:
+        with run_lock(data_dir, "a look for the last document"):
+            return not _any_after(since, *_rows(warehouse_file(data_dir), _RECEIVED))
+    except RunLockedError:
+        return False
 
 
 def _releases(settings: Settings) -> tuple[Path | None, Path | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -90,6 +91,27 @@ def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
     for differences, expected in ((2, ["verification"]), (0, [])):
         verify(settings, differences)
         after_run(settings, succeeded=True, is_new=False, now=NOW)
+        assert causes(settings) == expected
+
+
+def test_silence_is_looked_for_in_the_warehouse_under_the_lock(settings: Settings) -> None:
+    """A load that no release shows yet ends a silence; while another run has the lock, its file is not opened."""
+    release(settings, "1", CAUSES["silence"])
+    file = settings.data_dir / "warehouse" / "warehouse.duckdb"
+    file.parent.mkdir()
+    with duckdb.connect(str(file)) as db:
+        db.execute(_TABLES)
+    for change, is_locked, expected in (
+        ("select 1", False, ["silence"]),
+        ("select 1", True, []),
+        (_OLD_AND_FINE, False, []),
+    ):
+        with duckdb.connect(str(file)) as db:
+            db.execute(change)
+        with (settings.data_dir / "run.lock").open("ab") as lock:
+            if is_locked:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            after_run(settings, succeeded=True, is_new=False, now=NOW)
         assert causes(settings) == expected
 
 
