@@ -32,6 +32,7 @@ from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.removal import make_room
 from pipelines.warehouse.rows.opening import NotOpenedError
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 
@@ -56,6 +57,8 @@ def heal(
         notes.append(f"The run that began {moment(since)} did not end; this one resumes it.")
     if behind := clock_set_back(settings.data_dir):
         notes.append(behind)
+    if not is_hint:
+        make_room(settings)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
         sign_missing_heads(settings)

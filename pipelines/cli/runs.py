@@ -206,11 +206,13 @@ def build(
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.warehouse import publish
+    from pipelines.warehouse.release.removal import make_room
     from pipelines.warehouse.rows.profile import profiled
 
     settings = _on_engine(load_settings(config), engine, address)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
+        make_room(settings)
         with profiled() if profile else nullcontext() as measured:
             result = build_and_record(settings, full=full, progress=progress)
         release = publish(settings, result)

@@ -62,6 +62,6 @@ def clock_set_back(data_dir: Path, now: dt.datetime | None = None) -> str:
     if last <= now:
         return ""
     return (
-        f"The clock is at {now:%Y-%m-%d %H:%M} UTC, before the last load at {last:%Y-%m-%d %H:%M} UTC: set it right. "
-        "What is landed until then is ordered after what was landed before."
+        f"The clock is at {now:%Y-%m-%d %H:%M} UTC, before the last load at {last:%Y-%m-%d %H:%M} UTC: set it right if "
+        "it is behind. If it was ahead then, nothing is to be done: until then loads are ordered after the last one."
     )

@@ -45,6 +45,6 @@ def disk_full(text: str, data_dir: Path) -> str:
     first = " ".join(text.split())
     return (
         f"The disk of {data_dir} is full: {free // _MIB:,} MiB are free, {wanted}. What failed: {first[:200]}. Free "
-        f"some, such as {data_dir}/warehouse/*.damaged-*, or lower [warehouse] keep_releases, and run again: what was "
-        "landed stays, and so does the last release"
+        f"some, such as {data_dir}/warehouse/*.damaged-*, or lower [warehouse] keep_releases and [release] "
+        "keep_nights, and run again: what was landed stays, and so does the last release"
     )

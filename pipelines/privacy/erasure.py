@@ -28,7 +28,8 @@ from pipelines.vault import Destroyed, open_vault
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.release import DATABASE, current_release, remove_release
+from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.removal import remove_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

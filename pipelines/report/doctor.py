@@ -100,7 +100,7 @@ def _disk(settings: Settings) -> Finding:
     file = warehouse_file(settings.data_dir)
     needed = FULL * file.stat().st_size if file.exists() else 0
     shown = f"{free / _GIB:.1f} GiB are free, a full rebuild with its release needs {needed / _GIB:.1f} GiB"
-    fix = "free some, or lower [warehouse] keep_releases"
+    fix = "free some, or lower [warehouse] keep_releases and [release] keep_nights"
     if free < needed:
         return Finding("disk", "failure", f"{shown}.", fix)
     if free < settings.notify.min_free_gb * 10**9:

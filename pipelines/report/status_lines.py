@@ -47,7 +47,8 @@ def _release_lines(release: Mapping[str, Any] | None) -> Iterator[str]:
     if release is None:
         yield "Release: none yet"
         return
-    age = f" ({release['age_hours']:,.1f} hours ago)" if release["age_hours"] is not None else ""
+    hours = release["age_hours"]
+    age = "" if hours is None else f" ({hours:,.1f} hours ago)" if hours >= 0 else f" ({-hours:,.1f} hours ahead)"
     yield f"Release: {release['id']}, published {release['published_at']}{age}, {release['path']}"
     if release["error"]:
         yield f"  it cannot be read ({release['error']}); the next run publishes it again"

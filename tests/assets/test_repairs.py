@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from pipelines.assets.healing import heal
 from pipelines.finance.restating import build_and_record
@@ -81,6 +83,20 @@ def test_warehouse_that_another_program_has_open_is_not_damaged(world: World) ->
             build_and_record(world.settings)
     assert [each.name for each in file.parent.glob("*.damaged-*")] == []
     assert not build_and_record(world.settings).full
+
+
+def test_room_is_made_before_a_night(world: World) -> None:
+    """What fewer kept releases and a killed publication leave is removed before a build asks for room."""
+    release = _release(world)
+    older, left = release.with_name("20200101T000000000000-aaaaaa"), release.with_name(".unfinished-b")
+    for folder in (older, left):
+        shutil.copytree(release, folder)
+    settings = world.settings
+    heal(settings, is_hint=True)
+    assert older.exists()
+    settings = replace(settings, warehouse=replace(settings.warehouse, keep_releases=1))
+    heal(settings)
+    assert list(release.parent.iterdir()) == [release]
 
 
 @pytest.mark.slow

@@ -116,6 +116,15 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
         assert any(line.startswith(f"Last run: {how}, ") for line in status_lines(state))
 
 
+def test_a_release_of_a_clock_that_was_ahead_has_no_negative_age(tmp_path: Path) -> None:
+    """A release that is dated ten days from now is said to be ahead."""
+    release = tmp_path / "published" / "releases" / "20261130T040000000000-abcdef"
+    release.mkdir(parents=True)
+    (tmp_path / "published" / "current").symlink_to(release)
+    shown = list(status_lines(status(load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)}), NOW)))
+    assert [line for line in shown if line.startswith("Release: ") and "(240.0 hours ahead)" in line]
+
+
 def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
     """What a monitor asks every minute starts without what takes seconds to import."""
     code = (

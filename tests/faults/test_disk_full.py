@@ -48,6 +48,7 @@ def test_full_disk_is_one_sentence_and_the_next_build_goes_on(small_disk: Path) 
     filler.write_bytes(bytes(20 << 20))
     with pytest.raises(DiskFullError, match=r"a build and its release take about \d+ MiB"):
         publish(world.settings)
+    assert list((world.data / "published" / "releases").iterdir()) == []  # its draft would keep the disk full
     filler.unlink()
     assert not (world.data / "published" / "current").exists()
     release = publish(world.settings)

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.warehouse import publish
 from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.manifest import MANIFEST
 from pipelines.warehouse.release.need import HINT, NIGHT, deferred_until, superfluous
 from pipelines.warehouse.release.release import DATABASE
 
@@ -97,6 +98,18 @@ def test_a_hint_waits_for_its_turn(world: Any, makers: Any) -> None:
     published = publish(world.settings, run=NIGHT)
     assert published.id != before
     assert deferred_until(world.data / "published") is None
+
+
+def test_a_hint_does_not_wait_for_a_clock_that_was_ahead(world: Any, makers: Any) -> None:
+    """After a release that is dated tomorrow a hint's change is published, and does not wait until then."""
+    before = (world.data / "published" / "current").resolve()
+    file = before / MANIFEST
+    ahead = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+    file.chmod(0o644)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"as_of": ahead.isoformat()}))
+    world.land("orders", [{"id": 3, "document": makers[0](3, tip="1.00"), "at": 9}])
+    world.build()
+    assert publish(world.settings, run=HINT).id != before.name
 
 
 def test_nightly_releases_outlive_those_of_hints(tmp_path: Path, world: Any) -> None:

@@ -226,7 +226,7 @@ def test_a_check_that_fails_publishes_nothing(landed: Any, make_order: Any) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "_sync_tree", "_switch", "_prune"])
+@pytest.mark.parametrize("step", ["write_parquet", "write_manifest", "_sync_tree", "_switch", "prune"])
 def test_an_end_in_the_middle_leaves_old_or_new(
     landed: Any, make_order: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -239,7 +239,7 @@ def test_an_end_in_the_middle_leaves_old_or_new(
         patched.setattr(release, step, _end)
         with pytest.raises(KeyboardInterrupt):
             publish(landed.settings)
-    assert (current(landed) == old) is (step != "_prune")
+    assert (current(landed) == old) is (step != "prune")
     assert read(current(landed), "select count(*) from core.orders") == [(10,)]
     publish(landed.settings)
     assert current(landed) != old

@@ -33,6 +33,7 @@ from pipelines.warehouse.release.manifest import Manifest, code_version, describ
 from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import linked, write_parquet
 from pipelines.warehouse.release.reference import write_reference
+from pipelines.warehouse.release.removal import UNFINISHED, prune, remove_release, sweep
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
 
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from pipelines.warehouse.rows.session import Memory
 
 DATABASE = "ordermart.duckdb"
-_UNFINISHED = ".unfinished-"
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
 _COMPARED_BYTES_OF_HINT, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
@@ -77,7 +77,11 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
     stored them. One process at a time: the caller holds the run lock.
     """
     with naming_a_full_disk(settings.data_dir):
-        return _publish(settings, result, run)
+        try:
+            return _publish(settings, result, run)
+        except Exception:
+            sweep(settings.data_dir / "published")  # a draft would keep a full disk full
+            raise
 
 
 def _publish(settings: Settings, result: BuildResult | None, run: str) -> Release:
@@ -86,7 +90,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     make_folder(releases)
     for folder in (published, releases):
         folder.chmod(0o755)
-    _sweep(published)
+    sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
     damaged = damaged_files(last, by_times=run == need.HINT) if last else []
@@ -98,11 +102,11 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         if last and known and not damaged and known.reference == reference.digest:
             why = "nothing changed since" if known.commit == commit else ""
             if run and not why and known.fingerprint == fingerprint:
-                why = _why_wait(settings, known, shown_in, run, started)
+                why = _why_wait(settings, known, shown_in, run)
             if why:
                 return Release(known.id, last, known.rows, why)
         release_id = f"{started:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
-        draft = releases / (_UNFINISHED + release_id)
+        draft = releases / (UNFINISHED + release_id)
         draft.mkdir()
         file = warehouse_file(settings.data_dir)
         with _beside(lambda: shutil.copyfile(file, draft / DATABASE)), attached(con, file, READ_ONLY):
@@ -146,7 +150,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
         remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
     need.is_published(published)
-    _prune(published, settings)
+    prune(published, settings)
     return Release(release_id, releases / release_id, rows, notes=tuple(notes))
 
 
@@ -170,16 +174,18 @@ def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, st
     return str(commit), str(shown_in), memory
 
 
-def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str, now: dt.datetime) -> str:
-    """Return why a run publishes no other release than the known one, "" if it does."""
+def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str) -> str:
+    """Return why a run publishes no other release than the known one, "" if it does.
+
+    Nothing waits for a release that was made while the clock was ahead.
+    """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
         need.is_published(published)
         return "no row of core or mart and no open decision changed since"
-    until = dt.datetime.fromisoformat(known.as_of or known.published_at) + dt.timedelta(
-        minutes=settings.release.publish_every_minutes
-    )
-    if run != need.HINT or until <= now:
+    made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
+    until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
+    if run != need.HINT or until <= now or made > now:
         return ""
     need.defer(published, until)
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
@@ -252,25 +258,11 @@ def _switch(published: Path, draft: Path, release_id: str) -> None:
     _sync_tree(draft)
     draft.rename(published / "releases" / release_id)
     sync(published / "releases")
-    link = published / f"{_UNFINISHED}current"
+    link = published / f"{UNFINISHED}current"
     link.unlink(missing_ok=True)
     link.symlink_to(f"releases/{release_id}")
     link.replace(published / "current")
     sync(published)
-
-
-def _prune(published: Path, settings: Settings) -> None:
-    """Remove the releases that settings do not keep, never the current one."""
-    for old in need.superfluous(published / "releases", settings):
-        if old.resolve() != current_release(published):
-            remove_release(old)
-
-
-def remove_release(release: Path) -> None:
-    """Remove a release, never the current one; what a kill leaves of it goes with the next publication."""
-    gone = release.with_name(_UNFINISHED + release.name)
-    release.rename(gone)
-    shutil.rmtree(gone)
 
 
 def _now_after(releases: Path) -> dt.datetime:
@@ -281,13 +273,6 @@ def _now_after(releases: Path) -> dt.datetime:
             last = dt.datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
             return max(now, last + dt.timedelta(microseconds=1))
     return now
-
-
-def _sweep(published: Path) -> None:
-    """Remove what a killed publication left."""
-    for each in (published / "releases").glob(_UNFINISHED + "*"):
-        shutil.rmtree(each)
-    (published / f"{_UNFINISHED}current").unlink(missing_ok=True)
 
 
 def _sync_tree(folder: Path) -> None:
