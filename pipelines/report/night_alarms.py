@@ -30,6 +30,7 @@ from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, 
 from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
+from pipelines.warehouse.release.need import deferred_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,9 +77,11 @@ def after_run(
     did = (
         "It published a release."
         if is_new
-        else "There was nothing to publish."
-        if succeeded
         else "It published nothing."
+        if not succeeded
+        else "Its changes wait for the next release."
+        if deferred_until(settings.data_dir / "published")
+        else "There was nothing to publish."
     )
     sentence = " ".join([did, *(alarm.text for alarm in alarms)] if alarms else [did, "No alarms."])
     is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))

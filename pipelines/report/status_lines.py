@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _GB = 10**9
+_STATES = {"dead": "in the dead-letter queue (`ordermart retry` requests them again)"}
 
 
 def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
@@ -38,7 +39,9 @@ def status_lines(state: Mapping[str, Any]) -> Iterator[str]:
     backup = state["last_backup"]
     yield f"Last backup: {backup['taken_at']}, {backup['path']}" if backup else "Last backup: none known"
     for kind, counts in state["work_list"].items():
-        yield f"Work list, {kind}: " + ", ".join(f"{number:,} {name}" for name, number in counts.items())
+        yield f"Work list, {kind}: " + ", ".join(
+            f"{number:,} {_STATES.get(name, name)}" for name, number in counts.items()
+        )
     if state["free_bytes"] is not None:
         yield f"Free on the disk: {state['free_bytes'] / _GB:.1f} GB"
 

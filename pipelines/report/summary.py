@@ -100,7 +100,7 @@ def _summary(settings: Settings, night: Night) -> Iterator[str]:
     release = current_release(settings)
     yield ""
     if night.published:
-        yield f"Published {release}" if night.is_new else f"Nothing changed: the current release is still {release}"
+        yield f"Published {release}" if night.is_new else f"Published nothing: the current release is still {release}"
     else:
         yield "FAILED. Nothing was published; " + (
             f"the previous release stays current: {release}" if release else "there is no release yet."

@@ -125,6 +125,16 @@ def test_a_release_of_a_clock_that_was_ahead_has_no_negative_age(tmp_path: Path)
     assert [line for line in shown if line.startswith("Release: ") and "(240.0 hours ahead)" in line]
 
 
+def test_status_names_what_empties_the_dead_letter_queue(tmp_path: Path) -> None:
+    """An id without an answer after all attempts is shown with the command that requests it again."""
+    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)})
+    with WorkList(inbox_path(tmp_path)) as work:
+        work.add("orders", [7], why="a test")
+        work.failed("orders", 7, "timeout")
+    (shown,) = (line for line in status_lines(status(settings, NOW)) if line.startswith("Work list, orders"))
+    assert shown.endswith("1 in the dead-letter queue (`ordermart retry` requests them again)")
+
+
 def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
     """What a monitor asks every minute starts without what takes seconds to import."""
     code = (

@@ -15,6 +15,7 @@ from pipelines.report.night_alarms import after_run
 from pipelines.settings import load_settings
 from pipelines.settings.table import Secret
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
+from pipelines.warehouse.release.need import defer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,3 +177,19 @@ def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> 
     assert recorded.startswith("the run could not be recorded: ")
     assert sent == "webhook: webhook: ConnectError"
     assert kept.startswith("which alarms were sent could not be recorded: ")
+
+
+def test_changes_that_wait_are_not_nothing(settings: Settings) -> None:
+    """A run for webhooks whose changes wait for the next release does not say that there was nothing to publish."""
+    release(settings, "1")
+    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
+    before = last_run(settings.data_dir)
+    defer(settings.data_dir / "published", NOW)
+    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
+    last = last_run(settings.data_dir)
+    assert before is not None
+    assert last is not None
+    assert (before.sentence, last.sentence) == (
+        "There was nothing to publish. No alarms.",
+        "Its changes wait for the next release. No alarms.",
+    )

@@ -17,6 +17,7 @@ from pipelines.ledger.users import User
 from pipelines.notify.alarms import Alarm, update_alarms
 from pipelines.notify.history import Run, runs
 from pipelines.report.page import charts
+from pipelines.report.page.headline import Books, headline
 from pipelines.report.page.markup import Chart
 from pipelines.report.page.morning import write_morning_page
 from pipelines.settings import load_settings
@@ -191,6 +192,39 @@ def test_a_release_keeps_the_page_of_its_first_run(written: Callable[..., str], 
     assert offences(copy) == []
     written(Run(NOW.isoformat(), 77.7, is_good=True))
     assert copy == (morning.settings.data_dir / "published" / "current" / "morning.html").read_text(encoding="utf-8")
+
+
+def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., str]) -> None:
+    """In the morning the page still has the night's errors and counts, below those of the run after it."""
+    failed = Run(NOW.isoformat(), 4.0, is_good=False, landed={"menus": {"accepted": 7}}, errors=("warehouse: no",))
+    assert "The last night" not in written(failed)
+    later = (NOW + dt.timedelta(hours=1)).isoformat()
+    alarm = Alarm("run_failed", "The last night failed: warehouse: no.")
+    text = written(Run(later, 1.0, is_good=True, is_nightly=False), alarm)
+    assert said(text).startswith("Act: The last night failed: warehouse: no. Next: ordermart doctor")
+    assert "The last night, ended 2 November, 03:20 UTC after 4.0 s: failed" in text
+    assert text.count('<p class="bad">warehouse: no') == 1
+    assert ["menus", "7"] in [row for table in Page(text).tables for row in table]
+
+
+@pytest.mark.parametrize(
+    ("waits", "dead", "sentence", "command"),
+    [
+        (None, 0, "Nothing changed since the last release; open: 2 rejected", "ordermart status"),
+        ("2026-11-02T04:00:00Z", 3, "Changes wait for the next release; open: 2 rejected", "ordermart retry"),
+    ],
+)
+def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sentence: str, command: str) -> None:
+    """Changes that wait are not called none; ids of the dead-letter queue need a command, rejected ones do not."""
+    state = {
+        "alarms": [],
+        "publication_due": waits,
+        "release": {"quarantine": [{"kind": "orders", "reason": "no_id", "count": 2}]},
+        "work_list": {"orders": {"due": 0, "dead": dead}},
+    }
+    shown = headline(Run(NOW.isoformat(), 1, is_good=True), state, Books({}))
+    assert shown.sentence.startswith(sentence)
+    assert shown.command == command
 
 
 def test_runs_are_remembered_within_bounds(tmp_path: Path) -> None:

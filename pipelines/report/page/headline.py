@@ -65,8 +65,9 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
     if books.indeterminate:
         found.append(counted(books.indeterminate, "indeterminate order", "indeterminate orders"))
     if not found:
-        return Headline("good", f"{_published(run)}; everything adds up.", "", "No command is needed.")
-    return Headline("warn", f"{_published(run)}; open: {', '.join(found)}.", *_next(books, rejected))
+        return Headline("good", f"{_published(run, state)}; everything adds up.", "", "No command is needed.")
+    dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
+    return Headline("warn", f"{_published(run, state)}; open: {', '.join(found)}.", *_next(books, rejected, dead))
 
 
 def _failure(run: Run, causes: Mapping[str, str]) -> str:
@@ -77,11 +78,13 @@ def _failure(run: Run, causes: Mapping[str, str]) -> str:
     return next((causes[name] for name in causes if name == "incomplete"), "The run is not complete.")
 
 
-def _published(run: Run) -> str:
-    return "A new release is published" if run.is_new else "Nothing changed since the last release"
+def _published(run: Run, state: Mapping[str, Any]) -> str:
+    if run.is_new:
+        return "A new release is published"
+    return "Changes wait for the next release" if state["publication_due"] else "Nothing changed since the last release"
 
 
-def _next(books: Books, rejected: int) -> Iterator[str]:
+def _next(books: Books, rejected: int, dead: int) -> Iterator[str]:
     """Yield the command and its reason."""
     if books.largest_break is not None:
         yield f"ordermart explain order {books.largest_break}"
@@ -92,9 +95,12 @@ def _next(books: Books, rejected: int) -> Iterator[str]:
     elif books.variances.get("unposted restatement"):
         yield "ordermart restatements list"
         yield "to see what changed on closed days"
+    elif dead:
+        yield "ordermart retry"
+        yield f"to request the {counted(dead, 'id', 'ids')} of the dead-letter queue again"
     elif rejected:
         yield "ordermart status"
-        yield "to see what was rejected, and when it is requested again"
+        yield "to see what was rejected; it is requested again on later days"
     else:
         yield "ordermart questions"
         yield "to see what would decide the indeterminate orders"

@@ -22,7 +22,7 @@ from pipelines.notify.history import remember_run
 from pipelines.report.page.charts import drawn
 from pipelines.report.page.headline import Books, Headline, headline
 from pipelines.report.page.markup import Chart, Section, Table, page, paragraph, section_html, text
-from pipelines.report.page.nights import nights_section
+from pipelines.report.page.nights import nights_section, outcome
 from pipelines.report.page.quality import checks_section, coverage_section, drift_section, quarantine_section
 from pipelines.report.page.reconciled import (
     breaks_section,
@@ -85,7 +85,8 @@ def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
         except (duckdb.Error, FinanceError) as error:
             kept = _PLACE + paragraph(f"The release cannot be read: {type(error).__name__}. See `ordermart doctor`.")
     nights, svg = nights_section(runs)
-    night = "\n".join([section_html(_night(run, state), {}), section_html(nights, {"nights": svg})])
+    shown = [_run(run, state), *_last_night(run, runs)]
+    night = "\n".join([*(section_html(each, {}) for each in shown), section_html(nights, {"nights": svg})])
     parts = [
         "<header>",
         f"<h1>ordermart, {now:%A %-d %B %Y, %H:%M} UTC</h1>",
@@ -192,13 +193,32 @@ def _nav() -> str:
     )
 
 
-def _night(run: Run, state: Mapping[str, Any]) -> Section:
+def _run(run: Run, state: Mapping[str, Any]) -> Section:
     """Return what this run did: errors and alarms first, then what came in by kind."""
     parts: list[str | Table] = [paragraph(error, "bad") for error in run.errors]
     parts += [paragraph(f"Alarm since {alarm['since'][:16].replace('T', ' ')} UTC: {alarm['text']}")
               for alarm in state["alarms"]]  # fmt: skip
+    waiting = [(kind, f"{counts.get('due', 0):,}", f"{counts.get('waiting', 0):,}", f"{counts.get('dead', 0):,}")
+               for kind, counts in state["work_list"].items()]  # fmt: skip
+    work = Table("Work list", ("kind", "due", "waiting", "given up"), waiting, frozenset({1, 2, 3}))
+    kind = "night" if run.is_nightly else "run for webhooks"
+    ended = dt.datetime.fromisoformat(run.ended_at)
+    title = f"This {kind}, ended {ended:%H:%M} UTC after {run.seconds:,.1f} s"
+    return Section("run", title, [*parts, _came(run), work])
+
+
+def _last_night(run: Run, runs: Sequence[Run]) -> Iterator[Section]:
+    """Yield what the last night did, if this run is none: it must not be gone by the morning."""
+    night = next((each for each in reversed(runs) if each.is_nightly), None)
+    if night and not run.is_nightly:
+        ended = dt.datetime.fromisoformat(night.ended_at)
+        title = f"The last night, ended {ended:%-d %B, %H:%M} UTC after {night.seconds:,.1f} s: {outcome(night)}"
+        yield Section("night", title, [*(paragraph(error, "bad") for error in night.errors), _came(night)])
+
+
+def _came(run: Run) -> Table:
     verdicts = sorted({verdict for counts in run.landed.values() for verdict, number in counts.items() if number})
-    came = Table(
+    return Table(
         "What came in, by kind",
         ("kind", *(verdict.replace("_", " ") for verdict in verdicts)),
         [(kind, *(f"{counts.get(verdict, 0):,}" for verdict in verdicts)) for kind, counts in run.landed.items()]
@@ -206,12 +226,6 @@ def _night(run: Run, state: Mapping[str, Any]) -> Section:
         else [],
         frozenset(range(1, len(verdicts) + 1)),
     )
-    waiting = [(kind, f"{counts.get('due', 0):,}", f"{counts.get('waiting', 0):,}", f"{counts.get('dead', 0):,}")
-               for kind, counts in state["work_list"].items()]  # fmt: skip
-    parts += [came, Table("Work list", ("kind", "due", "waiting", "given up"), waiting, frozenset({1, 2, 3}))]
-    kind = "night" if run.is_nightly else "run for webhooks"
-    ended = dt.datetime.fromisoformat(run.ended_at)
-    return Section("run", f"This {kind}, ended {ended:%H:%M} UTC after {run.seconds:,.1f} s", parts)
 
 
 def _footer(release: Path | None, state: Mapping[str, Any]) -> str:
