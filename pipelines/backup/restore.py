@@ -59,7 +59,8 @@ def restore(settings: Settings, folder: Path, progress: Progress | None = None) 
     """Restore a backup, or the last one in a folder, into the data folder, build, publish and compare.
 
     The caller holds the run lock. Raise BackupError, with the data folder as it was, if that is not empty or a file of
-    the backup is damaged; SettingsError if the data came from another service.
+    the backup is damaged, and with every file restored if the build fails; SettingsError if the data came from another
+    service.
     """
     show = progress or (lambda *_: None)
     data_dir = settings.data_dir
@@ -77,17 +78,26 @@ def restore(settings: Settings, folder: Path, progress: Progress | None = None) 
     erasures = known_erasures(settings, (each / "ledger" for each in {*backups(backup.parent), backup}))
     _copy(backup, manifest, data_dir, show)
     notes = [*migrate(data_dir), *_vault_note(settings), *_erased_again(settings, erasures)]
-    comparison = None
-    if manifest.release:
-        comparison = compare_without_later_loads(settings, manifest.release, show)
+    try:
+        release, comparison = _built(settings, manifest, show)
+    except Exception as error:
+        why = str(error).rstrip(".") if type(error).__module__.startswith("pipelines.") else type(error).__name__
+        raise BackupError(
+            "every file was restored, and what is derived could not be built, published and compared with the release "
+            f"of that time: {why}. Do not restore again: put that right, then `ordermart build`"
+        ) from error
+    return Restored(backup, manifest, release, comparison, tuple(notes))
+
+
+def _built(settings: Settings, manifest: Manifest, show: Progress) -> tuple[Release, Comparison]:
+    """Build and publish what was restored; return the release, and how it compares with that of the backup."""
+    comparison = compare_without_later_loads(settings, manifest.release, show) if manifest.release else None
     before = states(settings)
     build_and_record(settings, progress=show)
     release = publish(settings)
     if manifest.release is None:
-        comparison = Comparison(why_not="there was no release yet when the backup began")
-    elif comparison is None:
-        comparison = compare_warehouse(settings, manifest.release, before)
-    return Restored(backup, manifest, release, comparison, tuple(notes))
+        return release, Comparison(why_not="there was no release yet when the backup began")
+    return release, comparison or compare_warehouse(settings, manifest.release, before)
 
 
 def _chosen(folder: Path) -> Path:

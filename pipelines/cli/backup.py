@@ -59,8 +59,9 @@ def restore(
     work list.
 
     Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, or
-    the backup is damaged, and the file is named; 2 invalid settings, or data of another service; 3 restored, but
-    tables differ from the release of that time: they are named; 4 another run holds the lock.
+    the backup is damaged, and the file is named; or every file was, and `ordermart build` remains to be run; 2 invalid
+    settings, or data of another service; 3 restored, but tables differ from the release of that time: they are named;
+    4 another run holds the lock.
     """
     from pipelines.backup import check_backup
     from pipelines.backup import restore as restore_backup

@@ -14,12 +14,13 @@ import pytest
 from pipelines import cli
 from pipelines.backup import BackupError, back_up, restore
 from pipelines.backup.manifest import Rows, read_manifest
+from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import ledger_of, verify
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import tables
+from pipelines.warehouse import publish, tables
 from tests.backup.conftest import order
 from tests.faults.conftest import running
 
@@ -131,6 +132,17 @@ def test_exit_codes_of_a_restore(
     assert _command(monkeypatch, empty, "restore", str(empty.backups)) == 1
     assert "is not empty, it has ledger" in capsys.readouterr().err
     assert {path.name for path in empty.data.iterdir()} == {"ledger", "run.lock"}
+
+
+def test_a_build_that_fails_leaves_what_was_restored(empty: Folder) -> None:
+    """A build or publication that fails after every file is in place says so, and what remains to be done."""
+    text = empty.file.read_text(encoding="utf-8")
+    empty.file.write_text(text + '[reference]\nproducts = "none.csv"\n', encoding="utf-8")
+    with pytest.raises(BackupError, match=r"every file was restored.*none\.csv.*then `ordermart build`"):
+        restore(empty.settings, empty.backups)
+    empty.file.write_text(text, encoding="utf-8")
+    build_and_record(empty.settings)
+    assert publish(empty.settings).rows["core.orders"] > 0
 
 
 @pytest.mark.slow
