@@ -8,18 +8,22 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from email.message import EmailMessage
 from email.utils import formatdate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import httpx
 
     from pipelines.settings import Notify, Settings
 
+Sent = TypeVar("Sent")
 Channel = Callable[[str], None]
-_TIMEOUT_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0  # of each wait for the server
+_MOST_SECONDS = 30.0  # of the whole: a server that sends byte by byte never lets a wait end
 
 
 class NotifyError(Exception):
@@ -61,11 +65,28 @@ def _request(what: str, send: Callable[[], httpx.Response]) -> None:
     import httpx  # noqa: PLC0415 -- slow: a status sends nothing
 
     try:
-        answer = send()
+        answer = _bounded(what, send)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise NotifyError(f"{what}: {type(error).__name__}") from None
     if not answer.is_success:
         raise NotifyError(f"{what}: answered with status {answer.status_code}")
+
+
+def _bounded(what: str, send: Callable[[], Sent]) -> Sent:
+    """Return what `send` returns or raise what it raises; raise NotifyError if that takes too long, and leave it."""
+    sent: Future[Sent] = Future()
+
+    def work() -> None:
+        try:
+            sent.set_result(send())
+        except Exception as error:  # noqa: BLE001 -- raised where it is waited for
+            sent.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    wait([sent], _MOST_SECONDS)
+    if not sent.done():
+        raise NotifyError(f"{what}: took longer than {_MOST_SECONDS:g} seconds")
+    return sent.result()
 
 
 def _mail(notify: Notify, text: str) -> None:
@@ -75,13 +96,17 @@ def _mail(notify: Notify, text: str) -> None:
     message["To"] = ", ".join(notify.mail_to)
     message["Date"] = formatdate()
     message.set_content(text + "\n")
-    try:
+
+    def send() -> None:
         with smtplib.SMTP(notify.smtp_host, notify.smtp_port, timeout=_TIMEOUT_SECONDS) as server:
             if notify.smtp_security == "starttls":
                 server.starttls(context=ssl.create_default_context())
             if notify.smtp_user:
                 server.login(notify.smtp_user, notify.smtp_password.reveal())
             server.send_message(message)
+
+    try:
+        _bounded("mail", send)
     except (OSError, smtplib.SMTPException) as error:
         raise NotifyError(f"mail: {type(error).__name__}") from None
 

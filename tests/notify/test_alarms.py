@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
+from pipelines.notify import Alarm, NotifyError, beat, channels, channels_of, standing, update_alarms
 from pipelines.settings import load_settings
 
 if TYPE_CHECKING:
@@ -179,6 +179,34 @@ def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Pa
             channel("text")
         assert "127.0.0.1" not in str(raised.value)
         assert "secret-part" not in str(raised.value)
+
+
+class Drip(socketserver.StreamRequestHandler):
+    """An answer that comes byte by byte: each wait is short, the whole is not."""
+
+    ended: threading.Event
+
+    def handle(self) -> None:
+        """Send headers until the test ends, then the end of the answer."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+        while not type(self).ended.wait(0.05):
+            self.wfile.write(b"x")
+        self.wfile.write(b"\r\nContent-Length: 0\r\n\r\n")
+
+
+def test_a_server_that_answers_byte_by_byte_holds_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole of a request is bounded, not only each wait: webhook and heartbeat end with a sentence."""
+    monkeypatch.setattr(channels, "_MOST_SECONDS", 0.3)
+    Drip.ended = threading.Event()
+    unbounded = threading.Timer(10, Drip.ended.set)  # an answer at last, should nothing bound it
+    unbounded.start()
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip) as server, running(server) as port:
+        settings = load_settings(environ=environ(tmp_path, port, 9))
+        for call in (lambda: beat(settings), lambda: channels_of(settings)["webhook"]("text")):
+            with pytest.raises(NotifyError, match="took longer than"):
+                call()
+        Drip.ended.set()
+    unbounded.cancel()
 
 
 def test_a_damaged_state_tells_again_rather_than_never(tmp_path: Path) -> None:
