@@ -85,7 +85,7 @@ def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: t
     texts.clear()
     down = place.command("run", **notify, ORDERMART_PARTNER__CLIENT_SECRET="wrong")
     assert down.returncode == 1
-    assert [text for text in texts if "run failed" in text]
+    assert [text for text in texts if "night failed" in text]
     assert "/beat" not in texts
     assert json.loads(place.command("status", "--json", **notify).stdout)["last_run"]["is_good"] is False
     page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: t
     texts.clear()
     assert place.command("run", **notify).returncode in (0, 3)
     assert "The run failed" not in (place.data / "published" / "morning.html").read_text(encoding="utf-8")
-    assert [text for text in texts if "Over after" in text and "run failed" in text]
+    assert [text for text in texts if "Over after" in text and "night failed" in text]
 
 
 def test_disk_outage_and_staleness(tmp_path: Path) -> None:
