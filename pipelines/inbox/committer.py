@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
+from pipelines.inbox.entries import FROM_JSON, reason_bit, upsert
 from pipelines.inbox.logkeeper import LogKeeper
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.settings.kinds import KINDS
@@ -160,7 +160,7 @@ class Committer:
             for kind, ids in ids_of.items():
                 if ids:
                     given = msgspec.json.encode(sorted(ids)).decode()
-                    connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": kind, "ids": given})
+                    connection.execute(upsert(FROM_JSON), {**values, "kind": kind, "ids": given})
 
     def _open(self) -> Inbox:
         """Return the connection; open a new one after an error, or if the file was removed."""

@@ -6,6 +6,7 @@ Knows nothing of either.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,13 +21,18 @@ State = Literal["waiting", "started", "done", "dead", "given_up"]
 INT64 = range(-(2**63), 2**63)
 _MOST_REASONS = 62
 
-UPSERT = (resource("sql") / "inbox" / "upsert.sql").read_text(encoding="utf-8")
 FROM_JSON = "select distinct value from json_each(:ids)"
 FROM_RANGE = """
 with recursive counted(value) as (
     select :first union all select value + 1 from counted where value < :last
 ) select value from counted
 """
+
+
+@functools.cache
+def upsert(ids: str) -> str:
+    """Return the statement that adds the ids of a select, or the reason to those that are there."""
+    return (resource("sql") / "inbox" / "upsert.sql").read_text(encoding="utf-8").format(ids=ids)
 
 
 @dataclass(frozen=True, slots=True)

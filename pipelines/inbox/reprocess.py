@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.inbox.deliveries import undecodable
-from pipelines.inbox.entries import FROM_JSON, UPSERT, reason_bit
+from pipelines.inbox.entries import FROM_JSON, reason_bit, upsert
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.store import connect, micros, transaction
 
@@ -57,5 +57,5 @@ def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str]
                 (named.topic, named.kind, named.id, named.delivery_id, delivery.seq),
             )
             values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
-            connection.execute(UPSERT.format(ids=FROM_JSON), {**values, "kind": named.kind, "ids": f"[{named.id}]"})
+            connection.execute(upsert(FROM_JSON), {**values, "kind": named.kind, "ids": f"[{named.id}]"})
     return decoded, undecoded

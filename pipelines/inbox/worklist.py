@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, UPSERT, reason_bit
+from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, reason_bit, upsert
 from pipelines.inbox.queries import GAP_PROBE, WorkListQueries, known_kind
 from pipelines.inbox.store import micros, transaction
 from pipelines.settings.kinds import KINDS
@@ -83,12 +83,12 @@ class WorkList(WorkListQueries):
         if isinstance(ids, range) and ids.step == 1:
             if ids and (ids[0] not in INT64 or ids[-1] not in INT64):
                 raise ValueError("a range goes beyond 64-bit integers")
-            statement = UPSERT.format(ids=FROM_RANGE)
+            statement = upsert(FROM_RANGE)
             for part in _parts(ids):
                 self._write(statement, {**values, "first": part[0], "last": part[-1]})
                 given += len(part)
             return given
-        statement = UPSERT.format(ids=FROM_JSON)
+        statement = upsert(FROM_JSON)
         for chunk in _chunks(ids, _ADDED):
             self._write(statement, {**values, "ids": msgspec.json.encode(chunk).decode()})
             given += len(chunk)
