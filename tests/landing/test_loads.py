@@ -153,6 +153,17 @@ def test_a_load_that_fails_leaves_nothing(settings: Settings, vault: Vault, land
     assert land("orders", _order(1)).counts["accepted"] == 1
 
 
+@pytest.mark.parametrize(("bodies", "is_written"), [(15, False), (17, True)])
+def test_a_load_holds_no_more_than_16_mib(settings: Settings, vault: Vault, bodies: int, is_written: bool) -> None:
+    """What came is written before the load is committed, however few bodies it is."""
+    folder = settings.data_dir / "raw" / "documents" / "orders"
+    with open_load(settings, vault, "orders", "live") as load:
+        for number in range(bodies):
+            load.validate(b'{"id": %d, "status": "%s"}' % (number, b"x" * 2**20))
+        assert bool(list(folder.glob("*"))) is is_written
+        load.commit()
+
+
 def test_an_empty_load_writes_no_file(settings: Settings, vault: Vault) -> None:
     """A load in which nothing came says so and leaves no file behind."""
     with open_load(settings, vault, "orders") as load:

@@ -75,6 +75,14 @@ CHANGES: dict[str, Change] = {
     "a store's menus": _land("stores", {"id": 1, "at": 9, "document": store(1, menu_ids=[])}),
     "a store not found": _land("stores", {"id": 1, "at": 9, "verdict": "missing"}),
     "a store seen again": _land("stores", {"id": 1, "at": 9, "document": store(1), "verdict": "unchanged"}),
+    "a store's name, and all orders of a day elsewhere": lambda world: (
+        CHANGES["a store's name"](world),
+        world.land(
+            "orders",
+            [{"id": each, "at": 9, "document": order(each, created_at="2026-12-24T10:00:00Z")} for each in (3, 6)],
+            load_id="20261109T000000000000-fffffe",
+        ),
+    ),
     # scope menu
     "a menu's price": _land("menus", {"id": 1, "at": 9, "document": menu(1, p100="9")}),
     "a menu's products": _land("menus", {"id": 1, "at": 9, "document": menu(1, (100,))}),
