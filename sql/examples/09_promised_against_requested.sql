@@ -4,10 +4,10 @@ select
     dispatch_method,
     count(*) as order_count,
     median(
-        date_diff('minute', requested_time_local, promised_delivery_time_local)
+        date_sub('minute', requested_time, promised_delivery_time)
     ) as median_minutes,
 from mart.orders
-where sale_class = 'counted' and promised_delivery_time_local is not null
+where sale_class = 'counted' and promised_delivery_time is not null
     and business_date > (select max(business_date) - 28 from mart.orders)
 group by store_id, dispatch_method
 order by store_id, dispatch_method

@@ -1,4 +1,4 @@
--- Which lines of the last 28 days were sold at another price than the menu's?
+-- Which lines of the last 28 days were sold at none of the menu's prices?
 select
     order_id,
     line_no,
@@ -10,11 +10,11 @@ select
     price_variance,
     currency,
 from mart.price_variances
-where price_variance <> 0 and delivery_price_variance <> 0
+where price_match = 'neither'
     and business_date > (select max(business_date) - 28 from mart.orders)
 qualify
     row_number() over (
         partition by currency
-        order by abs(price_variance) desc, order_id, line_no, modifier_no
+        order by abs(price_variance) desc nulls last, order_id, line_no, modifier_no
     ) <= 20
-order by currency, abs(price_variance) desc, order_id, line_no, modifier_no
+order by currency, abs(price_variance) desc nulls last, order_id, line_no, modifier_no

@@ -7,7 +7,11 @@ select
     previous_total_price,
     total_price,
     total_change,
+    subtotal_change,
+    delivery_change,
+    tip_change,
+    discount_change,
+    loyalty_discount_change,
     was_closed,
 from mart.order_amendments
-where total_change <> 0
-order by currency, abs(total_change) desc, order_id, version_no
+order by currency, abs(total_change) desc nulls last, order_id, version_no

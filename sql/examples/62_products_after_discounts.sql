@@ -1,4 +1,4 @@
--- What remains of a product's sales of the last 28 days after discounts?
+-- What remains of products' sales of 28 days after discounts, loyalty discounts aside?
 select
     product_id,
     max(name) as product_name,

@@ -1,4 +1,4 @@
--- Which products sold most in each store on the last day?
+-- Which products sold most in each store on its last day that is over?
 select
     store_id,
     store_name,
@@ -15,6 +15,11 @@ from mart.product_mix
 where
     sale_class = 'counted'
     and unit_rank <= 5
-    and business_date = (select max(business_date) from mart.product_mix)
+    and (store_id, business_date) in (
+        select (store_id, max(business_date))
+        from mart.calendar
+        where is_day_over and counted_order_count > 0
+        group by store_id
+    )
 order by store_id, unit_rank, product_id
 limit 100

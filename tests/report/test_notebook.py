@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -40,6 +41,23 @@ def test_notebook_runs_in_order(world: World, cells: list[dict[str, Any]], monke
     sold = world.all("select sum(total_price) from mart.orders where sale_class = 'counted'")
     assert [(frames["stores"]["total_price"].sum(),)] == sold
     names["con"].close()
+
+
+def test_notebook_averages_over_orders_that_state_a_total(cells: list[dict[str, Any]]) -> None:
+    """An order without a total adds nothing to the average order value."""
+    with duckdb.connect() as con:
+        con.execute("create schema mart")
+        con.execute(
+            "create table mart.orders as select 1 as store_id, 'North' as store_name, 'EUR' as currency, "
+            "'counted' as sale_class, price as total_price from (values (30.0), (null)) as _ (price)"
+        )
+        names: dict[str, Any] = {"con": con, "pd": pd}
+        for cell in cells:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code" and ("def exact" in source or "average_order_value" in source):
+                exec(compile(source, cell["id"], "exec"), names)  # noqa: S102 -- our own document
+    assert names["stores"]["average_order_value"].tolist() == [30]
+    assert names["stores"]["order_count"].tolist() == [2]
 
 
 def test_notebook_has_no_output_and_no_path(cells: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.enums import typed
+from pipelines.warehouse.catalogue.examples import examples
 from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
 from pipelines.warehouse.inputs.sentences import sentences
@@ -78,6 +79,19 @@ def run_table(con: duckdb.DuckDBPyConnection) -> Run:
         assert (contract.sample, unique.sample) == ([], [])
         key = table.key or relation.columns
         return sorted(rows, key=lambda row: tuple((row[part] is None, row[part]) for part in key))
+
+    return run
+
+
+@pytest.fixture
+def run_example(con: duckdb.DuckDBPyConnection) -> Run:
+    """Give `run_example("price_variances", {"mart.orders": [{…}], …})`: the rows, in the query's order."""
+
+    def run(name: str, given: Given) -> list[Row]:
+        (example,) = (each for each in examples() if each.name == name)
+        _fill(con, example.tables, given)
+        relation = con.sql(example.sql)
+        return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
     return run
 

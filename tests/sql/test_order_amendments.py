@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.warehouse.catalogue.examples import examples
-
 if TYPE_CHECKING:
-    import duckdb
-
     from tests.sql.conftest import Run
 
 TABLE = "mart.order_amendments"
@@ -153,14 +149,3 @@ def test_a_change_after_the_close_is_flagged(run_table: Run) -> None:
     assert flags(None) == [False, False]
     assert flags("2026-11-20T05:00:00Z") == [False, True]
     assert flags("2026-11-20T05:00:00Z", None) == [False, None]
-
-
-def test_example_ranks_changes_within_their_currency(con: duckdb.DuckDBPyConnection) -> None:
-    """A change of 9,000 JPY is not above one of 3 EUR."""
-    con.execute(
-        "create table mart.order_amendments as select *, 1 as version_no, date '2026-11-20' as business_date, "
-        "1 as previous_total_price, 1 as total_price, false as was_closed "
-        "from (values (1, 'JPY', 9000), (2, 'EUR', -2), (3, 'EUR', 3)) as changes (order_id, currency, total_change)"
-    )
-    (example,) = (each for each in examples() if each.name == "amended_orders")
-    assert [row[0] for row in con.sql(example.sql).fetchall()] == [3, 2, 1]

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.warehouse.catalogue.examples import examples
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import duckdb
 
     from tests.sql.conftest import Given, Run
 
@@ -241,17 +237,3 @@ def test_modifiers_have_rows_of_their_own(run_table: Run, menus: tuple[int, ...]
         (2, "none", "indeterminate"),
         (None, "unique", "price"),
     ]
-
-
-def test_example_ranks_variances_within_their_currency(con: duckdb.DuckDBPyConnection) -> None:
-    """A variance of 5 USD is not hidden behind 20 larger ones in JPY, and every row names its currency."""
-    con.execute("create table mart.orders as select date '2026-10-06' as business_date")
-    con.execute(
-        "create table mart.price_variances as select number as order_id, 1 as line_no, null as modifier_no, "
-        "5 as product_id, date '2026-10-06' as business_date, if(number = 30, 'USD', 'JPY') as currency, 3 as price, "
-        "2 as menu_price, 2 as menu_delivery_price, if(number = 30, 5, 100 + number) as price_variance, "
-        "1 as delivery_price_variance from range(1, 31) as numbers (number)"
-    )
-    (example,) = (each for each in examples() if each.name == "price_variances")
-    rows = con.sql(example.sql).fetchall()
-    assert [(row[0], row[-1]) for row in rows] == [*((number, "JPY") for number in range(29, 9, -1)), (30, "USD")]
