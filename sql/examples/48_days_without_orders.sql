@@ -1,4 +1,4 @@
--- Which days had no orders, and are they over and complete?
+-- Which days before a store's last order had none, and are they over and complete?
 select
     store_id,
     business_date,

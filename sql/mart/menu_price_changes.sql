@@ -60,25 +60,43 @@ spans as (
     group by menu_id
 ),
 
-counted as (
+-- days compared: up to the day of another change of the same price
+bounds as (
     select
         changes.*,
-        -- greatest: a change before the first or after the last day of sales
         greatest(
-            least(28, coalesce(changes.changed_date - spans.first_date, 0)), 0
-        ) as day_count_before,
-        greatest(
-            least(28, coalesce(spans.last_date - changes.changed_date, 0)), 0
-        ) as day_count_after,
+            changes.changed_date - 28,
+            lag(changes.changed_date) over of_price + 1,
+            coalesce(spans.first_date, changes.changed_date)
+        ) as from_date,
+        least(
+            changes.changed_date + 28,
+            lead(changes.changed_date) over of_price - 1,
+            coalesce(spans.last_date, changes.changed_date)
+        ) as to_date,
+    from changes
+    left join spans on changes.menu_id = spans.menu_id
+    window of_price as (
+        partition by changes.menu_id, changes.product_id, changes.channel
+        order by changes.changed_at
+    )
+),
+
+counted as (
+    select
+        bounds.*,
+        -- none before the first day of sales or after the last, or between two changes
+        greatest(changed_date - from_date, 0) as day_count_before,
+        greatest(to_date - changed_date, 0) as day_count_after,
         coalesce(
             (
                 select sum(sales.unit_count)
                 from sales
                 where
-                    sales.menu_id = changes.menu_id
-                    and sales.product_id = changes.product_id
-                    and sales.business_date < changes.changed_date
-                    and sales.business_date >= changes.changed_date - 28
+                    sales.menu_id = bounds.menu_id
+                    and sales.product_id = bounds.product_id
+                    and sales.business_date < bounds.changed_date
+                    and sales.business_date >= bounds.from_date
             ), 0
         ) as unit_count_before,
         coalesce(
@@ -86,14 +104,13 @@ counted as (
                 select sum(sales.unit_count)
                 from sales
                 where
-                    sales.menu_id = changes.menu_id
-                    and sales.product_id = changes.product_id
-                    and sales.business_date > changes.changed_date
-                    and sales.business_date <= changes.changed_date + 28
+                    sales.menu_id = bounds.menu_id
+                    and sales.product_id = bounds.product_id
+                    and sales.business_date > bounds.changed_date
+                    and sales.business_date <= bounds.to_date
             ), 0
         ) as unit_count_after,
-    from changes
-    left join spans on changes.menu_id = spans.menu_id
+    from bounds
 )
 
 select

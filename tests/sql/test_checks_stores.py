@@ -36,6 +36,18 @@ def test_stores_and_their_menus(run_check: Run) -> None:
     assert run_check(named, given) == [{"entity_id": 2, "location": "menu 11"}]
 
 
+def test_store_with_another_currency(run_check: Run) -> None:
+    """A store whose record stated two currencies is found; one that stated none before is not."""
+    claim = "core.store_versions__keep_their_currency"
+    stated = [(1, "EUR"), (1, None), (1, "EUR"), (2, "JPY")]
+    clean = [{"store_id": store, "version_no": no, "currency": currency} for no, (store, currency) in enumerate(stated)]
+    assert run_check(claim, {"core.store_versions": clean}) == []
+    planted = [*clean, {"store_id": 2, "version_no": 9, "currency": "EUR"}]
+    assert run_check(claim, {"core.store_versions": planted}) == [
+        {"entity_id": 2, "location": "currency", "detail": "stated so far: EUR, JPY"}
+    ]
+
+
 def test_timezones_that_do_not_exist(run_check: Run) -> None:
     """A timezone that the database lacks is found; none at all is not."""
     claim = "core.stores__have_a_valid_timezone"

@@ -56,6 +56,18 @@ def test_price_before_and_after(run_table: Run) -> None:
     assert (row["units_per_day_before"], row["units_per_day_after"]) == (Decimal("35.8214"), Decimal("0.3214"))
 
 
+def test_days_compared_end_at_the_next_change(run_table: Run) -> None:
+    """Units sold at another price count on neither side, not even of a price changed twice in a day."""
+    later, evening = "2026-01-15 12:00:00+00", "2026-01-15 20:00:00+00"
+    versions = [price("5", None, NOON), price("6", NOON, later), price("7", later, evening), price("8", evening, None)]
+    mix = [sold("2026-01-08", 1), sold("2026-01-09", 10), *(sold(f"2026-01-{day}", 100) for day in range(10, 19))]
+    rows = changes(run_table, versions, *mix)
+    assert [
+        (row["day_count_before"], row["unit_count_before"], row["day_count_after"], row["unit_count_after"])
+        for row in rows
+    ] == [(2, 11, 4, 400), (4, 400, 0, 0), (0, 0, 3, 300)]
+
+
 def test_what_is_no_change(run_table: Run) -> None:
     """A price that only moved to another place, came, went, or is one of several in its channel has no row."""
     moved = [price("5", None, NOON), price("5", NOON, None, price_no=2)]

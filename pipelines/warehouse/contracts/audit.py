@@ -49,7 +49,8 @@ class PersonalDataChanges(Contract, table="audit.personal_data_changes", scope="
     """One row per observation of an order in which nothing but personal data changed.
 
     Source: raw.observations. The values, old and new, are encrypted in the vault; only the fields' names are here.
-    Caveats: such an observation is 'unchanged' and makes no new version of the order.
+    Caveats: such an observation is 'unchanged' and makes no new version of the order: a value was replaced by another.
+    One that came or went makes a version, and core.order_changes names its field.
     """
 
     load_id: Text = column(_LOAD)

@@ -29,7 +29,7 @@ class OrderVersions(Contract, table="core.order_versions", scope="order", key=("
 
     Source: every document of the order that was ever accepted, and all observations of it.
     Caveats: a version that came and went between two observations was never seen. The times are those of observation,
-    not of the change. A change in nothing but personal data makes no version: see audit.personal_data_changes.
+    not of the change. A personal value replaced by another makes no version: see audit.personal_data_changes.
     """
 
     order_id: Id = column(_ORDER)

@@ -15,6 +15,7 @@ from pipelines.warehouse.contracts.contract import (
     Units,
     column,
 )
+from pipelines.warehouse.contracts.orders import CUSTOMER_KEY
 
 SALE_CLASSES = ("counted", "excluded", "unmapped", "deleted")
 
@@ -51,9 +52,7 @@ class MartOrders(Contract, table="mart.orders", scope="order", key=("order_id",)
 
     order_id: Id = column(_ORDER)
     store_id: Id = column("The store of the order.", nullable=True)
-    customer_key: Text = column(
-        "Pseudonymous key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
-    )
+    customer_key: Text = column(CUSTOMER_KEY, nullable=True)
     customer_order_no: Count = column(
         "Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among "
         "orders observed. Null without customer_key or created_at.",
@@ -191,8 +190,8 @@ class ProductMix(
         "Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.", nullable=True, ge=1
     )
     sales_share: Share = column(
-        "Its line_amount by that of the store's day and sale class, of lines with an amount; null if they come to "
-        "nothing.",
+        "Its line_amount by that of the store's day and sale class, of lines with an amount, 0 to 1 unless amounts are "
+        "negative; null if they come to nothing.",
         nullable=True,
     )
     sales_rank: Count = column(

@@ -2,6 +2,10 @@
 
 from pipelines.warehouse.contracts.contract import Contract, Count, Flag, Id, Instant, Money, Text, column
 
+CUSTOMER_KEY = (
+    "Pseudonymous key of the customer: that of the phone number if it is known, else of the e-mail address, else a new "
+    "one. Keys that later prove to be one person's are not merged. No personal data."
+)
 _HAS = "Whether there is {0}; false for an empty text, null if the source gave null or nothing."
 _PLAINTEXT = "The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault."
 
@@ -16,9 +20,7 @@ class Orders(Contract, table="core.orders", scope="order", key=("order_id",)):
 
     order_id: Id = column("The order's id.")
     store_id: Id = column("The store of the order.", nullable=True)
-    customer_key: Text = column(
-        "Pseudonymous key of the customer, the same for the same phone or e-mail; no personal data.", nullable=True
-    )
+    customer_key: Text = column(CUSTOMER_KEY, nullable=True)
     status: Text = column("The order's status, as sent; the interface does not list its values.", nullable=True)
     platform: Text = column("Where it was placed, as sent (observed: web).", nullable=True)
     dispatch_method: Text = column("How it is dispatched, as sent (observed: store_delivery).", nullable=True)

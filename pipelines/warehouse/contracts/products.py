@@ -106,8 +106,10 @@ class MenuPriceChanges(
     """One row per menu, product, channel and time at which another price was observed.
 
     Source: core.menu_price_versions, and mart.product_mix for counted units of the stores that have the menu now.
-    Caveats: the time is that of observation, not of when the price took effect. A product that a channel has at
-    several prices at once has no row. Other things than the price may have changed as well.
+    Caveats: the time is that of observation, not of when the price took effect, and the day of the change is that of
+    UTC. A product that a channel has at several prices at once has no row, nor has one that was removed and is back at
+    another price. Units are of every channel, and of stores: do not add menus that share a store. The last day of sales
+    may be going on. Other things than the price may have changed as well.
     """
 
     menu_id: Id = column("The menu's id.")
@@ -118,9 +120,13 @@ class MenuPriceChanges(
     price: Money = column("The price from then on.", nullable=True)
     previous_delivery_price: Money = column("The price when delivered, before.", nullable=True)
     delivery_price: Money = column("The price when delivered, from then on.", nullable=True)
-    day_count_before: Count = column("Days of sales before the day of the change, at most 28.", ge=0, le=28)
+    day_count_before: Count = column(
+        "Days of sales before the day of the change, after the change before; at most 28.", ge=0, le=28
+    )
     unit_count_before: Units = column("Counted units in those days; an unstated quantity adds none.")
     units_per_day_before: Amount = column(_PER_DAY, nullable=True, adds_up=False)
-    day_count_after: Count = column("Days of sales after the day of the change, at most 28.", ge=0, le=28)
+    day_count_after: Count = column(
+        "Days of sales after the day of the change, before the next one; at most 28.", ge=0, le=28
+    )
     unit_count_after: Units = column("Counted units in those days; an unstated quantity adds none.")
     units_per_day_after: Amount = column(_PER_DAY, nullable=True, adds_up=False)

@@ -155,8 +155,8 @@ class MartOrderLines(Contract, table="mart.order_lines", scope="order", key=("or
     )
     discount_share: Amount = column(
         "The line's share of the order's discount, in proportion to line_amount, in units of the currency: the shares "
-        "of an order add up to it. Null if a line has no amount or one below zero, or all are zero. An apportionment: "
-        "the source states no discount by line.",
+        "of an order add up to it. 0 if the discount is 0; else null if a line has no amount or one below zero, or all "
+        "are zero. An apportionment: the source states no discount by line.",
         nullable=True,
     )
     missing_amount_reason: Text = column(

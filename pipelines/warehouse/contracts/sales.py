@@ -94,8 +94,8 @@ class Customers(Contract, table="mart.customers", scope="customer", key=("custom
     """One row per customer, sale class and currency.
 
     Source: mart.orders with a customer_key. Empty if there are no keys.
-    Caveats: a key is the same for the same phone or e-mail and holds no personal data; who orders without either is in
-    no row. First and last are among orders of the class and currency that have been observed, not of all time.
+    Caveats: one person may have several keys, as customer_key of mart.orders says; who orders without phone or e-mail
+    is in no row. First and last are among orders of the class and currency that have been observed, not of all time.
     """
 
     customer_key: Text = column("Pseudonymous key of the customer; no personal data.")
@@ -119,7 +119,9 @@ class Calendar(Contract, table="mart.calendar", scope="all", key=("store_id", "b
 
     Source: mart.daily_store_sales, audit.coverage, the ledger's closes, and audit.loads for how far was observed.
     Caveats: an order_count of 0 is a day without known orders; whether there were none, is_day_over, stale_count and
-    completeness say. Days after the last observation and more than twenty years before it have no row.
+    completeness say. Days after a store's last order have no row, since no document says whether it closed for good:
+    for one that has none now see audit.inactive_periods. Nor have days more than twenty years before the last
+    observation.
     """
 
     store_id: Id = column("The store's id.")
