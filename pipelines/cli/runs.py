@@ -242,7 +242,10 @@ def demo(
     ] = False,
     config: Config = None,
 ) -> None:
-    """Run four nights on the embedded sandbox service and show the results; leave their settings, data/demo.toml.
+    """Run four nights on the embedded sandbox service and show the results.
+
+    Everything is written to [data] dir: without a settings file of your own, data/ of the checkout, whatever folder you
+    are in. Settings for the other commands are left there, demo.toml.
 
     Exit codes: 0 published; 1 failed; 2 invalid settings, or no next night; 4 another run holds the lock.
     """

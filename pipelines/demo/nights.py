@@ -76,6 +76,7 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
     if state is None:
         state = State(orders, stores, faults)
         typer.echo(f"Starting the sandbox with {orders:,} orders in {stores} stores…", err=True)
+    typer.echo(f"Writing to {settings.data_dir}", err=True)
     world = state.world()
     nights = _due(world, state, next_night=next_night)
     if not state.now:

@@ -36,7 +36,10 @@ def guard_format(data_dir: Path) -> None:
 
 
 def migrate(data_dir: Path) -> list[str]:
-    """Bring every area of the folder to its present format; return a sentence where anything was brought there."""
+    """Bring every area of the folder to its present format; return a sentence where anything was brought there.
+
+    A folder without `format.json` may be new: what was written to it so far has the present format.
+    """
     guard_format(data_dir)
     written = _written(data_dir)
     if written == FORMATS:
@@ -48,7 +51,7 @@ def migrate(data_dir: Path) -> list[str]:
         for version in range(written.get(area, 0), wanted):
             if step := _MIGRATIONS.get((area, version)):
                 step(data_dir / area)
-        if written.get(area, 0) < wanted:
+        if written and written.get(area, 0) < wanted:
             older.append(f"{area} from {written.get(area, 0)} to {wanted}")
     make_folder(data_dir)
     write_whole(_file(data_dir), msgspec.json.encode(FORMATS))

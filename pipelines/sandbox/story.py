@@ -31,7 +31,8 @@ _TWICE = dt.timedelta(days=6, hours=5)
 _AGAIN_AFTER = 200  # seconds
 _CORRECTED = dt.timedelta(days=7, hours=4)
 _AFTER_NIGHT = dt.timedelta(hours=10)
-_HOUR = dt.timedelta(hours=3, minutes=15)  # of a night
+_HOUR = dt.timedelta(hours=3, minutes=15)  # of the first night
+_LATER = dt.timedelta(minutes=2)
 _UNDER_WAY = dt.timedelta(minutes=12)
 
 Drawn = list[tuple[int, int]]  # when an order is placed, in seconds, and the place of its store
@@ -82,8 +83,11 @@ def amended(drawn: Drawn, until: dt.date) -> tuple[int, int]:
 
 
 def night(until: dt.date, number: int) -> dt.datetime:
-    """Return when the demo plays one of its first nights, from 1."""
-    return _end(until) - dt.timedelta(days=NIGHTS[number - 1]) + _HOUR
+    """Return when the demo plays one of its first nights, from 1.
+
+    Each is later in the day than the one before: what waits for whole days is due, however slow the machine was.
+    """
+    return _end(until) - dt.timedelta(days=NIGHTS[number - 1]) + _HOUR + (number - 1) * _LATER
 
 
 def other_number(phone: str) -> str:

@@ -58,6 +58,10 @@ def played(ordermart: Ordermart, folder: Path) -> Path:
     first = ordermart("demo", "--orders", "700", "--stores", "3")
     assert first.returncode == 0, first.stdout + first.stderr
     assert [line.partition(",")[0] for line in first.stdout.splitlines()[:3]] == ["Night 1", "Night 2", "Night 3"]
+    assert first.stderr.splitlines()[:2] == [
+        "Starting the sandbox with 700 orders in 3 stores…",
+        f"Writing to {folder / 'data'}",
+    ]
     return folder / "data"
 
 

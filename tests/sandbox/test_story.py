@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -38,6 +39,13 @@ def test_the_world_keeps_its_number_of_orders(world: World) -> None:
     """What is sent twice, or during a night, takes the place of another order."""
     assert len(world.order_ids) == SHAPE["orders"]
     assert world.order_ids == sorted(world.order_ids)
+
+
+def test_nights_are_more_than_whole_days_apart(world: World) -> None:
+    """What waits for days is due in the same night on every machine: a night takes less than the minutes beyond."""
+    nights = [story.night(world.config.until, number) for number in range(1, len(story.NIGHTS) + 1)]
+    beyond = [(later - earlier) % dt.timedelta(days=1) for earlier, later in pairwise(nights)]
+    assert all(dt.timedelta(minutes=1) < each < dt.timedelta(hours=1) for each in beyond)
 
 
 def test_an_order_is_sent_twice(world: World) -> None:

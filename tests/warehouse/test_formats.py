@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days, raw_files
-from pipelines.landing.formats import FORMATS
+from pipelines.landing.formats import FORMATS, migrate
 from pipelines.ledger import ledger_of
 from pipelines.ledger.chain import verify
 from pipelines.settings import load_settings
@@ -48,7 +49,7 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
     )
     if not has_versions:
         (settings.data_dir / "format.json").unlink()
-    assert len(heal(settings)) == 1  # the formats that were migrated
+    assert len(heal(settings)) == has_versions  # the formats that were migrated
     build_and_record(settings)
     publish(settings)
     assert list(_rows(warehouse_file(settings.data_dir))) == [(1, "13.5000"), (2, "13.5000")]
@@ -57,6 +58,15 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
         assert work.due("orders") == [7]
     with open_vault(settings):
         pass
+
+
+def test_new_folder_is_not_called_older(world: Any, make_order: Any) -> None:
+    """What was landed before the first build has the present formats: nothing is said, and they are noted."""
+    world.land("orders", [{"id": 1, "document": make_order(1)}])
+    (world.data / "vault").mkdir()
+    assert not (world.data / "format.json").exists()
+    assert migrate(world.data) == []
+    assert json.loads((world.data / "format.json").read_text()) == FORMATS
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
