@@ -47,7 +47,7 @@ def run(
 
     Exit codes: 0 published, or nothing changed; 1 failed, the previous release stays current; 2 invalid settings or
     usage; 3 published, with newly failed or quarantined ids (see audit.quarantine), or with stores, menus or orders
-    that are not up to date; 4 another run holds the lock;
+    that are not up to date; 4 another run holds the lock, for half an hour unless with --due;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.clock import utc_now
@@ -108,7 +108,7 @@ def _run_night(
         from pipelines.assets.healing import heal, set_records_aside
         from pipelines.assets.preflight import check_before_run
         from pipelines.assets.quiet import quiet_night
-        from pipelines.ingest.lock import run_lock
+        from pipelines.ingest.lock import A_NIGHT_WAITS, run_lock
         from pipelines.landing import guard_source
         from pipelines.landing.disk import naming_a_full_disk
         from pipelines.report.json_lines import json_progress, line
@@ -116,9 +116,13 @@ def _run_night(
         from pipelines.report.summary import current_release, refused
 
     check_before_run(settings, (order_ids, menu_ids), order_id_range)
+
+    def note(text: str) -> None:
+        say([line("note", text=text) if as_json else text])
+
     with (
         naming_a_full_disk(settings.data_dir),
-        run_lock(settings.data_dir, "ordermart run"),
+        run_lock(settings.data_dir, "ordermart run", wait=A_NIGHT_WAITS * (not due), say=note),
         _service(settings),
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):

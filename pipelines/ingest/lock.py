@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,14 +21,16 @@ from pipelines.clock import utc_now
 from pipelines.durable import keep_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # The folders that this process has locked, each with the start of the killed run that it resumes, if any. A command
 # holds the lock for the job that it executes in its own process.
 _held: dict[Path, datetime | None] = {}
 RUN = "ordermart run"
 JOB = "Dagster run"
+A_NIGHT_WAITS = timedelta(minutes=30)
 _RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
+_LOOK_AGAIN_SECONDS = 0.2
 
 
 class RunLockedError(Exception):
@@ -35,10 +38,13 @@ class RunLockedError(Exception):
 
 
 @contextmanager
-def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
-    """Hold `data/run.lock` while the block runs; raise RunLockedError at once if another process holds it.
+def run_lock(
+    data_dir: Path, holder: str, *, wait: timedelta = timedelta(0), say: Callable[[str], None] = lambda _: None
+) -> Iterator[None]:
+    """Hold `data/run.lock` while the block runs; raise RunLockedError if another process holds it for all of `wait`.
 
-    `holder` describes the run to others. The same process can enter the block again.
+    `holder` describes the run to others; `say` gets one sentence if it has to wait. The same process can enter the
+    block again.
     """
     if data_dir in _held:
         yield
@@ -46,10 +52,7 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
     keep_private(data_dir)
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunLockedError(_refusal(os.pread(descriptor, 4096, 0))) from None
+        _take(descriptor, wait, say)
         left = os.pread(descriptor, 4096, 0)
         is_run = holder.startswith((RUN, JOB))
         resumed = _killed_since(left) if is_run else None
@@ -85,6 +88,23 @@ def run_lock(data_dir: Path, holder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _take(descriptor: int, wait: timedelta, say: Callable[[str], None]) -> None:
+    began, has_said = time.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            by = _holder_in(os.pread(descriptor, 4096, 0))
+            if time.monotonic() - began >= wait.total_seconds():
+                raise RunLockedError(f"{by}; wait for it or stop it") from None
+            if not has_said:
+                say(f"{by}; this one waits for it, at most {wait.total_seconds() / 60:g} minutes")
+                has_said = True
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        else:
+            return
+
+
 def lock_holder(data_dir: Path) -> str | None:
     """Return a sentence that names the lock's holder; None if it is free. Neither locks nor writes.
 
@@ -94,7 +114,7 @@ def lock_holder(data_dir: Path) -> str | None:
         note = (data_dir / "run.lock").read_bytes()
         by = json.loads(note)
         started = _start_of(by["pid"]) if by["host"] == socket.gethostname() else by["started"]
-        return _refusal(note) if started and started == by["started"] else None
+        return _holder_in(note) if started and started == by["started"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -126,12 +146,10 @@ def _killed_since(note: bytes) -> datetime | None:
     return since if is_resumable else None
 
 
-def _refusal(note: bytes) -> str:
+def _holder_in(note: bytes) -> str:
     try:
         by = json.loads(note)
-        return (
-            f"another run holds the lock: {by['holder']}, process {by['pid']} on {by['host']} since {by['since']}; "
-            "wait for it or stop it"
-        )
+        who = f": {by['holder']}, process {by['pid']} on {by['host']} since {by['since']}"
     except (ValueError, KeyError, TypeError):
-        return "another run holds the lock; wait for it or stop it"
+        who = ""
+    return f"another run holds the lock{who}"

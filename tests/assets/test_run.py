@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,11 +122,30 @@ def test_wrong_settings_and_usage_end_with_2(place: Place) -> None:
 
 
 def test_a_second_run_at_the_same_time_ends_with_4(place: Place) -> None:
-    """While one run holds the lock another ends at once and names it."""
+    """While one run holds the lock, one for webhooks ends at once and names it."""
     with run_lock(place.data, "the night"):
-        second = place.command("run")
+        second = place.command("run", "--due")
     assert second.returncode == 4
     assert "the night" in second.stderr
+
+
+@pytest.mark.slow
+def test_a_night_waits_for_the_run_that_holds_the_lock(place: Place) -> None:
+    """It says whom it waits for, as its first line, and publishes once the other one has ended."""
+    night = [sys.executable, "-m", "pipelines.cli", "run", "--json", "--order-ids", str(place.ids)]
+    with ExitStack() as other:
+        other.enter_context(run_lock(place.data, "ordermart run"))
+        with subprocess.Popen(
+            night, cwd=ROOT, env=os.environ | place.environ, stdout=subprocess.PIPE, text=True
+        ) as waiting:
+            assert waiting.stdout is not None
+            note = json.loads(waiting.stdout.readline())
+            other.close()
+            said, _ = waiting.communicate()
+    assert note["event"] == "note"
+    assert "waits for it, at most 30 minutes" in note["text"]
+    assert waiting.returncode == 3, said  # planted faults are refused
+    assert place.all("select count(*) from core.orders") != [(0,)]
 
 
 @pytest.mark.slow
