@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-_MIN_NOT_FOUND = 5  # fewer can be chance, however short the run
-_MIN_ALL = 2  # when nothing at all is found
+_MIN_BAD = 5  # fewer can be chance, however short the run
+_MIN_ALL = 2  # when nothing at all is good
 _MIN_RESPONSES = 200  # before a rate means much
 
 
@@ -59,6 +59,11 @@ def gap_report(requested: AbstractSet[int], found: AbstractSet[int], notified: A
     return GapReport(len(requested), len(existing), len(existing - notified))
 
 
+def is_above(limit: float, bad: int, answered: int) -> bool:
+    """Tell whether the rate of bad answers is above the limit: at least five of them, or all of two and more."""
+    return (bad >= _MIN_BAD and bad > limit * answered) or (bad >= _MIN_ALL and bad == answered)
+
+
 class NotFoundGuard:
     """Counts 404s for known ids in a run: a rate above `limit` suggests a wrong address.
 
@@ -76,13 +81,12 @@ class NotFoundGuard:
         self.answered += 1
         self.not_found += not_found
         responses = max(self.answered, min(self._known, _MIN_RESPONSES))
-        return self.not_found >= _MIN_NOT_FOUND and self.not_found > self._limit * responses
+        return self.not_found >= _MIN_BAD and self.not_found > self._limit * responses
 
     @property
     def is_exceeded(self) -> bool:
         """Whether the rate over all responses is above the limit: among five 404s or more, or if nothing was found."""
-        is_above = self.not_found >= _MIN_NOT_FOUND and self.not_found > self._limit * self.answered
-        return is_above or (self.not_found >= _MIN_ALL and self.not_found == self.answered)
+        return is_above(self._limit, self.not_found, self.answered)
 
     def sentence(self) -> str:
         """Explain why the run stops."""

@@ -14,6 +14,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
 from pipelines.ingest.outcome import (
+    FailedCheck,
     Ingested,
     NotFoundCheck,
     Outcome,
@@ -70,7 +71,9 @@ def ingest(
         spool = stack.enter_context(open_spool(settings, kind))
         session = session or stack.enter_context(PartnerSession(settings))
         ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
-        if kind == "menus" and any(before.kind == "stores" and before.stopped for before in session.ingested):
+        if kind == "menus" and any(
+            before.kind == "stores" and (before.stopped or before.counts["failed"]) for before in session.ingested
+        ):
             # Nobody names them otherwise.
             work.add("menus", known_ids(settings.data_dir, "menus"), why="store record")
         session.ingested.append(ingestion.result)
@@ -97,6 +100,7 @@ class _Ingestion:
         self.result = Ingested(kind)
         self.menu_ids: set[int] = set()
         self.check = NotFoundCheck(settings, kind, set(), set())
+        self.failures = FailedCheck(settings, kind)
 
     async def run(self, client: PartnerClient, *, lists: bool) -> None:
         try:
@@ -113,7 +117,7 @@ class _Ingestion:
         except (RunStopped, SuspectBaseUrlError) as error:
             self.result.stopped = error
             self.result.shortfalls.append(str(error))
-        self.result.shortfalls += self.check.sentences()
+        self.result.shortfalls += [*self.check.sentences(), *self.failures.sentences()]
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
         """Fetch and land one load, also what was received before the run was stopped."""
@@ -232,13 +236,18 @@ class _Ingestion:
     def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""
         accepted, rejected = outcome.sorted_by_verdict(refusals)
+        failed = outcome.failed
+        if self.failures.is_exceeded(outcome):
+            for answer in failed:
+                rejected.setdefault(answer.reason, []).append(answer.id)
+            failed = []
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, accepted)
         for reason, ids in rejected.items():
             self.work.rejected(self.kind, ids, reason, self.settings.planner.max_rejected_attempts)
         self.work.not_found(self.kind, outcome.not_found)
-        for failed in outcome.failed:
-            self.work.failed(self.kind, failed.id, failed.reason)
+        for answer in failed:
+            self.work.failed(self.kind, answer.id, answer.reason)
 
 
 def _chunks(ids: list[int]) -> Iterator[list[int]]:

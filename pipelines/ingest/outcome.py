@@ -13,7 +13,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from pipelines.inbox.entries import INT64
-from pipelines.inbox.gaps import NotFoundGuard
+from pipelines.inbox.gaps import NotFoundGuard, is_above
 from pipelines.landing import Refusal, raw_files
 from pipelines.partner import Failed, RunStopped
 from pipelines.partner.pointer import get_all
@@ -120,6 +120,30 @@ class NotFoundCheck:
     def sentences(self) -> list[str]:
         """Say so if too many ids that were never held are not found."""
         return [self._report.sentence_on_new()] if self._report.is_exceeded else []
+
+
+class FailedCheck:
+    """Judges the ids of one kind that failed: above [planner] max_failed_rate the service is at fault, not they."""
+
+    def __init__(self, settings: Settings, kind: str) -> None:
+        self._limit, self._kind = settings.planner.max_failed_rate, kind
+        self._answered = 0
+        self._reasons: Counter[str] = Counter()
+
+    def is_exceeded(self, outcome: Outcome) -> bool:
+        """Count the answers of a load; tell whether too many of them are failures."""
+        self._answered += outcome.answered
+        self._reasons.update(answer.reason for answer in outcome.failed)
+        return is_above(self._limit, len(outcome.failed), outcome.answered)
+
+    def sentences(self) -> list[str]:
+        """Say so if too many ids of all loads failed, with the reason that most of them have."""
+        failed = self._reasons.total()
+        if not is_above(self._limit, failed, self._answered):
+            return []
+        (reason, count), *_ = self._reasons.most_common()
+        rate = f"{failed:,} of {self._answered:,} requested {self._kind} failed, more than [planner] max_failed_rate"
+        return [f"{rate}, {count:,} of them because {reason}; they are requested again later"]
 
 
 def answer_of(answer: Fetched | Failed) -> Answer:

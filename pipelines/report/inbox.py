@@ -61,7 +61,7 @@ def retried(letters: list[Entry]) -> str:
 
 
 def waiting(data_dir: Path) -> Iterator[str]:
-    """Yield lines on ids that wait after a rejected response, and on the dead-letter queue; none if both are empty."""
+    """Yield lines on ids that wait after a rejection or failure, and on the dead-letter queue, if there are any."""
     path = inbox_path(data_dir)
     if not path.exists():
         return
@@ -69,7 +69,7 @@ def waiting(data_dir: Path) -> Iterator[str]:
         rejected = work.rejected_counts()
         dead = {kind: states["dead"] for kind, states in work.counts().items() if "dead" in states}
     if rejected:
-        yield f"  waiting after a rejected response: {_listed(rejected)}; they are requested again on later days"
+        yield f"  waiting after a rejection or failure: {_listed(rejected)}; they are requested again on later days"
     if dead:
         yield f"  in the dead-letter queue: {_listed(dead)}; `ordermart retry` requests them again"
 

@@ -102,6 +102,8 @@ class FaultInjector:
         """Return the application with this fault."""
         if mishap in {"unready", "404"}:
             return self._error(404, "record not found")
+        if mishap in {"401", "403"}:
+            return self._error(int(mishap), "not allowed")
         if mishap in {"429", "over_capacity"}:
             return self._with_retry_after(self._error(429, "too many requests"))
         if mishap in {"500", "503"}:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Mishap = Literal[
     "404", "429", "500", "503", "reset", "truncated", "content_type", "slow", "drip",
-    "error", "same", "unreadable", "no_id", "empty",
+    "error", "same", "unreadable", "no_id", "empty", "401", "403",
 ]  # fmt: skip
 Operation = Literal["authenticate", "store_list", "stores", "menus", "orders"]
 MISHAPS: tuple[Mishap, ...] = get_args(Mishap)
@@ -44,6 +44,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rate_unreadable: float = 0.0  # no JSON, with status 200 and the content type of JSON
     rate_no_id: float = 0.0  # the right document without its id
     rate_empty: float = 0.0  # an empty array
+    rate_401: float = 0.0
+    rate_403: float = 0.0
     slow_seconds: float = 1.0
     drip_seconds: float = 1.0
     retry_after: float | None = None  # seconds, sent with every 429 and 503

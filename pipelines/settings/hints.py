@@ -70,5 +70,6 @@ def planner(settings: Planner) -> Iterator[str]:
     """Yield one sentence for each invalid value in [planner]; it starts with the key."""
     if not settings.hot_max_age_days <= settings.warm_max_age_days <= settings.cold_max_age_days:
         yield "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days: must not decrease"
-    if not 0 < settings.max_not_found_rate <= 1:
-        yield "[planner] max_not_found_rate: must be above 0 and at most 1"
+    for name in ("max_not_found_rate", "max_failed_rate"):
+        if not 0 < getattr(settings, name) <= 1:
+            yield f"[planner] {name}: must be above 0 and at most 1"

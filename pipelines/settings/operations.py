@@ -134,4 +134,5 @@ class Planner(Table, frozen=True):
     gap_probe: bool
     gap_budget: NonNegativeInt
     max_not_found_rate: float
+    max_failed_rate: float
     max_rejected_attempts: PositiveInt

@@ -165,6 +165,45 @@ def test_a_wrong_path_of_one_kind_stops_that_kind_alone(known: Place, kind: Kind
     assert all(done.counts["missing"] == 0 for done in others.values())
 
 
+def test_a_service_that_refuses_every_order_is_said_until_it_does_not(known: Place) -> None:
+    """Ids that all fail stay out of the dead-letter queue: they are requested again, and the kind is not up to date."""
+    place = known
+    place.ask(place.ids)
+    place.sandbox.set_faults(only=["orders"], rate_403=1)
+    for _ in range(2):
+        orders = night(place)["orders"]
+        (sentence,) = orders.shortfalls
+        assert sentence.startswith("60 of 60 requested orders failed, more than [planner] max_failed_rate")
+        assert "60 of them because the service answers 403" in sentence
+        assert (orders.counts["failed"], place.dead_letters()) == (60, [])
+        assert night(place)["orders"].requested == 0
+        with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
+            work._write("update entries set due_at = 1 where due_at is not null", {})  # hours pass
+    place.sandbox.set_faults()
+    orders = night(place)["orders"]
+    assert (orders.counts["failed"], orders.shortfalls) == (0, [])
+    assert {verdicts[-1] for verdicts in place.verdicts().values()} <= {"accepted", "unchanged"}
+
+
+def test_few_failed_ids_leave_a_kind_up_to_date(known: Place) -> None:
+    """Four of sixty end in the dead-letter queue, as an id that fails alone; they say nothing of the service."""
+    place = known
+    place.ask(place.ids)
+    place.sandbox.set_faults(poison=place.ids[:4], poison_with="403")
+    assert night(place)["orders"].shortfalls == []
+    assert [letter.id for letter in place.dead_letters()] == place.ids[:4]
+
+
+def test_known_menus_are_requested_where_store_records_fail(known: Place) -> None:
+    """Menus that no store names in this run are up to date all the same; the stores are not."""
+    place = known
+    place.sandbox.set_faults(only=["stores"], rate_403=1)
+    kinds = night(place)
+    assert kinds["stores"].counts["failed"] == 8
+    assert kinds["stores"].shortfalls[0].startswith("8 of 8 requested stores failed")
+    assert kinds["menus"].counts["unchanged"] == len(place.verdicts("menus"))
+
+
 def alarms(place: Place) -> set[str]:
     """Return the causes of alarms that stand."""
     return {alarm.cause for alarm in standing(place.data)}

@@ -58,7 +58,7 @@ def test_a_rejected_id_waits_and_lands_once_it_is_healed(serve: Callable[..., Pl
     place.sandbox.set_faults()
     assert place.pull().requested == 0
     (line,) = waiting(place.data)
-    assert line.startswith(f"  waiting after a rejected response: orders {len(rejected)};")
+    assert line.startswith(f"  waiting after a rejection or failure: orders {len(rejected)};")
     make_due(place)
     assert place.pull().counts["accepted"] == len(rejected)
     assert list(waiting(place.data)) == []

@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         ("planner", "warm_interval_hours = 0", "[planner] warm_interval_hours: must be above zero"),
         ("planner", "request_budget = -1", "[planner] request_budget: must be zero or above"),
         ("planner", "max_not_found_rate = 0", "[planner] max_not_found_rate: must be above 0"),
+        ("planner", "max_failed_rate = 1.5", "[planner] max_failed_rate: must be above 0"),
         ("data", 'dir = ""', "[data] dir: must name a folder"),
         ("partner.authenticate", 'path = "token"', "[partner.authenticate] path: must start with /"),
         ("partner.authenticate", 'token_pointer = "token"', "[partner.authenticate] token_pointer: 'token'"),

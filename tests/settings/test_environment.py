@@ -64,6 +64,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "webhooks.signature_encoding": ("base64", "base64"),
     "planner.hot_max_age_days": ("2.5", 2.5),
     "planner.max_not_found_rate": ("0.1", 0.1),
+    "planner.max_failed_rate": ("0.2", 0.2),
 }
 
 
