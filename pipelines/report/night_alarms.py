@@ -6,7 +6,7 @@
 | run_failed:due | a run for webhooks failed |
 | outage | the service gave no usable answer for too long |
 | incomplete:KIND | stores, menus or orders could not all be fetched, or what came is doubtful |
-| new_failures | its release has quarantined or failed ids that the one before had not |
+| new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
 | verification | a sample that was rebuilt from raw differs from the warehouse or the release |
@@ -28,6 +28,7 @@ from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
 from pipelines.report.text import counted
+from pipelines.report.unresolved import unresolved
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
 from pipelines.warehouse.release.need import deferred_until
@@ -120,9 +121,13 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, now: dt.dateti
         return
     refused, rules, received = _rows(_file(current), _REFUSED, _RULES, _RECEIVED)
     refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
-    if is_new and (new := refused - refused_before):
-        ids = counted(len(new), "id was", "ids were")
-        yield Alarm("new_failures", f"{ids} newly quarantined or failed: see audit.quarantine.")
+    new = refused - refused_before if is_new else set()
+    for each in unresolved(settings, current.name, new, refused, now):
+        ids = counted(each.count, "id was", "ids were")
+        yield Alarm(
+            f"new_failures:{each.release}",
+            f"{ids} newly quarantined or failed in release {each.release}: see audit.quarantine.",
+        )
     yield from _of_release(settings, received, now)
     if is_new and before and (changed := rules ^ rules_before):
         yield Alarm(

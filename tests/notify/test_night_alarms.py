@@ -66,8 +66,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def causes(settings: Settings) -> list[str]:
-    """Return the causes of the alarms that stand."""
-    return [alarm.cause for alarm in standing(settings.data_dir)]
+    """Return the causes of the alarms that stand, that about a release without its name."""
+    return [alarm.cause.removesuffix(":2") for alarm in standing(settings.data_dir)]
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -84,6 +84,43 @@ def test_each_cause_of_a_release_is_raised_and_ends(settings: Settings, cause: s
     release(settings, "3", CAUSES[cause] if cause == "rule_changed" else "select 1")
     after_run(settings, succeeded=True, is_new=True, now=NOW)
     assert causes(settings) == []
+
+
+def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings) -> None:
+    """Neither a quiet run nor the next release ends the alarm; each release with new ones has its own."""
+    seven, eight = (f"insert into audit.quarantine values ('orders', {id_}, 'no_id', true)" for id_ in (7, 8))
+    told: list[list[str]] = []
+    for name, changes, is_new in (
+        ("1", [], True),
+        ("3", [seven], True),
+        ("3", [], False),
+        ("4", [seven], True),
+        ("5", [seven, eight], True),
+        ("6", [eight], True),
+        ("7", [], True),
+    ):
+        if is_new:
+            release(settings, name, *changes)
+        after_run(settings, succeeded=True, is_new=is_new, now=NOW)
+        told.append(causes(settings))
+    three, five = "new_failures:3", "new_failures:5"
+    assert told == [[], [three], [three], [three], [three, five], [five], []]
+
+
+def test_new_failures_end_with_what_is_kept_of_them(settings: Settings) -> None:
+    """An id that nobody heals raises no alarm once its bytes are gone; what has no id none after its own run."""
+    release(settings, "1")
+    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    release(settings, "2", "insert into audit.quarantine values ('orders', null, 'no_id', true)")
+    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    assert causes(settings) == ["new_failures"]
+    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    assert causes(settings) == []
+    release(settings, "3", CAUSES["new_failures"])
+    for days, expected in ((0, ["new_failures:3"]), (29, ["new_failures:3"]), (30, [])):
+        now = NOW + dt.timedelta(days=days)
+        after_run(settings, succeeded=True, is_new=days == 0, now=now)
+        assert [cause for cause in causes(settings) if cause != "silence"] == expected
 
 
 def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
