@@ -103,3 +103,37 @@ class RequestError:
     def is_service_fault(self) -> bool:
         """Whether the service as a whole may be at fault."""
         return self.service or self.overload or self.body is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of a request, the number of its attempts, and the results of all but the last."""
+
+    outcome: Answer | RequestError
+    attempts: int
+    earlier: tuple[Attempt, ...] = ()
+
+
+def unusable(answer: Answer, code: str, reason: str) -> RequestError:
+    """Return a complete answer as an error: what it has is no usable document."""
+    return RequestError(
+        code=code,
+        reason=reason,
+        status=answer.status,
+        ms=answer.ms,
+        bytes=len(answer.body),
+        service=False,
+        body=answer.body,
+    )
+
+
+def refused_alone(answer: Answer) -> RequestError:
+    """Return a 401 as an error of its url: the same token is accepted for others."""
+    return RequestError(
+        code="unauthorized",
+        reason="the service answers 401 for this id alone, and accepts the same token for others",
+        status=answer.status,
+        ms=answer.ms,
+        transient=False,
+        service=False,
+    )

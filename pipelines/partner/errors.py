@@ -5,7 +5,7 @@
     └── RunStopped                 nothing more can be requested in this run
         ├── PartnerMisconfigured   a setting is invalid; nothing was sent
         ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
-        ├── TokenRefused           401 again, with a token renewed for that request
+        ├── TokenRefused           401 again, with a token just renewed, whatever is requested
         ├── ListingBroken          the list of stores does not match the settings
         └── ServiceDown            sustained failure; the circuit breaker gave up
 

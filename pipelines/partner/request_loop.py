@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipelines.partner.addresses import Addresses, Headers
-from pipelines.partner.answers import Answer, Attempt, RequestError
+from pipelines.partner.answers import Answer, Attempt, RequestError, Result, refused_alone, unusable
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
 from pipelines.partner.concurrency import ConcurrencyLimit
@@ -19,7 +19,7 @@ from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
 from pipelines.partner.pages import BodyOrigin, Pages, has_a_field
 from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
-from pipelines.partner.token import Tokens, authenticate_request
+from pipelines.partner.token import Tokens, authenticate_request, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,20 +35,12 @@ log = logging.getLogger(__name__)
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
+_ALONE = 3  # urls rejected alone, from which on a rejection renews no token before another url was tried
 _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
 _MIN_SECONDS = 1.0
 _BODIES = 4  # complete bodies for one id that are no usable document, before validation decides on the last
 _OK = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The outcome of a request, the number of its attempts, and the results of all but the last."""
-
-    outcome: Answer | RequestError
-    attempts: int
-    earlier: tuple[Attempt, ...] = ()
 
 
 class RequestLoop:
@@ -75,6 +67,7 @@ class RequestLoop:
         self._pages = Pages()
         self._addresses = Addresses(partner.base_url)
         self._headers: Headers | None = None  # of the token in use
+        self._alone = 0  # urls that were answered with 401 while others were not
 
     async def send(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
@@ -101,7 +94,11 @@ class RequestLoop:
                     self._tokens.accepted(token)
                     self._known_good[group] = url
                     return Result(outcome, attempts, earlier)
-                self._tokens.rejected(token, rejected_at)
+                if await self._is_refused_alone(token, rejected_at, url, limit):
+                    if rejected_at is not None:
+                        return Result(refused_alone(outcome), attempts, earlier)
+                else:
+                    self._tokens.rejected(token, rejected_at)
                 earlier = (*earlier, Attempt(_UNAUTHORIZED, "unauthorized", round(outcome.ms), 0))
                 rejected_at = self._clock.monotonic()
                 continue
@@ -138,6 +135,21 @@ class RequestLoop:
             elif outcome.overload or outcome.service:
                 self._limit.record_overload(ticket)
             return outcome
+
+    async def _is_refused_alone(self, token: Token, rejected_at: float | None, url: str, limit: int) -> bool:
+        """Tell whether another url is answered with the token that was rejected for `url`; False if it may be too old.
+
+        That is asked before a rejection would end the run, and of each one once a few were of their url alone.
+        """
+        others = [each for each in self._known_good.items() if each[1] != url]
+        if not others or (self._alone < _ALONE and not self._tokens.is_renewed(token, rejected_at)):
+            return False
+        sent = await self._attempt(*others[-1], token, limit)
+        if not isinstance(sent, Answer) or sent.status == _UNAUTHORIZED:
+            return False
+        self._tokens.accepted(token)
+        self._alone += rejected_at is not None
+        return True
 
     async def _give_up_unless_answered(self, group: str, url: str, error: RequestError, limit: int) -> None:
         """Raise ServiceDown unless another url is answered: `url` must wait longer than the service has left."""
@@ -205,13 +217,13 @@ class RequestLoop:
             if not names or outcome.status != _OK or outcome.oversize:
                 return outcome, None
             if not has_a_field(outcome.body, names):
-                outcome = _unusable(outcome, "no_known_field", "the body has no documented field")
+                outcome = unusable(outcome, "no_known_field", "the body has no documented field")
                 # Two texts about two ids are the same error.
                 origin = self._pages.origin(subject, operation.encode())
             elif (other := self._pages.other_subject(subject, operation, outcome.body)) is not None:
                 if self._known_good.get(operation) == other:
                     del self._known_good[operation]  # what it returns shows nothing any more
-                outcome = _unusable(outcome, "same_body", "different ids return the same body")
+                outcome = unusable(outcome, "same_body", "different ids return the same body")
                 origin = BodyOrigin.PAGE
             else:
                 return outcome, None
@@ -246,7 +258,7 @@ class RequestLoop:
             if isinstance(outcome, Answer):
                 if outcome.status in _TOKEN_ANSWERS:
                     return outcome.body
-                raise AuthenticationFailed(_refusal(path, outcome.status))
+                raise AuthenticationFailed(refusal(path, outcome.status))
             if not outcome.transient:
                 raise AuthenticationFailed(f"{path}: {outcome.reason} ({outcome.code})")
             why = f"{outcome.reason} ({outcome.code})"
@@ -278,21 +290,3 @@ class RequestLoop:
             header = self._partner.authenticate.header
             self._headers = self._addresses.headers(token, {**ASK_FOR_JSON, header: token.header_value.reveal()})
         return self._headers.of(self._addresses.url(url))
-
-
-def _unusable(answer: Answer, code: str, reason: str) -> RequestError:
-    return RequestError(
-        code=code,
-        reason=reason,
-        status=answer.status,
-        ms=answer.ms,
-        bytes=len(answer.body),
-        service=False,
-        body=answer.body,
-    )
-
-
-def _refusal(path: str, status: int) -> str:
-    if status == _UNAUTHORIZED:
-        return f"{path} answers 401: check [partner] client_id and client_secret"
-    return f"{path} answers {status}: check [partner.authenticate] path"

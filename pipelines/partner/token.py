@@ -31,6 +31,7 @@ _PLACE = re.compile(r"\{(client_id|client_secret)\}")
 # A token is sent in a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
 _TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _JWT_PARTS = 3
+_UNAUTHORIZED = 401
 _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 
@@ -101,18 +102,23 @@ class Tokens:
     def _record_age(self, what: str, seconds: float) -> None:
         self._behaviour.record(self._clock.now(), "authenticate", "token_lifetime", what, seconds)
 
+    def is_renewed(self, token: Token, last_refusal: float | None) -> bool:
+        """Tell whether renewal did not help, so that a rejection of `token` would end the run."""
+        is_second = last_refusal is not None and token.obtained_at >= last_refusal
+        return is_second or self._refused_in_a_row + (self._token is token) > 1
+
     def rejected(self, token: Token, last_refusal: float | None) -> None:
         """Discard `token`, unless it has been replaced already.
 
         `last_refusal` is when the same request was rejected before. Raise TokenRefused if renewal did not help: this
         request was rejected before `token` was obtained, or no token was accepted since.
         """
-        renewed = last_refusal is not None and token.obtained_at >= last_refusal
+        is_over = self.is_renewed(token, last_refusal)
         if self._token is token:
             self._token = None
             self._refused_in_a_row += 1
             self._record_age("refused", self._clock.monotonic() - token.obtained_at)
-        if renewed or self._refused_in_a_row > 1:
+        if is_over:
             self._failed = TokenRefused(
                 "the service rejects a token that it has just issued (401 again): check the permissions of these "
                 "credentials, and [partner.authenticate] header and scheme"
@@ -141,6 +147,13 @@ def authenticate_request(partner: Partner) -> httpx.Request:
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
     headers = {**ASK_FOR_JSON, "Authorization": _basic(partner)}
     return httpx.Request("POST", url, headers=headers, data=_filled(partner))
+
+
+def refusal(path: str, status: int) -> str:
+    """Return why no token was issued, and which setting to check."""
+    if status == _UNAUTHORIZED:
+        return f"{path} answers 401: check [partner] client_id and client_secret"
+    return f"{path} answers {status}: check [partner.authenticate] path"
 
 
 def _usable(secret: Secret) -> bool:

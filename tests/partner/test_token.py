@@ -16,6 +16,8 @@ import pytest
 from pipelines.partner import (
     AuthenticationFailed,
     Clock,
+    Failed,
+    Fetched,
     PartnerClient,
     PartnerMisconfigured,
     ServiceDown,
@@ -209,6 +211,50 @@ def test_a_second_401_ends_the_run(jump: Any, partner: Any, fake: Any, client: A
         jump(main)
     assert service.tokens == 2
     assert service.asked <= 32
+
+
+@pytest.mark.parametrize("refused", [{0}, {7}, {199}, set(range(0, 200, 3))])
+def test_ids_that_are_always_rejected_fail_alone(
+    jump: Any, partner: Any, fake: Any, client: Any, answer: Any, refused: set[int]
+) -> None:
+    """An id that is answered with 401 whatever the token ends no run: it fails, others are answered with that token."""
+    service = fake()
+    working = service.serve
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = await working(request)
+        return answer(401) if int(request.url.path.rsplit("/", 1)[1]) in refused else response
+
+    service.serve = serve
+
+    async def main(clock: Clock) -> list[Fetched | Failed]:
+        async with client(partner(), service, clock) as asking:
+            return [found async for found in fetch_all(asking, "orders", range(200))]
+
+    answers = jump(main)
+    failed = {found.id: (found.code, found.status) for found in answers if isinstance(found, Failed)}
+    assert failed == dict.fromkeys(refused, ("unauthorized", 401))
+    assert len(answers) == 200
+    assert service.tokens <= 20  # not one for each
+    assert service.asked <= 200 + 4 * len(refused)
+
+
+def test_credentials_that_are_withdrawn_end_the_run(jump: Any, partner: Any, fake: Any, client: Any) -> None:
+    """Once all urls are answered with 401, also the one that was answered last, the run ends after one renewal."""
+    service = fake()
+
+    async def main(clock: Clock) -> None:
+        async with client(partner(), service, clock) as asking:
+            for id_ in range(3):
+                await asking.fetch("orders", id_)
+            service.refuse = lambda _: True
+            async for _ in fetch_all(asking, "orders", range(100)):
+                raise AssertionError
+
+    with pytest.raises(TokenRefused, match="401 again"):
+        jump(main)
+    assert service.tokens == 2
+    assert service.statuses[401] <= 64
 
 
 def test_short_lived_tokens_end_nothing(jump: Any, partner: Any, fake: Any, client: Any) -> None:
