@@ -99,7 +99,8 @@ def plan(
 
     At most half of the budget goes to the sample. The rest goes to orders not found, then by tier; within a tier, first
     to orders of an age at which orders were observed to change, then to the most overdue relative to the tier's
-    interval. Reads `orders` once and keeps no more than the budget in memory. The same seed draws the same sample.
+    interval. An order that was checked while the clock was ahead is due: nobody knows how long ago that was. Reads
+    `orders` once and keeps no more than the budget in memory. The same seed draws the same sample.
     """
     limit = max(0, settings.request_budget if budget is None else budget)
     still_changing = timedelta(days=settings.cold_max_age_days) if learned is None else learned.settled_after
@@ -118,16 +119,17 @@ def plan(
                 drawn.offer(order.id)
             continue
         interval = _interval(tier, settings)
-        since = order.created_at or now
+        since, is_ahead = order.created_at or now, False
         if order.last_checked_at is not None:
             since = order.last_checked_at + interval
-        if since > now:
+            is_ahead = order.last_checked_at > now
+        if since > now and not is_ahead:
             resting += 1
             continue
         due[tier] += 1
         changing = order.created_at is None or now - order.created_at <= still_changing
         urgency = (-_RANK[tier], changing, (now - since) / interval, -order.id)
-        entry = (urgency, Planned(order.id, tier, since))
+        entry = (urgency, Planned(order.id, tier, min(since, now)))
         if len(chosen) < limit:
             heapq.heappush(chosen, entry)
         elif chosen:

@@ -54,6 +54,20 @@ def test_age_decides_how_often(age: dict[str, float], checked: dict[str, float] 
     assert [one.tier for one in plan([order(1, age, checked)], NOW, NO_SAMPLE).due] == ([tier] if tier else [])
 
 
+def test_orders_checked_while_the_clock_was_ahead_are_due() -> None:
+    """A check of next year stops no request until then; what is overdue comes first, then the earliest check."""
+    orders = [
+        order(1, {"hours": 5}, {"days": -400}),
+        order(2, {"hours": 5}, {"hours": 2}),
+        order(3, {"hours": 5}, {"days": -40}),
+        order(4, {"hours": 5}, {"minutes": 30}),
+    ]
+    planned = plan(orders, NOW, NO_SAMPLE)
+    assert [one.id for one in planned.due] == [2, 3, 1]
+    assert planned.resting == 1
+    assert max(one.due_since for one in planned.due) == NOW
+
+
 def test_an_order_of_unknown_age_is_asked_for_weekly() -> None:
     """Without a time of creation an order may still change, however long it is known."""
     unknown = KnownOrder(1, None, NOW - timedelta(days=7), None)
