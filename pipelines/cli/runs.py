@@ -108,7 +108,7 @@ def _run_night(
         from pipelines.assets.healing import heal, set_records_aside
         from pipelines.assets.preflight import check_before_run
         from pipelines.assets.quiet import quiet_night
-        from pipelines.ingest.lock import A_NIGHT_WAITS, run_lock
+        from pipelines.ingest.lock import A_NIGHT_WAITS, RUN, run_lock
         from pipelines.landing import guard_source
         from pipelines.landing.disk import naming_a_full_disk
         from pipelines.report.json_lines import json_progress, line
@@ -122,7 +122,7 @@ def _run_night(
 
     with (
         naming_a_full_disk(settings.data_dir),
-        run_lock(settings.data_dir, "ordermart run", wait=A_NIGHT_WAITS * (not due), say=note),
+        run_lock(settings.data_dir, RUN) if due else run_lock(settings.data_dir, RUN, wait=A_NIGHT_WAITS, say=note),
         _service(settings),
         json_progress(typer.echo) if as_json else terminal_progress() as progress,
     ):

@@ -10,11 +10,9 @@ import fcntl
 import json
 import os
 import socket
-import subprocess
 import time
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
@@ -22,6 +20,7 @@ from pipelines.durable import keep_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 # The folders that this process has locked, each with the start of the killed run that it resumes, if any. A command
 # holds the lock for the job that it executes in its own process.
@@ -30,7 +29,8 @@ RUN = "ordermart run"
 JOB = "Dagster run"
 A_NIGHT_WAITS = timedelta(minutes=30)
 _RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
-_LOOK_AGAIN_SECONDS = 0.2
+_A_MOMENT = timedelta(seconds=1)  # for those who only look who holds it
+_LOOK_AGAIN_SECONDS = 0.1
 
 
 class RunLockedError(Exception):
@@ -39,7 +39,7 @@ class RunLockedError(Exception):
 
 @contextmanager
 def run_lock(
-    data_dir: Path, holder: str, *, wait: timedelta = timedelta(0), say: Callable[[str], None] = lambda _: None
+    data_dir: Path, holder: str, *, wait: timedelta = _A_MOMENT, say: Callable[[str], None] = lambda _: None
 ) -> Iterator[None]:
     """Hold `data/run.lock` while the block runs; raise RunLockedError if another process holds it for all of `wait`.
 
@@ -59,7 +59,6 @@ def run_lock(
         note = {
             "holder": holder,
             "pid": os.getpid(),
-            "started": _start_of(os.getpid()),
             "host": socket.gethostname(),
             "since": utc_now().isoformat(timespec="seconds"),
             "resumed_since": resumed.isoformat() if resumed else None,
@@ -106,34 +105,26 @@ def _take(descriptor: int, wait: timedelta, say: Callable[[str], None]) -> None:
 
 
 def lock_holder(data_dir: Path) -> str | None:
-    """Return a sentence that names the lock's holder; None if it is free. Neither locks nor writes.
+    """Return a sentence that names the lock's holder; None if it is free. Writes nothing.
 
-    The note tells: its process is alive, and is the one that wrote it. Of another machine nobody here can say so.
+    The kernel tells, whoever wrote the note and where: a free lock is taken for a moment, shared with others who look.
     """
     try:
-        note = (data_dir / "run.lock").read_bytes()
-        by = json.loads(note)
-        started = _start_of(by["pid"]) if by["host"] == socket.gethostname() else by["started"]
-        return _holder_in(note) if started and started == by["started"] else None
-    except (OSError, ValueError, KeyError, TypeError):
+        descriptor = os.open(data_dir / "run.lock", os.O_RDONLY)
+    except OSError:
         return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder_in(os.pread(descriptor, 4096, 0))
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def resumed_since(data_dir: Path) -> datetime | None:
     """Return the start of the killed run that the current run resumes; None if it resumes none."""
     return _held.get(data_dir)
-
-
-def _start_of(pid: int) -> str | None:
-    """Return when a process started, as the kernel or `ps` says it; None when there is no such process."""
-    try:
-        # The 22nd field; the second one, a name in parentheses, may hold blanks.
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    except OSError:
-        if Path("/proc/self/stat").exists():
-            return None
-    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603, S607
-    return shown.stdout.strip() or None
 
 
 def _killed_since(note: bytes) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.ingest.lock import RunLockedError, run_lock
+from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,25 @@ def test_a_run_waits_for_the_lock_no_longer_than_it_may(tmp_path: Path) -> None:
     ):
         pass
     assert len(said) == 1
+
+
+def test_the_note_of_another_machine_holds_nothing(tmp_path: Path) -> None:
+    """What a container left that is gone, whatever its host was called, neither counts as a run nor is removed."""
+    note = '{"holder": "ordermart run", "pid": 7, "started": "1", "host": "gone", "since": "2026-11-20T03:15:00+00:00"}'
+    (tmp_path / "run.lock").write_text(note, encoding="utf-8")
+    assert lock_holder(tmp_path) is None
+    assert (tmp_path / "run.lock").read_text(encoding="utf-8") == note
+
+
+def test_who_looks_at_the_lock_keeps_no_run_from_it(tmp_path: Path) -> None:
+    """While somebody looks, several can, and a run that takes the lock in that moment waits for it to pass."""
+    (tmp_path / "run.lock").touch()
+    with (tmp_path / "run.lock").open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert lock_holder(tmp_path) is None
+        with run_lock(tmp_path, "a run", say=lambda _: looking.close()):
+            assert looking.closed
+            assert "a run" in (lock_holder(tmp_path) or "")
 
 
 def test_run_lock_is_reentrant_in_its_process(tmp_path: Path) -> None:
