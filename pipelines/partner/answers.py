@@ -100,6 +100,11 @@ class RequestError:
     is_of_many: bool = False  # the same comes for different ids
 
     @property
+    def is_limit(self) -> bool:
+        """Whether the service limits its rate, and works."""
+        return self.overload and not self.service
+
+    @property
     def is_service_fault(self) -> bool:
         """Whether the service as a whole may be at fault."""
         return self.service or self.overload or self.body is not None

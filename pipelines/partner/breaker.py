@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from pipelines.partner.errors import ServiceDown
@@ -38,7 +39,8 @@ class Breaker:
         self._clock = clock
         self._patience = patience
         self._since: float | None = None  # when the first request of the failing streak was sent
-        self._failures = self._doubtful = self._probes = 0
+        self._answered_at = -math.inf
+        self._failures = self._doubtful = self._limits = self._probes = 0
         self._in_flight = 0
         self._subjects: set[Hashable] = set()
         self._open = self._probing = False
@@ -85,6 +87,11 @@ class Breaker:
         """Whether requests are stopped until a probe succeeds."""
         return self._open
 
+    @property
+    def has_answered_lately(self) -> bool:
+        """Whether the service answered anything within half of the time after which it is given up."""
+        return self._clock.monotonic() - self._answered_at < self._patience / 2.0
+
     def would_exceed_deadline(self, pause: float) -> bool:
         """Return whether `pause` uses up the time left, with too few subjects to open the breaker."""
         return not self._open and self._since is not None and pause >= self.seconds_left()
@@ -94,12 +101,13 @@ class Breaker:
 
         A request sent before the failures began does not count: a service going down may still finish those.
         """
+        self._answered_at = self._clock.monotonic()
         if self._since is None or began < self._since:
             return
         if self._open:
             log.warning("the partner service answers again")
         self._since = None
-        self._failures = self._doubtful = self._probes = 0
+        self._failures = self._doubtful = self._limits = self._probes = 0
         self._subjects.clear()
         self._open = False
         self._pause = FIRST_PAUSE_SECONDS
@@ -117,17 +125,20 @@ class Breaker:
         *,
         probe: bool = False,
         doubtful: bool = False,
+        is_limit: bool = False,
         wait: float = 0.0,
     ) -> None:
         """Record that the request for `subject`, sent at `began`, failed because of `why`.
 
-        `doubtful`: the subject itself may be at fault, so it counts only together with others that are not; `wait` is
-        the wait that the service requested.
+        `doubtful`: the subject itself may be at fault, so it counts only together with others that are not. `is_limit`:
+        the service limits its rate, and may answer as many requests as it refuses, so it counts half. `wait` is the
+        wait that the service requested.
         """
         now = self._clock.monotonic()
         self._since = began if self._since is None else min(self._since, began)
         self._failures += 1
         self._doubtful += doubtful
+        self._limits += is_limit
         self._subjects.add(subject)
         if self._open:
             if probe:
@@ -142,7 +153,7 @@ class Breaker:
     def _sustained(self) -> bool:
         if len(self._subjects) < SUBJECTS or self._failures == self._doubtful:
             return False
-        return self._failures >= FAILURES or self.seconds_left() <= 0.0
+        return self._failures - self._limits / 2 >= FAILURES or self.seconds_left() <= 0.0
 
     def _rest(self, now: float, wait: float, why: str) -> None:
         left = self.seconds_left()

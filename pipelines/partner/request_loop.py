@@ -17,6 +17,7 @@ from pipelines.partner.breaker import Breaker
 from pipelines.partner.concurrency import ConcurrencyLimit
 from pipelines.partner.errors import AuthenticationFailed, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
+from pipelines.partner.known_good import KnownGood
 from pipelines.partner.pages import BodyOrigin, Pages, has_a_field
 from pipelines.partner.retry import LONGEST_SECONDS, RetryBudget, full_jitter
 from pipelines.partner.token import Tokens, authenticate_request, refusal
@@ -35,7 +36,6 @@ log = logging.getLogger(__name__)
 _TOKEN_BYTES = 1_048_576
 _TOKEN_ANSWERS = (200, 201)
 _UNAUTHORIZED = 401
-_ALONE = 3  # urls rejected alone, from which on a rejection renews no token before another url was tried
 _RATE_LIMITED = 3  # attempts by which the backoff of a rate-limited request starts later
 _TOKEN_ATTEMPTS, _TOKEN_LONGEST_SECONDS = 30, 20.0
 _MIN_SECONDS = 1.0
@@ -63,11 +63,10 @@ class RequestLoop:
         self._budget = RetryBudget()
         self._breaker = Breaker(clock, partner.outage_timeout_seconds)
         self._tokens = Tokens(partner, clock, self._request_token, self._behaviour)
-        self._known_good: dict[str, str] = {}
+        self._known = KnownGood(self._ask, self._tokens, self._breaker, clock)
         self._pages = Pages()
         self._addresses = Addresses(partner.base_url)
         self._headers: Headers | None = None  # of the token in use
-        self._alone = 0  # urls that were answered with 401 while others were not
 
     async def send(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
@@ -92,9 +91,9 @@ class RequestLoop:
             if isinstance(outcome, Answer):
                 if outcome.status != _UNAUTHORIZED:
                     self._tokens.accepted(token)
-                    self._known_good[group] = url
+                    self._known.urls[group] = url
                     return Result(outcome, attempts, earlier)
-                if await self._is_refused_alone(token, rejected_at, url, limit):
+                if await self._known.is_refused_alone(token, rejected_at, url, limit):
                     if rejected_at is not None:
                         return Result(refused_alone(outcome), attempts, earlier)
                 else:
@@ -110,11 +109,8 @@ class RequestLoop:
                 # The same twice, or often enough: this is what the service has, and validation decides on it.
                 return Result(Answer(status=200, body=outcome.body, ms=outcome.ms), attempts, earlier)
             broken = None if outcome.is_of_many else outcome.body
-            if is_over or not self._budget.take():
-                return Result(outcome, attempts, earlier)
             pause = self._pause(outcome, attempts)
-            if self._breaker.would_exceed_deadline(pause):
-                await self._give_up_unless_answered(group, url, outcome, limit)
+            if is_over or not self._budget.take() or not await self._may_wait(group, url, outcome, pause, limit):
                 return Result(outcome, attempts, earlier)
             earlier = (*earlier, Attempt(outcome.status, outcome.code, round(outcome.ms), outcome.bytes))
             await self._clock.sleep(pause)
@@ -123,8 +119,8 @@ class RequestLoop:
         """Send one request; return None if the service had to be probed first, and the probe failed."""
         async with self._limit as ticket:
             probe = await self._breaker.admit()
-            if probe and self._known_good.get(group, url) != url:
-                known = self._known_good[group]
+            if probe and self._known.urls.get(group, url) != url:
+                known = self._known.urls[group]
                 sent = await self._send(self._request(known, token), limit, known, group, probe=True)
                 if isinstance(sent, RequestError) and sent.is_service_fault:
                     return None
@@ -136,32 +132,15 @@ class RequestLoop:
                 self._limit.record_overload(ticket)
             return outcome
 
-    async def _is_refused_alone(self, token: Token, rejected_at: float | None, url: str, limit: int) -> bool:
-        """Tell whether another url is answered with the token that was rejected for `url`; False if it may be too old.
+    async def _may_wait(self, group: str, url: str, error: RequestError, pause: float, limit: int) -> bool:
+        """Tell whether `url` may be requested again after `pause`; raise ServiceDown if nothing else is answered."""
+        if not self._breaker.would_exceed_deadline(pause):
+            return True
+        await self._known.give_up_unless_answered(group, url, error, limit)
+        return error.is_limit
 
-        That is asked before a rejection would end the run, and of each one once a few were of their url alone.
-        """
-        others = [each for each in self._known_good.items() if each[1] != url]
-        if not others or (self._alone < _ALONE and not self._tokens.is_renewed(token, rejected_at)):
-            return False
-        sent = await self._attempt(*others[-1], token, limit)
-        if not isinstance(sent, Answer) or sent.status == _UNAUTHORIZED:
-            return False
-        self._tokens.accepted(token)
-        self._alone += rejected_at is not None
-        return True
-
-    async def _give_up_unless_answered(self, group: str, url: str, error: RequestError, limit: int) -> None:
-        """Raise ServiceDown unless another url is answered: `url` must wait longer than the service has left."""
-        known = self._known_good.get(group, url)
-        if known != url:
-            token = await self._tokens.current()
-            sent = await self._send(self._request(known, token), limit, known, group, probe=False)
-            if isinstance(sent, Answer) or not sent.is_service_fault:
-                return
-        raise ServiceDown(
-            f"no request was answered within [partner] outage_timeout_seconds: {error.reason} ({error.code})"
-        )
+    async def _ask(self, group: str, url: str, token: Token, limit: int) -> Answer | RequestError:
+        return await self._send(self._request(url, token), limit, url, group, probe=False)
 
     async def _send(
         self,
@@ -202,6 +181,7 @@ class RequestLoop:
                 f"{outcome.reason} ({outcome.code})",
                 probe=probe,
                 doubtful=origin is BodyOrigin.UNKNOWN,
+                is_limit=outcome.is_limit,
                 wait=self._requested_wait(outcome),
             )
         else:
@@ -221,8 +201,8 @@ class RequestLoop:
                 # Two texts about two ids are the same error.
                 origin = self._pages.origin(subject, operation.encode())
             elif (other := self._pages.other_subject(subject, operation, outcome.body)) is not None:
-                if self._known_good.get(operation) == other:
-                    del self._known_good[operation]  # what it returns shows nothing any more
+                if self._known.urls.get(operation) == other:
+                    del self._known.urls[operation]  # what it returns shows nothing any more
                 outcome = unusable(outcome, "same_body", "different ids return the same body")
                 origin = BodyOrigin.PAGE
             else:
@@ -279,7 +259,7 @@ class RequestLoop:
 
     def _pause(self, error: RequestError, attempts: int, *, longest: float = LONGEST_SECONDS) -> float:
         # A rate-limited request starts with a longer pause.
-        extra = _RATE_LIMITED if error.overload and not error.service else 0
+        extra = _RATE_LIMITED if error.is_limit else 0
         return self._requested_wait(error) + full_jitter(attempts + extra, self._clock.random(), longest)
 
     def _requested_wait(self, error: RequestError) -> float:

@@ -201,7 +201,7 @@ def test_who_waits_alone_is_told_that_nothing_answers(
 
     async def alone(clock: Clock) -> float:
         async with client(partner(), service, clock) as asking:
-            with pytest.raises(ServiceDown, match="no request was answered"):
+            with pytest.raises(ServiceDown, match="no request was answered lately"):
                 await asking.fetch("orders", 7)
         return clock.monotonic()
 
@@ -213,6 +213,35 @@ def test_who_waits_alone_is_told_that_nothing_answers(
     answers = jump(beside_another)
     assert [found.id for found in answers if isinstance(found, Failed)] == [7]
     assert len(answers) == 20
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_a_service_that_limits_some_requests_for_a_minute_is_no_outage(
+    jump: Any, partner: Any, fake: Any, client: Any, answer: Any, share: float
+) -> None:
+    """With a share of requests answered by 429 and Retry-After, drawn by chance, all ids are answered in the end.
+
+    With half of them the retries of a run do not suffice for all; what is left is not called an outage.
+    """
+    service = fake()
+    working = service.serve
+    chance = random.Random(3)
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        if chance.random() < share:
+            return answer(429, retry_after="60")
+        return await working(request)
+
+    service.serve = serve
+
+    async def main(clock: Clock) -> list[Any]:
+        async with client(partner(), service, clock) as asking:
+            return await _collect(asking, range(2_000))
+
+    answers = jump(main)
+    failed = [found.code for found in answers if isinstance(found, Failed)]
+    assert len(answers) == 2_000
+    assert (failed == []) if share < 0.5 else (set(failed) == {"rate_limited"} and len(failed) < 600)
 
 
 def test_a_page_for_everybody_is_no_document(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
