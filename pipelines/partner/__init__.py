@@ -13,6 +13,7 @@ from pipelines.partner.errors import (
     PartnerMisconfigured,
     RequestFailed,
     RunStopped,
+    RunTooLong,
     ServiceDown,
     TokenRefused,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "PartnerMisconfigured",
     "RequestFailed",
     "RunStopped",
+    "RunTooLong",
     "ServiceDown",
     "TokenRefused",
     "fetch_all",

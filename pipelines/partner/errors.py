@@ -7,6 +7,7 @@
         ├── AuthenticationFailed   no token: rejected, or the response does not match the settings
         ├── TokenRefused           401 again, with a token just renewed, whatever is requested
         ├── ListingBroken          the list of stores does not match the settings
+        ├── RunTooLong             [partner] max_run_seconds are over
         └── ServiceDown            sustained failure; the circuit breaker gave up
 
 No message contains a body, a token, a credential or a header's value.
@@ -50,6 +51,10 @@ class TokenRefused(RunStopped):
 
 class ListingBroken(RunStopped):
     """The list of stores does not match the settings, or does not end."""
+
+
+class RunTooLong(RunStopped):
+    """The run has requested documents for [partner] max_run_seconds."""
 
 
 class ServiceDown(RunStopped):

@@ -15,7 +15,7 @@ from pipelines.partner.answers import Answer, Attempt, RequestError, Result, ref
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
 from pipelines.partner.concurrency import ConcurrencyLimit
-from pipelines.partner.errors import AuthenticationFailed, ServiceDown
+from pipelines.partner.errors import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.partner.exchange import ASK_FOR_JSON, Recorder, exchange
 from pipelines.partner.known_good import KnownGood
 from pipelines.partner.pages import BodyOrigin, Pages, has_a_field
@@ -59,6 +59,7 @@ class RequestLoop:
         self._partner = partner
         self._network = network
         self._clock = clock
+        self._began = clock.monotonic()
         self._limit = ConcurrencyLimit(partner.max_concurrency)
         self._budget = RetryBudget()
         self._breaker = Breaker(clock, partner.outage_timeout_seconds)
@@ -82,6 +83,7 @@ class RequestLoop:
         broken: bytes | None = None
         bodies = 0
         while True:
+            self._end_in_time()
             token = await self._tokens.current()
             outcome = await self._attempt(group, url, token, limit)
             if outcome is None:
@@ -131,6 +133,11 @@ class RequestLoop:
             elif outcome.overload or outcome.service:
                 self._limit.record_overload(ticket)
             return outcome
+
+    def _end_in_time(self) -> None:
+        most = self._partner.max_run_seconds
+        if most and self._clock.monotonic() - self._began >= most:
+            raise RunTooLong(f"[partner] max_run_seconds = {most:g} are over; the next run fetches the rest")
 
     async def _may_wait(self, group: str, url: str, error: RequestError, pause: float, limit: int) -> bool:
         """Tell whether `url` may be requested again after `pause`; raise ServiceDown if nothing else is answered."""

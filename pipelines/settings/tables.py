@@ -81,6 +81,7 @@ class Partner(Table, frozen=True):
     max_attempts: PositiveInt
     max_retry_after_seconds: NonNegativeFloat
     outage_timeout_seconds: PositiveFloat
+    max_run_seconds: NonNegativeFloat
     authenticate: Authenticate
     list_stores: ListStores
     store: StoreRecord

@@ -16,7 +16,7 @@ from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
 from pipelines.ingest.session import PartnerSession
 from pipelines.notify import last_run, standing
-from pipelines.partner import AuthenticationFailed, ServiceDown
+from pipelines.partner import AuthenticationFailed, RunTooLong, ServiceDown
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import build
 
@@ -183,6 +183,22 @@ def test_a_service_that_refuses_every_order_is_said_until_it_does_not(known: Pla
     orders = night(place)["orders"]
     assert (orders.counts["failed"], orders.shortfalls) == (0, [])
     assert {verdicts[-1] for verdicts in place.verdicts().values()} <= {"accepted", "unchanged"}
+
+
+def test_a_run_without_time_left_says_so_and_the_next_one_fetches_the_rest(known: Place) -> None:
+    """Nothing is requested after [partner] max_run_seconds; no kind is called an outage, and all ids stay due."""
+    place = known
+    place.ask(place.ids)
+    place.set(max_run_seconds=1e-9)
+    kinds = night(place)
+    for done in kinds.values():
+        assert isinstance(done.stopped, RunTooLong)
+        assert done.shortfalls == ["[partner] max_run_seconds = 1e-09 are over; the next run fetches the rest"]
+    assert place.sandbox.served()["requests"] == 0
+    place.set(max_run_seconds=0)
+    kinds = night(place)
+    assert all(done.shortfalls == [] for done in kinds.values())
+    assert kinds["orders"].requested == 60
 
 
 def test_few_failed_ids_leave_a_kind_up_to_date(known: Place) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from pipelines.partner import Clock, Failed, Fetched, PartnerClient, ServiceDown, fetch_all
+from pipelines.partner import Clock, Failed, Fetched, PartnerClient, RunTooLong, ServiceDown, fetch_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -242,6 +242,37 @@ def test_a_service_that_limits_some_requests_for_a_minute_is_no_outage(
     failed = [found.code for found in answers if isinstance(found, Failed)]
     assert len(answers) == 2_000
     assert (failed == []) if share < 0.5 else (set(failed) == {"rate_limited"} and len(failed) < 600)
+
+
+@pytest.mark.parametrize(("most", "fetched"), [(600.0, 16 * 21), (0.0, 1_000)])
+def test_a_run_requests_nothing_after_its_time(
+    jump: Any, partner: Any, fake: Any, client: Any, answer: Any, most: float, fetched: int
+) -> None:
+    """A service that takes 29 seconds for each answer is requested for ten minutes, or without a limit for all ids."""
+
+    async def serve(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(29)
+        response: httpx.Response = answer(body={"id": 1})
+        return response
+
+    service = fake(serve)
+
+    async def main(clock: Clock) -> tuple[int, float]:
+        found = 0
+        settings = partner(max_concurrency=16, max_run_seconds=most)
+        async with (
+            client(settings, service, clock) as asking,
+            aclosing(fetch_all(asking, "orders", range(1_000))) as all_,
+        ):
+            asking._loop._limit.limit = 16
+            with suppress(RunTooLong):
+                async for _ in all_:
+                    found += 1
+        return found, clock.monotonic()
+
+    found, seconds = jump(main)
+    assert found == fetched
+    assert not most or seconds < most + 30
 
 
 def test_a_page_for_everybody_is_no_document(jump: Any, partner: Any, fake: Any, client: Any, answer: Any) -> None:
