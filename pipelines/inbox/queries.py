@@ -81,6 +81,13 @@ class WorkListQueries:
         query = "select kind, count(*) from entries where rejections > 0 and due_at is not null group by kind"
         return dict(self._read(f"{query} order by kind"))
 
+    def failed_before(self, kind: Kind, now: datetime | None = None) -> int:
+        """Return how many ids failed together with most others and are not due yet."""
+        # The reason of a failure is a sentence, that of a rejection one word.
+        query = "select count(*) from entries where kind = ? and due_at > ? and rejections > 0 and reason glob '* *'"
+        number: int = self._read(query, (known_kind(kind), micros(now or self._clock())))[0][0]
+        return number
+
     def unexpected_if_missing(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids of which a 404 is news: not those of the gap probe, nor repeated requests after a 404.
 

@@ -107,6 +107,7 @@ class _Ingestion:
             if self.kind == "stores" and lists:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
+            self.failures.before = self.work.failed_before(self.kind)
             known = known_among(self.settings.data_dir, self.kind, due)
             self.check = NotFoundCheck(self.settings, self.kind, known, self.work.unexpected_if_missing(self.kind))
             for chunk in _chunks(due):

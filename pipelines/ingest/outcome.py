@@ -127,6 +127,7 @@ class FailedCheck:
 
     def __init__(self, settings: Settings, kind: str) -> None:
         self._limit, self._kind = settings.planner.max_failed_rate, kind
+        self.before = 0  # ids that failed in such a run before, and are not due yet
         self._answered = 0
         self._reasons: Counter[str] = Counter()
 
@@ -137,13 +138,15 @@ class FailedCheck:
         return is_above(self._limit, len(outcome.failed), outcome.answered)
 
     def sentences(self) -> list[str]:
-        """Say so if too many ids of all loads failed, with the reason that most of them have."""
+        """Say so if too many ids failed, in all loads and in runs before, with the reason that most of them have."""
         failed = self._reasons.total()
-        if not is_above(self._limit, failed, self._answered):
+        if not is_above(self._limit, failed + self.before, self._answered + self.before):
             return []
-        (reason, count), *_ = self._reasons.most_common()
-        rate = f"{failed:,} of {self._answered:,} requested {self._kind} failed, more than [planner] max_failed_rate"
-        return [f"{rate}, {count:,} of them because {reason}; they are requested again later"]
+        said = [f"{self.before:,} {self._kind} failed before and wait to be requested again"] if self.before else []
+        for reason, count in self._reasons.most_common(1):
+            rate = f"{failed:,} of {self._answered:,} requested {self._kind} failed"
+            said.append(f"{rate}, {count:,} of them because {reason}; more than [planner] max_failed_rate")
+        return said
 
 
 def answer_of(answer: Fetched | Failed) -> Answer:

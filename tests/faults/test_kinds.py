@@ -173,10 +173,13 @@ def test_a_service_that_refuses_every_order_is_said_until_it_does_not(known: Pla
     for _ in range(2):
         orders = night(place)["orders"]
         (sentence,) = orders.shortfalls
-        assert sentence.startswith("60 of 60 requested orders failed, more than [planner] max_failed_rate")
-        assert "60 of them because the service answers 403" in sentence
+        assert sentence == (
+            "60 of 60 requested orders failed, 60 of them because the service answers 403; "
+            "more than [planner] max_failed_rate"
+        )
         assert (orders.counts["failed"], place.dead_letters()) == (60, [])
-        assert night(place)["orders"].requested == 0
+        soon = night(place)["orders"]
+        assert (soon.requested, soon.shortfalls) == (0, ["60 orders failed before and wait to be requested again"])
         with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
             work._write("update entries set due_at = 1 where due_at is not null", {})  # hours pass
     place.sandbox.set_faults()
@@ -265,6 +268,24 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     code, said = place.command("run")
     assert (code, alarms(place)) == (0, set()), said
     assert len(place.all("select store_id from core.stores")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callable[..., Place]) -> None:
+    """Neither the first one nor one right after it, which requests no order: both end with 3, and no alarm is over."""
+    place = serve(orders=30, stores=2, days=3)
+    place.ask(place.ids)
+    place.sandbox.set_faults(only=["orders"], rate_403=1)
+    for said_why in ("the service answers 403", "30 orders failed before"):
+        code, said = place.command("run")
+        assert code == 3, said
+        assert said_why in said
+        last = last_run(place.data)
+        assert last is not None
+        assert (last.is_good, last.good_at) == (False, None)
+        assert {cause.partition(":")[0] for cause in alarms(place)} == {"incomplete", "new_failures"}
+    assert place.tries().total() == 30
 
 
 @pytest.mark.slow
