@@ -244,6 +244,31 @@ def test_a_service_that_limits_some_requests_for_a_minute_is_no_outage(
     assert (failed == []) if share < 0.5 else (set(failed) == {"rate_limited"} and len(failed) < 600)
 
 
+def test_an_answer_of_a_moment_ago_outweighs_a_limit(
+    jump: Any, partner: Any, fake: Any, client: Any, answer: Any
+) -> None:
+    """A wait of a minute exceeds what an outage has left, but half a minute ago all was well: it is waited for."""
+    service = fake()
+    working = service.serve
+
+    async def main(clock: Clock) -> list[Any]:
+        refused = 0
+
+        async def limited(request: httpx.Request) -> httpx.Response:
+            nonlocal refused
+            if not 20 <= clock.monotonic() < 84:
+                return await working(request)
+            refused += 1
+            await clock.sleep(29 if refused == 2 else 0.1)
+            return answer(429, retry_after="60")
+
+        service.serve = limited
+        async with client(partner(max_concurrency=2, outage_timeout_seconds=80), service, clock) as asking:
+            return await _collect(asking, range(500))
+
+    assert {type(found) for found in jump(main)} == {Fetched}
+
+
 @pytest.mark.parametrize(("most", "fetched"), [(600.0, 16 * 21), (0.0, 1_000)])
 def test_a_run_requests_nothing_after_its_time(
     jump: Any, partner: Any, fake: Any, client: Any, answer: Any, most: float, fetched: int
