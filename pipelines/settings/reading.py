@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 PREFIX = "ORDERMART_"
 DEFAULT_FILE = resource("ordermart.toml")  # every key with its default
-_BOUNDS = {">": "must be above zero", ">=": "must be zero or above", "<=": "must be finite"}
+_ABOVE_ZERO = "must be above zero"
+# of whole numbers above zero msgspec names the least
+_BOUNDS = {">": _ABOVE_ZERO, ">= 1": _ABOVE_ZERO, ">=": "must be zero or above", "<=": "must be finite"}
 
 
 def load_settings(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -217,7 +219,7 @@ def _place(error: msgspec.ValidationError) -> str:
 
 def _complaint(error: msgspec.ValidationError) -> str:
     text = str(error).rsplit(" - at `$", 1)[0]
-    if bound := re.match(r"Expected `\w+` (>=|>|<=) ", text):
+    if bound := re.match(r"Expected `\w+` (>= 1$|>=|>|<=)", text):
         return _BOUNDS[bound[1]]
     if "unknown field" in text:
         return f"no such setting{_nearest(_pointer(error))}"
