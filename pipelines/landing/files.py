@@ -15,6 +15,7 @@ import msgspec
 from pipelines.landing import leaves
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
+from pipelines.landing.formats import note_formats
 from pipelines.landing.load import open_load
 from pipelines.landing.lock import LandingError
 from pipelines.partner.pointer import PointerError, parse, raw_at
@@ -79,6 +80,7 @@ def land_files(
     asked = checked(Asked(list(paths), observed_at, observed_at_pointer, documents_pointer))
     pointer = asked.observed_at_pointer
     done = timed = 0
+    note_formats(settings.data_dir)
     with open_load(settings, vault, kind, "archive") as load:
         for path in asked.paths:
             try:

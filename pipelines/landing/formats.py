@@ -38,12 +38,13 @@ def guard_format(data_dir: Path) -> None:
 def migrate(data_dir: Path) -> list[str]:
     """Bring every area of the folder to its present format; return a sentence where anything was brought there.
 
-    A folder without `format.json` may be new: what was written to it so far has the present format.
+    A load notes the formats before it writes: a folder without either is new, whatever a receiver or a key wrote to it.
     """
     guard_format(data_dir)
     written = _written(data_dir)
     if written == FORMATS:
         return []
+    is_new = not written and not (data_dir / "raw").exists()
     older = []
     for area, wanted in FORMATS.items():
         if not (data_dir / area).exists():
@@ -51,7 +52,7 @@ def migrate(data_dir: Path) -> list[str]:
         for version in range(written.get(area, 0), wanted):
             if step := _MIGRATIONS.get((area, version)):
                 step(data_dir / area)
-        if written and written.get(area, 0) < wanted:
+        if not is_new and written.get(area, 0) < wanted:
             older.append(f"{area} from {written.get(area, 0)} to {wanted}")
     make_folder(data_dir)
     write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
@@ -59,8 +60,9 @@ def migrate(data_dir: Path) -> list[str]:
 
 
 def note_formats(data_dir: Path) -> None:
-    """Note the present formats in a folder that nothing was written to yet."""
-    if not _file(data_dir).exists():
+    """Note the present formats in a folder to which no load was written yet."""
+    if not (data_dir / "raw").exists() and not _file(data_dir).exists():
+        make_folder(data_dir)
         write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
 
 

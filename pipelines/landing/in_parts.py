@@ -18,6 +18,7 @@ from pipelines.durable import append, make_folder
 from pipelines.landing.checksums import naming_damage
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.files import Asked, checked, time_in
+from pipelines.landing.formats import note_formats
 from pipelines.landing.load import open_load
 from pipelines.landing.lock import LandingError
 from pipelines.landing.raw_files import raw_files
@@ -79,6 +80,7 @@ def backfill(
     """
     asked = checked(asked)
     tell = progress or (lambda *_: None)
+    note_formats(settings.data_dir)
     journal = _Journal(settings.data_dir / "raw" / f"backfill-{kind}.jsonl", settings, kind)
     menus = ObservedMenus(settings.data_dir) if kind == "orders" else None
     done = 0

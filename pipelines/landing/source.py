@@ -28,8 +28,8 @@ def guard_source(settings: Settings) -> None:
     try:
         known = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["base_url"]
     except FileNotFoundError:
-        make_folder(path.parent)
         note_formats(settings.data_dir)
+        make_folder(path.parent)
         write_whole(path, msgspec.json.encode({"base_url": here}))
         return
     except (msgspec.DecodeError, KeyError):

@@ -67,8 +67,8 @@ def test_killed_mutant_and_survivor(tmp_path: Path) -> None:
     (tmp_path / "tests" / "sql" / "test_a.py").write_text(check, encoding="utf-8")
     (tmp_path / "tests" / "sql" / "test_b.py").write_text("'core.a '\ndef test_it():\n    assert False\n")
     runners = Runners(tmp_path, has_rows=False)
-    assert killer(Mutant("sql/core/a.sql", 1, "one", "two", "two"), tmp_path, runners)
-    assert not killer(Mutant("sql/core/a.sql", 1, "one", "three", "three"), tmp_path, runners)
+    assert killer(Mutant("sql/core/a.sql", 1, "one", "two", "two", is_guard=False), tmp_path, runners)
+    assert not killer(Mutant("sql/core/a.sql", 1, "one", "three", "three", is_guard=False), tmp_path, runners)
     runners.close()
     assert file.read_text("utf-8") == "one"
 

@@ -17,11 +17,12 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days, raw_files
+from pipelines.landing.files import land_files
 from pipelines.landing.formats import FORMATS, migrate
 from pipelines.ledger import ledger_of
 from pipelines.ledger.chain import verify
 from pipelines.settings import load_settings
-from pipelines.vault import open_vault
+from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish, warehouse_file
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
     )
     if not has_versions:
         (settings.data_dir / "format.json").unlink()
-    assert len(heal(settings)) == has_versions  # the formats that were migrated
+    assert len(heal(settings)) == 1  # the formats that were migrated
     build_and_record(settings)
     publish(settings)
     assert list(_rows(warehouse_file(settings.data_dir))) == [(1, "13.5000"), (2, "13.5000")]
@@ -60,13 +61,20 @@ def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) ->
         pass
 
 
-def test_new_folder_is_not_called_older(world: Any, make_order: Any) -> None:
-    """What was landed before the first build has the present formats: nothing is said, and they are noted."""
-    world.land("orders", [{"id": 1, "document": make_order(1)}])
-    (world.data / "vault").mkdir()
-    assert not (world.data / "format.json").exists()
-    assert migrate(world.data) == []
-    assert json.loads((world.data / "format.json").read_text()) == FORMATS
+def test_new_folder_is_not_called_older(tmp_path: Path) -> None:
+    """What was landed, received or encrypted before the first build has the present formats: nothing is said."""
+    new_key_file(tmp_path / "keys.json")
+    (tmp_path / "ordermart.toml").write_text("", encoding="utf-8")
+    settings = load_settings(tmp_path / "ordermart.toml", {"ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json")})
+    with open_vault(settings), WorkList(inbox_path(settings.data_dir)):
+        pass
+    assert migrate(settings.data_dir) == []
+    (settings.data_dir / "format.json").unlink()
+    (tmp_path / "orders.ndjson").write_text('{"id": 1}\n', encoding="utf-8")
+    with open_vault(settings) as vault:
+        land_files(settings, vault, "orders", [tmp_path / "orders.ndjson"])
+    assert json.loads((settings.data_dir / "format.json").read_text()) == FORMATS
+    assert migrate(settings.data_dir) == []
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
