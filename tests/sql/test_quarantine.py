@@ -83,3 +83,16 @@ def test_kinds_do_not_mix(run_table: Run) -> None:
         },
     )
     assert [(row["kind"], row["is_unresolved"]) for row in rows] == [("menus", True), ("orders", False)]
+
+
+def test_of_equal_times_the_last_is_live_of_the_last_load(run_table: Run) -> None:
+    """Then by load, then by its place in the load; a cause and a document have the same last rejection."""
+    first = refused(1, "wrong_type", 1, load_id="L1", source="archive")
+    later = [{"source": "live"}, {"source": "live", "load_id": "L2"}, {"source": "live", "load_id": "L2", "seq": 3}]
+    refusals = [first, *(first | each for each in later)]
+    for count in range(1, len(refusals) + 1):
+        last = refusals[count - 1]
+        for order in (refusals[:count], refusals[:count][::-1]):
+            (row,) = run_table("audit.quarantine", {"raw.refusals": order, "raw.states": [state(1, "quarantined")]})
+            assert (row["source"], row["load_id"], row["seq"]) == (last["source"], last["load_id"], last["seq"])
+            assert (row["occurrence_count"], row["is_unresolved"]) == (count, True)
