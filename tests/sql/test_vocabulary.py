@@ -86,3 +86,22 @@ def test_menus_by_version(run_table: Run) -> None:
         ("new", 1, 5, 5),
         ("old", 0, 1, 1),
     ]
+
+
+def test_a_value_that_menus_no_longer_have_was_last_seen_when_it_last_came(run_table: Run) -> None:
+    """Of all versions that had it; one that is there was seen with its menu."""
+    seen = {"menu_id": 11, "product_id": 5, "is_current": False}
+    versions = [("both", 3), ("pick_up", 4), ("both", 5), ("delivery", 6)]
+    rows = run_table(
+        "audit.vocabulary",
+        {
+            "core.menus": [{"menu_id": 11, "_fetched_at": "2026-11-20T09:00:00Z"}],
+            "core.menu_product_versions": [
+                seen | {"version_no": number, "dispatch_method": value, "observed_from": f"2026-11-20T0{hour}:00:00Z"}
+                for number, (value, hour) in enumerate(versions, 1)
+            ]
+            + [seen | {"product_id": 6, "version_no": 1, "dispatch_method": "store", "is_current": True}],
+        },
+    )
+    found = {row["value"]: (row["document_count"], row["last_seen_at"].hour) for row in rows}
+    assert found == {"both": (0, 5), "pick_up": (0, 4), "delivery": (0, 6), "store": (1, 9)}
