@@ -84,7 +84,7 @@ def after_run(
         if deferred_until(settings.data_dir / "published")
         else "There was nothing to publish."
     )
-    sentence = " ".join([did, *(alarm.text for alarm in alarms)] if alarms else [did, "No alarms."])
+    sentence = " ".join([did, *_said(settings.data_dir, alarms)])
     is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
     looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
     failures = []
@@ -101,6 +101,13 @@ def after_run(
         except NotifyError as error:
             failures.append(str(error))
     return failures
+
+
+def _said(data_dir: Path, alarms: Sequence[Alarm]) -> list[str]:
+    """Return what a run says of its alarms: ids that failed in earlier runs have an alarm that stands, and no word."""
+    earlier = {alarm.cause for alarm in standing(data_dir) if alarm.cause.startswith("new_failures:")}
+    said = [alarm.text for alarm in alarms if alarm.cause not in earlier]
+    return said or ["No new alarms." if alarms else "No alarms."]
 
 
 def _failure(errors: Sequence[str], *, is_nightly: bool) -> Alarm:

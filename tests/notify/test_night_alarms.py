@@ -90,6 +90,7 @@ def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings
     """Neither a quiet run nor the next release ends the alarm; each release with new ones has its own."""
     seven, eight = (f"insert into audit.quarantine values ('orders', {id_}, 'no_id', true)" for id_ in (7, 8))
     told: list[list[str]] = []
+    said: list[str] = []
     for name, changes, is_new in (
         ("1", [], True),
         ("3", [seven], True),
@@ -103,8 +104,13 @@ def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings
             release(settings, name, *changes)
         after_run(settings, succeeded=True, is_new=is_new, now=NOW)
         told.append(causes(settings))
+        run = last_run(settings.data_dir)
+        said.append(run.sentence.partition(". ")[2] if run else "")
     three, five = "new_failures:3", "new_failures:5"
     assert told == [[], [three], [three], [three], [three, five], [five], []]
+    new = "1 id was newly quarantined or failed in release {}: see audit.quarantine.".format
+    none, no_new = "No alarms.", "No new alarms."  # a run says what is new: what stands is listed beside it
+    assert said == [none, new("3"), no_new, no_new, new("5"), no_new, none]
 
 
 def test_new_failures_end_with_what_is_kept_of_them(settings: Settings) -> None:
