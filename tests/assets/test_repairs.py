@@ -73,6 +73,7 @@ def test_release_that_somebody_reads_is_left_alone(world: World) -> None:
         assert unreadable(release / DATABASE)
 
 
+@pytest.mark.slow
 def test_warehouse_that_another_program_has_open_is_not_damaged(world: World) -> None:
     """A build says which program has the warehouse open and leaves the file; it works once that is closed."""
     world.land("orders", [{"id": 9, "document": order(9)}])

@@ -134,6 +134,7 @@ def test_exit_codes_of_a_restore(
     assert {path.name for path in empty.data.iterdir()} == {"ledger", "run.lock"}
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_leaves_what_was_restored(empty: Folder) -> None:
     """A build or publication that fails after every file is in place says so, and what remains to be done."""
     text = empty.file.read_text(encoding="utf-8")

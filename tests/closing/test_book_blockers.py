@@ -113,6 +113,7 @@ def test_control_totals_that_differ_or_are_absent_block_a_close(fresh: Any, tmp_
         books.set(closing={})
 
 
+@pytest.mark.slow
 def test_closed_days_of_a_period_do_not_block_its_others(fresh: Any, tmp_path: Path) -> None:
     """What was accepted with a day, or with a store's, is no blocker of the rest of the month."""
     books = fresh

@@ -169,6 +169,7 @@ def test_control_total_variance_exits_3(
         assert (named in " ".join(done.stdout.split())) == (code == 3)
 
 
+@pytest.mark.slow
 def test_a_closed_day_that_all_orders_left_is_printed(
     world_of: Callable[..., World], make_order: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

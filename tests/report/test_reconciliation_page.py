@@ -105,6 +105,7 @@ def test_long_tables_are_cut_with_a_note(world: World) -> None:
     assert len(Page(text).tables[0]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_restatements_rank_within_their_currency_and_measure(
     tmp_path: Path, world_of: Callable[..., World], make_order: Callable[..., Any]

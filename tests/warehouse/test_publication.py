@@ -100,6 +100,7 @@ def test_a_hint_waits_for_its_turn(world: Any, makers: Any) -> None:
     assert deferred_until(world.data / "published") is None
 
 
+@pytest.mark.slow
 def test_a_hint_does_not_wait_for_a_clock_that_was_ahead(world: Any, makers: Any) -> None:
     """After a release that is dated tomorrow a hint's change is published, and does not wait until then."""
     before = (world.data / "published" / "current").resolve()

@@ -105,6 +105,7 @@ def test_diff_says_what_the_release_says(world: Any) -> None:
     assert list(diff_lines(diff(world.settings, world.first, world.first)))[1:] == ["No row of core or mart differs."]
 
 
+@pytest.mark.slow
 def test_columns_that_other_code_did_not_have_are_not_compared(world: Any, tmp_path: Path) -> None:
     """A release of a version whose orders had no tip differs in what both have; the same code is taken at its word."""
     shutil.copytree(world.data / "published" / "releases", tmp_path, dirs_exist_ok=True)
