@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import Entry
+from pipelines.inbox.entries import FAILED_TOGETHER, Entry
 from pipelines.inbox.store import connect, micros, moment
 from pipelines.settings.kinds import KINDS
 
@@ -83,8 +83,10 @@ class WorkListQueries:
 
     def failed_before(self, kind: Kind, now: datetime | None = None) -> int:
         """Return how many ids failed together with most others and are not due yet."""
-        # The reason of a failure is a sentence, that of a rejection one word.
-        query = "select count(*) from entries where kind = ? and due_at > ? and rejections > 0 and reason glob '* *'"
+        query = (
+            "select count(*) from entries "
+            f"where kind = ? and due_at > ? and rejections > 0 and reason like '{FAILED_TOGETHER}%'"
+        )
         number: int = self._read(query, (known_kind(kind), micros(now or self._clock())))[0][0]
         return number
 

@@ -10,6 +10,7 @@ import asyncio
 from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING
 
+from pipelines.inbox.entries import FAILED_TOGETHER
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
@@ -240,7 +241,7 @@ class _Ingestion:
         failed = outcome.failed
         if self.failures.is_exceeded(outcome):
             for answer in failed:
-                rejected.setdefault(answer.reason, []).append(answer.id)
+                rejected.setdefault(FAILED_TOGETHER + answer.reason, []).append(answer.id)
             failed = []
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, accepted)
