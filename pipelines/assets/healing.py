@@ -23,7 +23,7 @@ from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.privacy import PrivacyError, apply_erasures, remove_old_releases
+from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
 from pipelines.report.text import moment
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
@@ -62,7 +62,7 @@ def heal(
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
         sign_missing_heads(settings)
-        apply_erasures(settings)
+        finish_erasure(settings, progress)
         notes += _derived(settings, progress, is_hint=is_hint)
         remove_old_releases(settings)
     except (

@@ -31,7 +31,11 @@ from pipelines.durable import file_hash, make_folder, sync, write_whole
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import checksums
 from pipelines.landing.formats import guard_format
+from pipelines.landing.source import remember_erasure_log
+from pipelines.ledger import ledger_of
+from pipelines.ledger.privacy import erasures
 from pipelines.notify.last_backup import LastBackup, record_backup
+from pipelines.privacy.log import LOG, add_to_log, erasure_log
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault.snapshot import forget_later_loads
@@ -63,8 +67,8 @@ class BackedUp:
 def back_up(settings: Settings, folder: Path, *, keep: int = 0, progress: Progress | None = None) -> BackedUp:
     """Write a backup into a new folder below `folder`; with `keep`, remove the oldest beyond so many.
 
-    Raise BackupError if nothing was ever landed, a file is damaged, or it cannot be written: earlier backups stay as
-    they were. One backup at a time; nothing else has to wait for it.
+    Raise BackupError if nothing was ever landed, a file is damaged, or it cannot be written, and PrivacyError if the
+    erasure log cannot be: earlier backups stay as they were. One backup at a time; nothing else has to wait for it.
     """
     data_dir, folder = settings.data_dir.resolve(), folder.resolve()
     if folder == data_dir or data_dir in folder.parents or folder in data_dir.parents:
@@ -106,6 +110,9 @@ class _Backup:
         earlier = backups(self.folder)
         self.last = earlier[-1] if earlier else None
         manifest = read_manifest(self.last) if self.last else None
+        log = erasure_log(self.settings) or self.folder / LOG
+        add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
+        remember_erasure_log(self.data_dir, log)
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         self.noted = checksums(self.data_dir)
         started = max(utc_now(), _after(self.last))
@@ -135,6 +142,7 @@ class _Backup:
         )
         sync_tree(self.draft)
         write_whole(self.draft / MANIFEST, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+        add_to_log(log, (), [name])  # first: a restore needs a log that names the backup
         done = self.draft.rename(self.folder / name)
         sync(self.folder)
         total = sum(file.bytes for file in self.files.values())
@@ -251,7 +259,7 @@ class _Backup:
             content = (self.draft / "raw" / "source.json").read_bytes()
         except FileNotFoundError:
             return ""
-        return str(msgspec.json.decode(content, type=dict[str, str])["base_url"])
+        return msgspec.json.decode(content, type=dict[str, str]).get("base_url", "")
 
 
 def _after(last: Path | None) -> dt.datetime:

@@ -1,21 +1,24 @@
 """Restore a backup into an empty data folder: check every hash, rebuild what is derived, compare with the release.
 
-Files are copied below another name and moved once all of them are what the manifest says. Knows nothing of commands.
+Files are copied into a draft, in which later erasures are applied, and moved once all of it is right. The draft's
+folder is removed last: while it is there, nothing but another restore opens the data folder.
 """
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pipelines.backup.copying import BackupError, copy_file, sync_tree
 from pipelines.backup.manifest import MANIFEST, Manifest, backups, read_manifest
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
 from pipelines.durable import file_hash, sync
 from pipelines.finance.restating import build_and_record
-from pipelines.landing.formats import migrate
-from pipelines.privacy.restored import apply_to_restored, known_erasures
+from pipelines.landing.formats import RESTORING, guard_format, migrate
+from pipelines.privacy.restored import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from pipelines.warehouse import publish
@@ -25,14 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.privacy.restored import Known
     from pipelines.settings import Settings
     from pipelines.warehouse import Release
 
     Progress = Callable[[str, int, int], None]
 
-_DRAFT = ".restoring"
-_MAY_BE_THERE = {"run.lock", _DRAFT}
+_LOCK = "run.lock"
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,15 @@ def check_backup(folder: Path) -> tuple[Path, Manifest]:
     return backup, manifest
 
 
-def restore(settings: Settings, folder: Path, progress: Progress | None = None) -> Restored:
+def restore(
+    settings: Settings, folder: Path, progress: Progress | None = None, *, word: NoErasures | None = None
+) -> Restored:
     """Restore a backup, or the last one in a folder, into the data folder, build, publish and compare.
 
-    The caller holds the run lock. Raise BackupError, with the data folder as it was, if that is not empty or a file of
-    the backup is damaged, and with every file restored if the build fails; SettingsError if the data came from another
-    service.
+    The caller holds the run lock. What a killed restore left is removed first. Raise BackupError, with the data folder
+    as it was, if that is not empty or a file of the backup is damaged, and with every file restored if the build fails;
+    SettingsError if the data came from another service; PrivacyError if later erasures are not known of, unless
+    somebody gives their word that there were none.
     """
     show = progress or (lambda *_: None)
     data_dir = settings.data_dir
@@ -71,13 +75,20 @@ def restore(settings: Settings, folder: Path, progress: Progress | None = None) 
         raise SettingsError(
             f"{backup} holds data of {manifest.base_url}, and [partner] base_url is {here}: set it back"
         )
-    if held := sorted(each.name for each in data_dir.iterdir() if each.name not in _MAY_BE_THERE):
+    held = sorted(each.name for each in data_dir.iterdir() if each.name != _LOCK)
+    if held and RESTORING not in held:
         raise BackupError(
             f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
         )
-    erasures = known_erasures(settings, (each / "ledger" for each in {*backups(backup.parent), backup}))
-    _copy(backup, manifest, data_dir, show)
-    notes = [*migrate(data_dir), *_vault_note(settings), *_erased_again(settings, erasures)]
+    erasures = known_erasures(settings, backup, (each / "ledger" for each in {*backups(backup.parent), backup}), word)
+    for name in held:
+        if name != RESTORING:
+            shutil.rmtree(data_dir / name) if (data_dir / name).is_dir() else (data_dir / name).unlink()
+    try:
+        notes = _put_in_place(settings, backup, manifest, erasures, word, show)
+    except OSError as error:
+        raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
+    guard_format(data_dir)
     try:
         release, comparison = _built(settings, manifest, show)
     except Exception as error:
@@ -87,6 +98,34 @@ def restore(settings: Settings, folder: Path, progress: Progress | None = None) 
             f"of that time: {why}. Do not restore again: put that right, then `ordermart build`"
         ) from error
     return Restored(backup, manifest, release, comparison, tuple(notes))
+
+
+def _put_in_place(
+    settings: Settings,
+    backup: Path,
+    manifest: Manifest,
+    erasures: dict[str, Any],
+    word: NoErasures | None,
+    show: Progress,
+) -> list[str]:
+    """Copy a backup into a draft, erase in it what was erased later, and move it into the data folder."""
+    data_dir = settings.data_dir
+    draft = data_dir / RESTORING
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(mode=0o700)
+        sync(data_dir)
+        _copy(backup, manifest, draft, show)
+        own = msgspec.structs.replace(settings, data=msgspec.structs.replace(settings.data, dir=str(draft)))
+        notes = [*migrate(draft), *_vault_note(own), *_erased_again(own, erasures, backup.name, word)]
+        sync_tree(draft)
+        for area in sorted(draft.iterdir()):
+            area.rename(data_dir / area.name)
+        sync(data_dir)
+        return notes
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        sync(data_dir)
 
 
 def _built(settings: Settings, manifest: Manifest, show: Progress) -> tuple[Release, Comparison]:
@@ -110,38 +149,26 @@ def _chosen(folder: Path) -> Path:
     return found[-1]
 
 
-def _copy(backup: Path, manifest: Manifest, data_dir: Path, show: Progress) -> None:
-    draft = data_dir / _DRAFT
-    if draft.exists():
-        shutil.rmtree(draft)
+def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None:
+    """Copy every file of a backup; raise BackupError naming what is damaged."""
     wrong = []
-    try:
-        draft.mkdir(mode=0o700)
-        for number, file in enumerate(manifest.files, 1):
-            source, target = backup / file.path, draft / file.path
-            if not target.resolve().is_relative_to(draft.resolve()):
-                raise BackupError(f"{backup / MANIFEST} is damaged: {file.path} is not a path within a data folder")
-            try:
-                size, digest = copy_file(source, target)
-            except FileNotFoundError:
-                wrong.append(f"{source} is missing")
-                continue
-            if (size, digest) != (file.bytes, file.sha256):
-                wrong.append(_damage(source, file.bytes, file.sha256) or f"{source} (read with errors)")
-            show("copying files of the backup", number, len(manifest.files))
-        _raise_damage(backup, wrong)
-        if (draft / "vault").exists():
-            (draft / "vault").chmod(0o700)
-            for path in (draft / "vault").iterdir():
-                path.chmod(0o600)
-        sync_tree(draft)
-        for area in sorted(draft.iterdir()):
-            area.rename(data_dir / area.name)
-        sync(data_dir)
-    except OSError as error:
-        raise BackupError(f"nothing was restored: {error.filename or data_dir}: {error.strerror}") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    for number, file in enumerate(manifest.files, 1):
+        source, target = backup / file.path, draft / file.path
+        if not target.resolve().is_relative_to(draft.resolve()):
+            raise BackupError(f"{backup / MANIFEST} is damaged: {file.path} is not a path within a data folder")
+        try:
+            size, digest = copy_file(source, target)
+        except FileNotFoundError:
+            wrong.append(f"{source} is missing")
+            continue
+        if (size, digest) != (file.bytes, file.sha256):
+            wrong.append(_damage(source, file.bytes, file.sha256) or f"{source} (read with errors)")
+        show("copying files of the backup", number, len(manifest.files))
+    _raise_damage(backup, wrong)
+    if (draft / "vault").exists():
+        (draft / "vault").chmod(0o700)
+        for path in (draft / "vault").iterdir():
+            path.chmod(0o600)
 
 
 def _damage(path: Path, size: int, sha256: str) -> str:
@@ -165,14 +192,13 @@ def _raise_damage(backup: Path, wrong: list[str]) -> None:
         )
 
 
-def _erased_again(settings: Settings, erasures: Known) -> list[str]:
-    """Apply later erasures to what was restored, before any of it is built or shown; say so."""
+def _erased_again(settings: Settings, erasures: dict[str, Any], backup: str, word: NoErasures | None) -> list[str]:
+    """Apply later erasures to what was copied, before any of it is built or shown; say so."""
     try:
-        count = apply_to_restored(settings, erasures) if erasures else 0
+        count = apply_to_restored(settings, erasures, backup, word)
     except VaultError as error:
         raise BackupError(
-            f"the files were restored, and later erasures could not be applied to them: {error}. Nothing was built or "
-            "published: remove the data folder, set the vault's keys, and restore again"
+            f"later erasures could not be applied: {error}. Nothing was restored: set the vault's keys, and try again"
         ) from None
     return [f"{count} erasures that are later than the backup were applied again."] if count else []
 

@@ -64,14 +64,14 @@ def vault_erase(
 
     The ledger records the erasure without personal data. Amounts and other customers stay as they are. Personal data of
     an erased order is never stored again. It cannot be undone. If it is killed, the same command or the next run
-    finishes it. Exit codes: 0 erased; 1 nothing is held, or there are backups and no [privacy] erasure_log; 2 invalid
-    usage; 4 another run holds the lock.
+    finishes it. Exit codes: 0 erased and published; 1 nothing is held, there are backups and no [privacy] erasure_log,
+    or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the lock.
     """
     from pipelines.backup.holding import backups_holding
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.users import current_user
     from pipelines.notify.last_backup import last_backup
-    from pipelines.privacy import erase
+    from pipelines.privacy import erase, forget_request
     from pipelines.report.privacy import erased
     from pipelines.report.progress import terminal_progress
 
@@ -82,7 +82,10 @@ def vault_erase(
     backup = last_backup(settings.data_dir)
     with run_lock(settings.data_dir, "ordermart vault erase"), terminal_progress() as progress:
         done = erase(settings, asked, current_user(name), has_backups=backup is not None, progress=progress)
-    say(erased(done, backups_holding(settings.data_dir, done.entry)))
+        say(erased(done, backups_holding(settings.data_dir, done.entry)))
+        if done.build_error:
+            raise typer.Exit(1)
+        forget_request(settings.data_dir)
 
 
 @app.command("reveal", short_help="Show the personal data of one order, for support.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _held: dict[Path, datetime | None] = {}
 RUN = "ordermart run"
 JOB = "Dagster run"
+RESTORE = "ordermart restore"
 A_NIGHT_WAITS = timedelta(minutes=30)
 _RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
 _A_MOMENT = timedelta(seconds=1)  # for those who only look who holds it
@@ -72,7 +73,8 @@ def run_lock(
         _held[data_dir] = resumed
         stays = False
         try:
-            guard_format(data_dir)
+            if holder != RESTORE:  # which begins anew if it was killed
+                guard_format(data_dir)
             yield
         except KeyboardInterrupt:
             stays = is_run  # as after a kill: the next run resumes this one

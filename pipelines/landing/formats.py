@@ -22,11 +22,14 @@ FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1}
 # (area, version) → what brings that area of a data folder from this version to the next one. Files of format 0 are
 # those of format 1: each reader takes columns that are missing for null. Vaults of format 2 know which documents were
 # erased: opening adds the table, and an older version, which would encrypt them again, refuses the folder.
+RESTORING = ".restoring"  # a folder with this name in a data folder: a restore has not ended
 _MIGRATIONS: dict[tuple[str, int], Callable[[Path], None]] = {}
 
 
 def guard_format(data_dir: Path) -> None:
-    """Raise SettingsError where an area of the folder was written by a newer version than this one."""
+    """Raise SettingsError if a newer version wrote an area of the folder, or if its restore was killed."""
+    if (data_dir / RESTORING).exists():
+        raise SettingsError(f"{data_dir} was being restored, and that did not end: give `ordermart restore` again")
     for area, version in _written(data_dir).items():
         if version > FORMATS.get(area, 0):
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""Remember which service the landed data came from, and refuse another one.
+"""Remember which service the landed data came from, and refuse another one; remember where the erasure log is.
 
 Knows nothing of how the service is spoken to.
 """
@@ -14,7 +14,11 @@ from pipelines.landing.formats import guard_format, note_formats
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipelines.settings import Settings
+
+_URL, _LOG = "base_url", "erasure_log"
 
 
 def guard_source(settings: Settings) -> None:
@@ -23,21 +27,44 @@ def guard_source(settings: Settings) -> None:
     The same where a newer version of ordermart wrote it.
     """
     guard_format(settings.data_dir)
-    path = settings.data_dir / "raw" / "source.json"
+    path = _file(settings.data_dir)
     here = settings.partner.base_url.rstrip("/")
-    try:
-        known = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["base_url"]
-    except FileNotFoundError:
+    known = _notes(settings.data_dir)
+    if _URL not in known:
         note_formats(settings.data_dir)
         make_folder(path.parent)
-        write_whole(path, msgspec.json.encode({"base_url": here}))
+        write_whole(path, msgspec.json.encode(known | {_URL: here}))
         return
-    except (msgspec.DecodeError, KeyError):
+    if known[_URL] != here:
         raise SettingsError(
-            f"{path} is damaged: restore it from a backup, or remove it if the data came from [partner] base_url"
-        ) from None
-    if known != here:
-        raise SettingsError(
-            f"{settings.data_dir} holds data of {known}, and [partner] base_url is {here}: "
+            f"{settings.data_dir} holds data of {known[_URL]}, and [partner] base_url is {here}: "
             "set it back, or name another [data] dir"
         )
+
+
+def erasure_log_place(folder: Path) -> str:
+    """Return where the erasure log was when the last backup of a data folder was taken; "" before the first."""
+    return _notes(folder).get(_LOG, "")
+
+
+def remember_erasure_log(data_dir: Path, place: Path) -> None:
+    """Note where the erasure log is; backups carry the note."""
+    known = _notes(data_dir)
+    if known.get(_LOG) != str(place):
+        write_whole(_file(data_dir), msgspec.json.encode(known | {_LOG: str(place)}))
+
+
+def _notes(folder: Path) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(_file(folder).read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except msgspec.DecodeError:
+        raise SettingsError(
+            f"{_file(folder)} is damaged: restore it from a backup, or remove it if the data came from "
+            "[partner] base_url"
+        ) from None
+
+
+def _file(folder: Path) -> Path:
+    return folder / "raw" / "source.json"

@@ -6,6 +6,7 @@
 copied_from: the hash of the entry that was applied again after a restore |
 | revealed | order_id, reason, uid, as |
 | exported | found_by, customer_sha256, version_count, uid, as |
+| no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
 Knows nothing of vaults.
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pipelines.ledger.chain import Entry, Ledger
 
 ERASED, REVEALED, EXPORTED, ROTATED = "erased", "revealed", "exported", "vault_rotated"
+NO_ERASURES = "no_erasures_since"
 FoundBy = Literal["order_id", "phone", "email"]
 
 

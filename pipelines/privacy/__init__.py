@@ -4,7 +4,7 @@ Downstream of vault, raw, ledger and releases, which each erase their own part. 
 """
 
 from pipelines.privacy.access import export, reveal
-from pipelines.privacy.erasure import Erasure, apply_erasures, erase, remove_old_releases
+from pipelines.privacy.erasure import Erasure, erase, finish_erasure, forget_request, remove_old_releases
 from pipelines.privacy.finding import Asked, PrivacyError
 from pipelines.privacy.rotation import rotate_keys
 
@@ -12,9 +12,10 @@ __all__ = [
     "Asked",
     "Erasure",
     "PrivacyError",
-    "apply_erasures",
     "erase",
     "export",
+    "finish_erasure",
+    "forget_request",
     "remove_old_releases",
     "reveal",
     "rotate_keys",

@@ -1,7 +1,8 @@
 """Erase a person: an entry in the ledger first, then vault and raw files, then tables and older releases.
 
-Whatever is killed when, the next run goes on with it: an erasure that is in the ledger is applied until raw/ notes it.
-The entry names customers by a hash of their random key. Knows nothing of commands or backups.
+Whatever is killed when, the same request or the next run goes on with it: an erasure that is in the ledger is applied
+until raw/ notes it, and published until the keyed hash of its request is removed from the vault's folder. The entry
+names customers by a hash of their random key.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.durable import write_whole
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
-from pipelines.landing import LandingError
+from pipelines.landing import LandingError, guard_source
 from pipelines.landing.erased import erase_in_raw
 from pipelines.landing.erasures import applied_erasures, note_erasure
 from pipelines.landing.formats import migrate
@@ -23,7 +25,7 @@ from pipelines.ledger.privacy import ERASED, erasures
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
-from pipelines.privacy.log import add_to_log, erasure_log
+from pipelines.privacy.log import add_to_log, required_log
 from pipelines.vault import Destroyed, open_vault
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from pipelines.ledger.users import User
     from pipelines.privacy.finding import Asked
     from pipelines.settings import Settings
+
+    Progress = Callable[[str, int, int], None]
 
 _NOTHING = Destroyed(0, 0, 0)
 
@@ -61,56 +65,80 @@ def erase(
     user: User | None = None,
     *,
     has_backups: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Erasure:
     """Erase the customers that a request finds, rebuild the tables, publish, and remove older releases.
 
-    The caller holds the run lock. Raise PrivacyError if nothing is held of them, or if there are backups and no
-    erasure log: whoever restores one would undo the erasure.
+    The caller holds the run lock, and calls `forget_request` once it has shown the result: until then the same request
+    goes on with what a kill or an error left. Raise PrivacyError if nothing is held of them, or if there are backups
+    and no erasure log: whoever restores one would undo the erasure; SettingsError for data of another service.
     """
-    log = erasure_log(settings)
-    if log is None and has_backups:
-        raise PrivacyError(
-            "there are backups, which would bring the data back when restored: set [privacy] erasure_log to a file "
-            "outside the data folder, then erase again; nothing was erased"
-        )
+    required_log(settings, has_backups=has_backups)
+    if (settings.data_dir / "raw").exists():
+        guard_source(settings)
     migrate(settings.data_dir)
     sign_missing_heads(settings)
     done = apply_erasures(settings)
-    try:
-        with open_vault(settings) as vault:
+    with open_vault(settings) as vault:
+        request = vault.erasing.request_hash(asked.found_by, asked.value)
+        try:
             found = customers(vault, asked)
-    except PrivacyError:
-        if done.entry is None or not _may_be_of(done.entry, asked):
-            raise
-        # else this one was killed before, and has just been finished
-    else:
+        except PrivacyError:
+            if _request(settings.data_dir) != request:
+                raise
+            found = []  # this one destroyed them before it was killed
+    if found:
         body = {
             "found_by": asked.found_by,
             "customer_sha256": sorted(each.key_sha256 for each in found),
             "order_ids": sorted({order_id for each in found for order_id in each.order_ids}),
             **(user or current_user()).body,
         }
+        write_whole(_request_file(settings.data_dir), request)
         signing_ledger(settings).append(ERASED, body)
         done = apply_erasures(settings)
+    done.entry = done.entry or erasures(ledger_of(settings.data_dir))[-1]
+    _publish(settings, done, progress)
+    return done
+
+
+def finish_erasure(settings: Settings, progress: Progress | None = None) -> None:
+    """Finish an erasure that was killed: apply it, and publish and remove releases if it had not come so far."""
+    done = apply_erasures(settings)
+    if _request_file(settings.data_dir).exists():
+        _publish(settings, done, progress)
+        if not done.build_error:
+            forget_request(settings.data_dir)
+
+
+def forget_request(data_dir: Path) -> None:
+    """Forget which request is under way: its erasure is complete, and whoever made it was told."""
+    _request_file(data_dir).unlink(missing_ok=True)
+
+
+def _request(data_dir: Path) -> bytes:
+    """Return the keyed hash of the request that is under way; b"" if there is none."""
+    file = _request_file(data_dir)
+    return file.read_bytes() if file.exists() else b""
+
+
+def _request_file(data_dir: Path) -> Path:
+    return data_dir / "vault" / "erasing"
+
+
+def _publish(settings: Settings, done: Erasure, progress: Progress | None) -> None:
+    """Rebuild the tables, publish, and remove the releases from before."""
     try:
-        if warehouse_file(settings.data_dir).exists():
+        if warehouse_file(settings.data_dir).exists() or current_release(settings.data_dir / "published"):
             build_and_record(settings, progress=progress)
             publish(settings)
     except (BuildBlocked, LandingError, LedgerError, FinanceError, MissingDocumentError) as error:
         done.build_error = str(error)
     remove_old_releases(settings, done)
-    return done
 
 
-def _may_be_of(entry: Entry, asked: Asked) -> bool:
-    """Tell whether an erasure can be the one that a request is about; the entry has no phone number or address."""
-    is_order = asked.found_by == "order_id"
-    return entry.body["found_by"] == asked.found_by and (not is_order or int(asked.value) in entry.body["order_ids"])
-
-
-def apply_erasures(settings: Settings) -> Erasure:
-    """Apply every erasure of the ledger that this data folder did not go through yet, and log it.
+def apply_erasures(settings: Settings, *, is_logged: bool = False) -> Erasure:
+    """Apply every erasure of the ledger that this data folder did not go through yet, and add it to the erasure log.
 
     Raise VaultError without the vault's keys, PrivacyError if the erasure log cannot be read.
     """
@@ -119,7 +147,7 @@ def apply_erasures(settings: Settings) -> Erasure:
     pending = [entry for entry in erasures(ledger_of(settings.data_dir)) if entry.sha256 not in applied]
     if not pending:
         return done
-    if log := erasure_log(settings):
+    if not is_logged and (log := required_log(settings, has_backups=False)):
         add_to_log(log, pending)
     with open_vault(settings) as vault:
         for entry in pending:

@@ -1,19 +1,19 @@
 """Apply erasures to a restored data folder that is older than they are.
 
-They come from the erasure log and from the ledgers of other backups of that folder. Knows nothing of how files are
-restored.
+They come from the erasure log and from the ledgers of other backups of that folder.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.ledger import Ledger, LedgerError
-from pipelines.ledger.privacy import ERASED, erasures, origin
+from pipelines.ledger.privacy import ERASED, NO_ERASURES, erasures, origin
 from pipelines.ledger.signed_head import signing_ledger
+from pipelines.ledger.users import current_user
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.privacy.finding import PrivacyError
-from pipelines.privacy.log import erasure_log, read_log
+from pipelines.privacy.log import ErasureLog, erasure_log, read_log
 from pipelines.vault.keys import read_keys
 
 if TYPE_CHECKING:
@@ -21,28 +21,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger import Entry
+    from pipelines.ledger.users import User
     from pipelines.settings import Settings
 
-    Known = dict[str, dict[str, Any]]
+
+class NoErasures(NamedTuple):
+    """Somebody's word that nobody was erased since a backup: the reason, and who says so."""
+
+    reason: str
+    user: User | None = None
 
 
-def known_erasures(settings: Settings, ledgers: Iterable[Path]) -> Known:
+def known_erasures(
+    settings: Settings, backup: Path, ledgers: Iterable[Path], word: NoErasures | None
+) -> dict[str, dict[str, Any]]:
     """Return every erasure that is known of: hash of its first entry → body.
 
-    `ledgers` are those of backups. Raise PrivacyError if the log cannot be read, or is not set although there were
-    erasures, VaultError if there were any and the vault's keys are not set: nothing may be restored then.
+    `ledgers` are those of backups. Raise PrivacyError unless the erasure log reaches beyond the backup, or somebody
+    gives their word; VaultError if there were erasures and the vault's keys are not set: nothing may be restored then.
     """
-    log = erasure_log(settings)
-    found = {line["sha256"]: line["body"] for line in read_log(log)} if log else {}
-    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
-    if of_backups and log is None:
+    log = erasure_log(settings, backup)
+    found = read_log(log) if log and (log.exists() or word is None) else ErasureLog({}, set())
+    if backup.name not in found.backups and word is None:
+        why = f"{log} does not name {backup.name}, so it may be older" if log else "no erasure log is known"
         raise PrivacyError(
-            "personal data were erased from this data folder: set [privacy] erasure_log to the file with the later "
-            "erasures, so that they are applied; nothing was restored"
+            f"erasures after this backup cannot be applied: {why}. Set [privacy] erasure_log to the present log, or "
+            "give --no-erasures-since REASON if nobody was erased since; nothing was restored"
         )
-    if found or of_backups:
+    of_backups = {origin(entry): entry.body for each in ledgers for entry in _readable_erasures(each)}
+    known = of_backups | found.erasures
+    if known:
         read_keys(settings)
-    return of_backups | found
+    return known
 
 
 def _readable_erasures(ledger: Path) -> list[Entry]:
@@ -53,12 +63,21 @@ def _readable_erasures(ledger: Path) -> list[Entry]:
         return []
 
 
-def apply_to_restored(settings: Settings, known: Known) -> int:
-    """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many."""
+def apply_to_restored(
+    settings: Settings, known: dict[str, dict[str, Any]], backup: str, word: NoErasures | None
+) -> int:
+    """Apply erasures that the restored folder lacks, each as a new entry of its ledger; return how many.
+
+    A word that nobody was erased since is an entry, too.
+    """
     ledger = signing_ledger(settings)
+    if word:
+        body = {"backup": backup, "reason": word.reason, **(word.user or current_user()).body}
+        ledger.append(NO_ERASURES, body)
     here = {origin(entry) for entry in erasures(ledger)}
     missing = {sha256: body for sha256, body in known.items() if sha256 not in here}
     for sha256, body in missing.items():
         ledger.append(ERASED, {**body, "copied_from": sha256})
-    apply_erasures(settings)
+    if known:
+        apply_erasures(settings, is_logged=True)
     return len(missing)

@@ -11,12 +11,17 @@ import http.client
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_run, standing
+from pipelines.notify.last_backup import last_backup
+from pipelines.privacy.finding import PrivacyError
+from pipelines.privacy.log import erasure_log, read_log
 from pipelines.report.doctor_service import service_findings
+from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
 from pipelines.warehouse import warehouse_file
@@ -52,6 +57,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     yield Finding("settings", "ok", f"{settings.file} is valid.")
     yield from _secrets(settings)
     yield _disk(settings)
+    yield _erasure_log(settings)
     holder = lock_holder(settings.data_dir)
     yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
     yield _daemon(settings, now)
@@ -106,6 +112,25 @@ def _disk(settings: Settings) -> Finding:
     if free < settings.notify.min_free_gb * 10**9:
         return Finding("disk", "warning", f"{shown}; [notify] min_free_gb is {settings.notify.min_free_gb}.", fix)
     return Finding("disk", "ok", f"{shown}.")
+
+
+def _erasure_log(settings: Settings) -> Finding:
+    """Look whether a restore would know of erasures if the data folder's disk were lost."""
+    try:
+        log, last = erasure_log(settings), last_backup(settings.data_dir)
+        if last is None and (log is None or not log.exists()):
+            return Finding("erasure log", "ok", "the first backup will create it.")
+        if log is None:
+            return Finding("erasure log", "failure", "none, though there are backups.", "take another backup")
+        names = read_log(log).backups
+    except (PrivacyError, SettingsError) as error:
+        return Finding("erasure log", "failure", f"{error}.", "mount its disk, or take a backup, which writes it again")
+    if last and Path(last.path).name not in names:
+        return Finding("erasure log", "failure", f"{log} does not name the last backup.", "take another backup")
+    if log.stat().st_dev == settings.data_dir.stat().st_dev:
+        fix = "name a file on another disk in [privacy] erasure_log, copy the log there"
+        return Finding("erasure log", "warning", f"{log} is on the same disk as the data folder.", fix)
+    return Finding("erasure log", "ok", f"{log} names every erasure and the last backup.")
 
 
 def _daemon(settings: Settings, now: dt.datetime) -> Finding:

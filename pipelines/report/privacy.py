@@ -24,7 +24,7 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
     entry, destroyed = done.entry, done.destroyed
     if entry is not None:
         orders = len(entry.body["order_ids"])
-        customers = counted(destroyed.customers, "customer", "customers")
+        customers = counted(len(entry.body["customer_sha256"]), "customer", "customers")
         yield f"Erased {customers} with {counted(orders, 'order', 'orders')}."
         yield f"Ledger entry {entry.no} of {entry.at}, hash {entry.sha256}"
     yield (
@@ -32,7 +32,7 @@ def erased(done: Erasure, backups: Sequence[Path]) -> Iterator[str]:
         f"{destroyed.quarantined:,} quarantined bodies. Raw files rewritten: {done.rewritten:,}."
     )
     if done.build_error:
-        yield f"The tables could not be rebuilt ({done.build_error}): the next run rebuilds them."
+        yield f"NOT PUBLISHED  the tables could not be rebuilt ({done.build_error}): correct that, then erase again."
     for release in done.removed_releases:
         yield f"Removed release {release.name}, which had the erased orders."
     for release in done.kept_releases:

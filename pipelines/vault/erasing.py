@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.vault.content import contact, values
+from pipelines.vault.customers import normal_email, normal_phone
 from pipelines.vault.database import parts, transaction
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class Erasing:
     def of_email(self, text: str) -> list[Customer]:
         """Return the customers of an e-mail address."""
         return self._customers("select customer from lookups where hash = ?", self._lookup.email(text))
+
+    def request_hash(self, found_by: str, value: str) -> bytes:
+        """Return a keyed hash of a request: it recognises the same one, and tells nothing without the secret."""
+        normal = {"phone": normal_phone, "email": normal_email}.get(found_by, str)(value)
+        return self._lookup.hash(f"request:{found_by}:{normal}".encode())
 
     def held(self, customers: Iterable[Customer]) -> list[dict[str, Any]]:
         """Return every stored version of these customers' documents, decrypted, oldest first."""

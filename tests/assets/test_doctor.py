@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.notify import Alarm, record_run, update_alarms
+from pipelines.notify.last_backup import LastBackup, record_backup
 from pipelines.report.doctor import Finding, examine, exit_code
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
@@ -129,3 +130,21 @@ def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: d
     assert "alarm" in found
     record_run(tmp_path / "data", "", is_good=True, now=NOW - dt.timedelta(hours=40))
     assert examined(environ)["last run"].level == "failure"
+
+
+def test_log_of_erasures_is_looked_for(environ: dict[str, str], tmp_path: Path) -> None:
+    """None is needed before a backup; then one that is missing or does not name it fails, the same disk warns."""
+    assert examined(environ)["erasure log"].level == "ok"
+    settings = load_settings(environ=environ)
+    log = tmp_path / "erasures.jsonl"
+    record_backup(settings.data_dir, LastBackup(NOW, str(tmp_path / "20261120T010000000000"), 1))
+    assert examined(environ)["erasure log"].level == "failure"
+    own = {"ORDERMART_PRIVACY__ERASURE_LOG": str(log)}
+    assert "is missing" in examined(environ, **own)["erasure log"].text
+    log.write_text('{"backup": "another"}\n', encoding="utf-8")
+    assert "does not name the last backup" in examined(environ, **own)["erasure log"].text
+    log.write_text('{"backup": "20261120T010000000000"}\n', encoding="utf-8")
+    assert examined(environ, **own)["erasure log"][1:3] == (
+        "warning",
+        f"{log} is on the same disk as the data folder.",
+    )

@@ -19,7 +19,8 @@ from pipelines.landing import LandingError, open_load, raw_files, reprocess_quar
 from pipelines.landing.formats import FORMATS, guard_format
 from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.privacy import ERASED, erasures
-from pipelines.privacy import Asked, PrivacyError, apply_erasures, erase, remove_old_releases
+from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
+from pipelines.privacy.erasure import apply_erasures
 from pipelines.report.privacy import as_json
 from pipelines.report.privacy import erased as receipt
 from pipelines.settings import SettingsError
@@ -140,6 +141,7 @@ def test_order_id_finds_all_orders_of_its_customer(world: World, order_id: str) 
     assert done.entry is not None
     assert done.entry.body["order_ids"] == [1, 3]
     assert (done.destroyed.versions, done.destroyed.quarantined, done.rewritten) == (2, 1, 2)
+    forget_request(world.data)  # its result was shown
     with pytest.raises(PrivacyError, match=f"order {order_id}"):
         erase(world.settings, Asked("order_id", order_id))
 
@@ -252,7 +254,7 @@ def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch:
 
 
 def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The data are destroyed all the same, and the receipt says that the next run rebuilds the tables."""
+    """The data are destroyed all the same, the receipt says so, and the same request goes on with it."""
     file = world.data / "warehouse" / "warehouse.duckdb"
     file.parent.mkdir()
     file.write_bytes(b"")
@@ -262,12 +264,31 @@ def test_tables_that_cannot_be_built_do_not_stop_an_erasure(world: World, monkey
     def fail(*_: Any, **__: Any) -> None:
         raise LandingError("raw files are damaged")
 
-    monkeypatch.setattr("pipelines.privacy.erasure.build_and_record", fail)
-    done = erase(world.settings, Asked("phone", ANN))
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.privacy.erasure.build_and_record", fail)
+        done = erase(world.settings, Asked("phone", ANN))
     assert "could not be rebuilt (raw files are damaged)" in "\n".join(receipt(done, []))
     assert not aside.exists()
     with open_vault(world.settings) as vault:
         assert vault.erasing.of_phone(ANN) == []
+    with pytest.raises(PrivacyError, match="holds no personal data"):
+        erase(world.settings, Asked("phone", "+49 30 5559999"))  # another one was not erased
+    done = erase(world.settings, Asked("phone", ANN))
+    assert (done.build_error, done.entry and len(done.entry.body["order_ids"])) == ("", 2)
+    assert [row[1] is None for row in world.rows(KEYS)] == [True, False, True]
+    forget_request(world.data)
+    with pytest.raises(PrivacyError, match="holds no personal data"):
+        erase(world.settings, Asked("phone", ANN))
+
+
+def test_erasure_of_another_services_folder_destroys_nothing(world: World) -> None:
+    """With a wrong base_url the tables could not be published: it is refused before anything is destroyed."""
+    world.configure('[partner]\nbase_url = "https://elsewhere.example"\n')
+    with pytest.raises(SettingsError, match="holds data of"):
+        erase(world.settings, Asked("phone", ANN))
+    with open_vault(world.settings) as vault:
+        assert vault.erasing.of_phone(ANN)
+    assert erasures(ledger_of(world.data)) == []
 
 
 def test_erasing_without_a_log_is_refused_once_there_are_backups(world: World) -> None:

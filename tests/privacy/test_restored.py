@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.backup import back_up, restore
+from pipelines.backup import BackupError, back_up, restore
+from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.ledger import ledger_of
 from pipelines.ledger.privacy import erasures
 from pipelines.privacy import Asked, PrivacyError, erase
+from pipelines.privacy.log import read_log
+from pipelines.privacy.restored import NoErasures
+from pipelines.settings import SettingsError
 from pipelines.vault import open_vault
 from tests.privacy.conftest import ANN, BOB, World, copied
 
@@ -56,15 +60,80 @@ def test_restore_refuses_without_the_log(lost: World) -> None:
     assert not list(lost.data.iterdir())
 
 
-def test_restore_refuses_an_unset_log_if_another_backup_has_erasures(landed: World, tmp_path: Path) -> None:
-    """The later backup's ledger shows that there were erasures: the setting is asked for."""
+def test_restore_without_the_setting_finds_the_log_that_the_backup_remembers(landed: World, tmp_path: Path) -> None:
+    """A settings file is in no backup: what was erased stays erased, or nothing is restored."""
+    world = copied(landed, tmp_path / "place")
+    world.configure("")
+    first = back_up(world.settings, world.backups).path
+    erase(world.settings, Asked("phone", ANN), has_backups=True)
+    shutil.rmtree(world.data)
+    world.data.mkdir()
+    log = world.backups / "erasures.jsonl"
+    restore(world.settings, first)
+    with open_vault(world.settings) as vault:
+        assert vault.erasing.of_phone(ANN) == []
+    shutil.rmtree(world.data)
+    world.data.mkdir()
+    log.unlink()
+    with pytest.raises(PrivacyError, match="is missing"):
+        restore(world.settings, first)
+    world.configure(f'erasure_log = "{world.place / "other.jsonl"}"\n')
+    (world.place / "other.jsonl").touch()
+    with pytest.raises(PrivacyError, match="does not name"):
+        restore(world.settings, first)
+    assert not list(world.data.iterdir())
+
+
+def test_word_that_nobody_was_erased_is_an_entry(landed: World, tmp_path: Path) -> None:
+    """It replaces a log that is lost; erasures that other backups know of are applied all the same."""
     world = copied(landed, tmp_path / "place")
     first = back_up(world.settings, world.backups).path
     erase(world.settings, Asked("phone", ANN), has_backups=True)
     back_up(world.settings, world.backups)
-    world.configure("")
     shutil.rmtree(world.data)
+    shutil.rmtree(world.place / "elsewhere")
     world.data.mkdir()
-    with pytest.raises(PrivacyError, match=r"set \[privacy\] erasure_log"):
+    with pytest.raises(PrivacyError, match="is missing"):
         restore(world.settings, first)
-    assert not list(world.data.iterdir())
+    restore(world.settings, first, word=NoErasures("the log burnt"))
+    (entry,) = ledger_of(world.data).entries("no_erasures_since")
+    assert (entry.body["backup"], entry.body["reason"]) == (first.name, "the log burnt")
+    with open_vault(world.settings) as vault:
+        assert vault.erasing.of_phone(ANN) == []
+
+
+def test_backup_creates_the_log_or_refuses(landed: World, tmp_path: Path) -> None:
+    """It has every erasure from before; where none can be written, nothing is backed up."""
+    world = copied(landed, tmp_path / "place")
+    erase(world.settings, Asked("phone", ANN))
+    log = world.place / "elsewhere" / "erasures.jsonl"
+    log.unlink()
+    taken = back_up(world.settings, world.backups).path
+    assert (len(read_log(log).erasures), read_log(log).backups) == (1, {taken.name})
+    world.configure('erasure_log = "keys.json/log"\n')
+    with pytest.raises(BackupError, match="not completed"):
+        back_up(world.settings, world.backups)
+
+
+def test_erasure_without_the_log_of_the_backups_is_refused(landed: World, tmp_path: Path) -> None:
+    """A disk that is not mounted: nothing is destroyed before the log can be written."""
+    world = copied(landed, tmp_path / "place")
+    back_up(world.settings, world.backups)
+    (world.place / "elsewhere").rename(world.place / "unmounted")
+    with pytest.raises(PrivacyError, match="is missing"):
+        erase(world.settings, Asked("phone", ANN), has_backups=True)
+    with open_vault(world.settings) as vault:
+        assert vault.erasing.of_phone(ANN)
+    assert erasures(ledger_of(world.data)) == []
+
+
+def test_killed_restore_is_opened_by_nothing_else(lost: World) -> None:
+    """What it left is removed by the next restore; until then every command refuses the folder."""
+    (lost.data / ".restoring").mkdir()
+    (lost.data / "raw").mkdir()
+    with pytest.raises(SettingsError, match="give `ordermart restore` again"), run_lock(lost.data, "ordermart run"):
+        pass
+    with run_lock(lost.data, RESTORE):
+        restore(lost.settings, lost.backups)
+    with run_lock(lost.data, "ordermart run"):
+        assert [row[1] is None for row in lost.rows(KEYS)] == [True, False, True]

@@ -204,12 +204,19 @@ def sweep_vault(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_kills_lose_nothing() -> None:
-    """Killed at four operations each, both commands come to the state that they come to without a kill."""
+    """Killed at four operations each, the commands come to the state that they come to without a kill."""
     done = sweep_vault("--most", "4")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("killed at 4 of them, 0 lost") == 2
+    assert done.stdout.count("killed at 4 of them, 0 lost") == 3
+
+
+@pytest.mark.slow
+def test_losses_of_power_in_the_vault_lose_nothing() -> None:
+    """The same after four losses of power each."""
+    done = sweep_vault("--power", "--most", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("4 of them tried, 0 lost") == 3
 
 
 @pytest.mark.slow

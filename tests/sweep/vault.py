@@ -1,12 +1,13 @@
-"""Kill an erasure and a rotation of keys at their operations on files, one at a time; the same command finishes them.
+"""Kill an erasure, a restore and a rotation of keys at their operations on files; the same command finishes them.
 
 python -m tests.sweep.vault --all
 python -m tests.sweep.vault --only erase --at 17
+python -m tests.sweep.vault --only restore --power --most 20
 
-Each operation is a point, as in `tests/sweep/points.py`. After a kill, which does half of a write, the command is given
-again once; then vault, raw files, ledger, erasure log and the names of all files must be as without a kill, but for a
-draft of checksums, which the next load replaces. No file may hold a key or lookup hash that was destroyed. The tables
-are not built: the other sweep kills builds and releases.
+Each operation is a point, as in `tests/sweep/points.py`; `--power` loses power after it instead, as in
+`tests/sweep/power.py`. After a kill, which does half of a write, the command is given again once and must succeed; then
+vault, raw files, ledger, erasure log, published rows and the names of all files must be as without a kill, but for
+drafts, which the next run replaces. No file may hold a key or lookup hash that was destroyed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import ctypes
 import json
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -23,32 +25,40 @@ import sys
 import tempfile
 import traceback
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from pipelines.backup import BackupError, back_up, restore
+from pipelines.finance.restating import build_and_record
+from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.landing import raw_files
 from pipelines.landing.erasures import applied_erasures, note_erasure
 from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.privacy import ROTATED, erasures
 from pipelines.ledger.signed_head import checked_heads
-from pipelines.privacy import Asked, PrivacyError, erase, erasure, rotate_keys
+from pipelines.privacy import Asked, erase, erasure, forget_request, rotate_keys
 from pipelines.settings import load_settings
 from pipelines.vault import VaultError, open_vault, rotation
 from pipelines.vault.erasing import Erasing
+from pipelines.warehouse import publish
 from tests.privacy.conftest import ANN, BOB, World, land
 from tests.sweep.bench import MODES, ROOT, SHIM
-from tests.sweep.points import Point, all_points, sample
+from tests.sweep.disk import Disk, recorded
+from tests.sweep.points import all_points, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipelines.settings import Settings
 
-COMMANDS = ("erase", "rotate")
+COMMANDS = ("erase", "rotate", "restore")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _ARMED = "SWEEP_VAULT_SHIM"
 _VARIES = re.compile(r"[0-9a-f]{6,}|\d{8}T\d+")
+_DRAFTS = {"data/raw/checksums.json.tmp"}
 
 
 def main() -> int:
@@ -61,6 +71,7 @@ def main() -> int:
     parser.add_argument("--only", choices=COMMANDS)
     parser.add_argument("--on", default="", metavar="TEXT", help="only operations on files with this in their path")
     parser.add_argument("--at", type=int, help="one point alone, with --only")
+    parser.add_argument("--power", action="store_true", help="lose power after an operation instead")
     parser.add_argument("--plant", action="store_true", help="plant a fault in each command, which kills must show")
     asked = parser.parse_args()
     if _ARMED not in os.environ:
@@ -91,6 +102,7 @@ class Sweep:
 
     def __init__(self, folder: Path, *, plant: bool) -> None:
         self._base, self._place, self._trace = folder / "base", folder / "place", folder / "trace"
+        self._record, self._before = folder / "record", folder / "before"
         self._plant = plant
 
     def run(self, asked: argparse.Namespace) -> int:
@@ -99,20 +111,42 @@ class Sweep:
         lost = 0
         for command in COMMANDS if asked.only is None else (asked.only,):
             expected = self._outcome(command, at=0)
+            if asked.power:
+                lost += self._lose_power(command, expected, asked)
+                continue
             seen = [line.partition("\t")[2] for line in self._trace.read_text().splitlines()]
             every = [point for point in all_points({command: seen}, ("kill",)) if asked.on in point.operation]
             points = every if asked.all or asked.at else sample(every, asked.each, asked.seed)
             points = [point for point in points if asked.at in (None, point.at)][: asked.most or None]
-            wrong = [point for point in points if not self._holds(point, expected)]
+            wrong = [p for p in points if not self._holds(f"{p.at}, {p.operation!r}", self._outcome(*p[:2]), expected)]
             lost += len(wrong)
             _say(f"{command}: {len(every)} operations, killed at {len(points)} of them, {len(wrong)} lost")
         return int(lost > 0)
 
-    def _holds(self, point: Point, expected: dict[str, Any]) -> bool:
-        got = self._outcome(point.stage, point.at)
+    def _lose_power(self, command: str, expected: dict[str, Any], asked: argparse.Namespace) -> int:
+        """Lose power after operations of the command that was recorded last; return at how many something was lost."""
+        operations, secrets = recorded(self._record), self._child(self._before, _found_bytes)["secrets"]
+        disk = Disk(self._before)
+        states = [(at, loss) for at, each in enumerate(operations) for loss in disk.apply(each)]
+        chosen = random.Random(asked.seed).sample(states, min(asked.most or len(states), len(states)))
+        disk, wrong = Disk(self._before), 0
+        for at, operation in enumerate(operations):
+            for loss in disk.apply(operation):
+                if (at, loss) not in chosen:
+                    continue
+                shutil.rmtree(self._place)
+                self._place.mkdir()
+                disk.write(self._place, loss)
+                got = self._again(command, secrets)
+                wrong += not self._holds(f"{at + 1}, {loss}, {operation.letter} {operation.path}", got, expected)
+        _say(f"{command}: {len(states)} losses of power, {len(chosen)} of them tried, {wrong} lost")
+        return wrong
+
+    @staticmethod
+    def _holds(where: str, got: dict[str, Any], expected: dict[str, Any]) -> bool:
         names = [name for name in expected if got.get(name) != expected[name]]
         if names:
-            _say(f"LOST at {point.stage} {point.at}, {point.operation!r}")
+            _say(f"LOST at {where}")
             for line in [got["error"]] if "error" in got else [f"{n}: {got[n]}, not {expected[n]}" for n in names]:
                 _say(f"  {line}")
         return not names
@@ -123,16 +157,20 @@ class Sweep:
         shutil.copytree(self._base, self._place, symlinks=True)
         file = self._place / "ordermart.toml"
         file.write_text(file.read_text("utf-8").replace(str(self._base), str(self._place)), encoding="utf-8")
-        work = {"erase": _erase, "rotate": _rotate}[command]
-        before = self._child(self._place, _found_bytes)
-        killed = self._child(self._place, work, at=at, plant=self._plant, trace=True)
-        if bool(at) != ("killed" in killed):
+        secrets = self._child(self._place, _found_bytes)["secrets"]
+        if command == "restore" and "error" in (found := self._child(self._place, _lose_disk)):
+            return found
+        if not at:
+            shutil.rmtree(self._before, ignore_errors=True)
+            shutil.copytree(self._place, self._before, symlinks=True)
+        killed = self._child(self._place, _WORK[command], at=at, plant=self._plant, trace=True)
+        if bool(at) != ("killed" in killed) or "error" in killed:
             return {"error": f"it was {'not ' if at else ''}killed: {killed}"}
-        if at:
-            again = self._child(self._place, work)
-            if "error" in again:
-                return again
-        return self._child(self._place, lambda world: _state(world, command, before["secrets"]))
+        return self._again(command, secrets) if at else self._child(self._place, partial(_state, command, secrets))
+
+    def _again(self, command: str, secrets: dict[str, list[str]]) -> dict[str, Any]:
+        again = self._child(self._place, _WORK[command])
+        return again if "error" in again else self._child(self._place, partial(_state, command, secrets))
 
     def _child(
         self,
@@ -153,9 +191,10 @@ class Sweep:
                 if plant:
                     _plant()
                 if at is not None:
-                    descriptor = os.open(self._trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if trace else -1
+                    wanted = (self._trace, -1 if at else self._record) if trace else (-1, -1)
+                    files = [each if isinstance(each, int) else os.open(each, _NEW, 0o600) for each in wanted]
                     shim, mode = ctypes.CDLL(None), MODES["kill"] if at else 0
-                    shim.sweep_arm(str(place).encode(), mode, ctypes.c_long(at), descriptor, -1)
+                    shim.sweep_arm(str(place).encode(), mode, ctypes.c_long(at), *files)
                 found = work(World(place)) or {}
             except BaseException as error:  # noqa: BLE001 -- whatever it is, it is the answer
                 found["error"] = "".join(traceback.format_exception(error))
@@ -167,7 +206,9 @@ class Sweep:
 
 def _first(world: World) -> None:
     land(world)
+    world.publish()
     world.configure(f'erasure_log = "{world.place / "elsewhere" / "erasures.jsonl"}"\n[ledger]\nwitness = "witness"\n')
+    back_up(world.settings, world.backups)
 
 
 def _settings(world: World) -> Settings:
@@ -184,15 +225,34 @@ def _settings(world: World) -> Settings:
 
 
 def _erase(world: World) -> None:
-    try:
-        erase(world.settings, Asked("phone", ANN))
-    except PrivacyError as error:
-        if not erasures(ledger_of(world.data)) or "holds no personal data" not in str(error):
-            raise  # else it had come to its end
+    done = erase(world.settings, Asked("phone", ANN), has_backups=True)
+    assert not done.build_error, done.build_error
+    forget_request(world.data)
+
+
+def _lose_disk(world: World) -> None:
+    """Erase Ann after the backup, and lose the data folder."""
+    _erase(world)
+    shutil.rmtree(world.data)
+    world.data.mkdir()
+
+
+def _restore(world: World) -> None:
+    with run_lock(world.data, RESTORE):
+        try:
+            restore(world.settings, world.backups)
+        except BackupError as error:
+            if "is not empty" not in str(error):
+                raise
+            build_and_record(world.settings)  # every file was restored: so says the command
+            publish(world.settings)
 
 
 def _rotate(world: World) -> None:
     rotate_keys(world.settings, world.place / "new.json")
+
+
+_WORK = {"erase": _erase, "rotate": _rotate, "restore": _restore}
 
 
 def _found_bytes(world: World) -> dict[str, Any]:
@@ -205,12 +265,13 @@ def _found_bytes(world: World) -> dict[str, Any]:
         own = [
             each.hex() for (each,) in vault.erasing._db.execute("select hash from lookups where customer = ?", (ann.n,))
         ]
-    return {"secrets": {"erase": [key.encode().hex(), *own], "rotate": hashes}}
+    own = [key.encode().hex(), *own]
+    return {"secrets": {"erase": own, "rotate": hashes, "restore": own}}
 
 
-def _state(world: World, command: str, secrets: dict[str, list[str]]) -> dict[str, Any]:
+def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[str, Any]:
     settings = _settings(world)
-    content = b"".join(path.read_bytes() for path in world.place.rglob("*") if path.is_file())
+    content = b"".join(path.read_bytes() for path in world.data.rglob("*") if path.is_file())
     with open_vault(settings) as vault:
         orders: dict[int, Any] = {}
         for order_id in (1, 2, 3):
@@ -230,11 +291,12 @@ def _state(world: World, command: str, secrets: dict[str, list[str]]) -> dict[st
         "keys": sorted([row["load_id"], row["seq"], row["customer_key"]] for part in seen for row in part),
         "entries": [[each.act, {k: v for k, v in each.body.items() if k != "rotated_at"}] for each in ledger.entries()],
         "is intact": verify(ledger).entries, "heads": len(checked_heads(settings, ledger)),
+        "rows": world.rows("select order_id, total_price, customer_key is null from mart.orders order by all"),
         "noted": len(applied_erasures(world.data)),
         "log": len(log.read_bytes().splitlines()) if log.exists() else 0,
         "rotations": len(list(ledger.entries(ROTATED))),
         "left": [each for each in secrets[command] if bytes.fromhex(each) in content],
-        "files": sorted(_VARIES.sub("#", name) for name in names - {"data/raw/checksums.json.tmp"}),
+        "files": sorted(_VARIES.sub("#", name) for name in names - _DRAFTS),
     }))  # fmt: skip
 
 
