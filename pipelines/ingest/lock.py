@@ -73,7 +73,7 @@ def run_lock(
         _held[data_dir] = resumed
         stays = False
         try:
-            if holder != RESTORE:  # which begins anew if it was killed
+            if holder != RESTORE:  # which starts over if it was killed
                 guard_format(data_dir)
             yield
         except KeyboardInterrupt:
