@@ -4,8 +4,8 @@ Knows nothing of how documents got here, of personal data, or of Dagster.
 """
 
 from pipelines.warehouse.build.build import MemoryLimitError, build, warehouse_file
-from pipelines.warehouse.catalogue.reads import CatalogueError
 from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables
+from pipelines.warehouse.contracts.contract import CatalogueError
 from pipelines.warehouse.release.release import Release, publish
 from pipelines.warehouse.rows.results import BuildBlocked, BuildResult, CheckResult
 

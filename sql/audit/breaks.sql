@@ -1,5 +1,23 @@
 -- One row per break, a residual of an order that is not zero, with what was decided of it.
 --
+-- Source: mart.order_reconciliation, and what `ordermart breaks` recorded in the ledger until the build.
+-- Caveats: an order is accepted as a whole, with both of its residuals. What is decided after the build counts at once
+-- for `ordermart reconcile` and `close`, and is here after the next.
+--
+-- key: order_id, rule_target
+-- scope: order
+--
+-- currency_digits BIGINT null >= 0 <= 4: The decimals of its smallest unit by ISO 4217.
+-- residual: Stated less computed, as in mart.order_reconciliation.
+-- state ENUM('accepted', 'changed', 'open'): open; accepted with these amounts; changed: accepted with other amounts, and open again.
+-- reason: Why it was accepted; null if it never was.
+-- accepted_by VARCHAR null: The system's user who accepted it.
+-- accepted_as VARCHAR null: The name that this user gave, which proves nothing.
+-- accepted_at TIMESTAMPTZ null: When it was accepted.
+-- assignee VARCHAR null: Who looks after it, if it was assigned.
+-- comment_count BIGINT >= 0: How often it was commented on: `ordermart breaks list` shows the comments.
+-- content VARCHAR: A hash of the order's amounts: it is accepted while they are the same.
+
 -- People accept an order's break as it is: with the amounts that its content is a hash of.
 with
 

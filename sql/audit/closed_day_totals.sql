@@ -1,4 +1,21 @@
 -- One row per store, closed business day and sale class: totals of the active close.
+--
+-- A step: read mart.closed_days instead.
+-- Source: raw.closed_orders under raw.day_closes, from the ledger: rebuilt only when a day is closed or reopened.
+--
+-- key: store_id, business_date, sale_class
+-- released: no
+--
+-- business_date not null: The closed business day.
+-- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
+-- order_count: Orders at close.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
+-- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
+-- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
+-- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- line_amount: Sum over its orders; null if no order states it.
 with
 
 closed as not materialized (

@@ -1,5 +1,19 @@
 -- One row per order of a closed day: the rules that it keeps while that is closed.
 --
+-- A step: read audit.order_rules instead.
+-- Source: audit.order_closes and the ledger's closes. An order that came after the close has the rule that its
+-- population was closed with (audit.closed_population_rules), else the one rule of its store's day, else of the whole
+-- day, else none.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+--
+-- line_rule: The rule of its lines.
+-- line_open_parts: part_no of what it held that was undecided then.
+-- subtotal_basis: On what that rule was based; null where it did not hold for the subtotal.
+-- total_basis: On what that rule was based.
+
 -- What the close recorded for it; of a close that recorded rules by scope, the narrowest's.
 -- One that came later takes its population's, else that of its store's day, else the day's.
 with

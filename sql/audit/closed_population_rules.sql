@@ -1,5 +1,17 @@
--- One row per order new to a closed day and rule target: what its population was closed with.
+-- One row per order that is new to a closed day, and rule target: the rule that its population was closed with.
 --
+-- A step: read audit.order_rules instead.
+-- Source: audit.order_closes, and the rules and populations that the close recorded.
+-- Caveats: no row if the close recorded no such population.
+--
+-- key: order_id, rule_target
+-- scope: order
+-- released: no
+--
+-- rule: The rule; null where none held.
+-- open_parts: part_no of what the order holds that was undecided then.
+-- basis VARCHAR null: On what the rule was based; null where it does not hold for the order.
+
 -- The close recorded by which values its populations were divided: an order belongs to the
 -- one whose conditions it meets. Where settings name the rule, they must still name the same.
 with

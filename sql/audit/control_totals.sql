@@ -1,4 +1,28 @@
 -- One row per effective control total: the stated and actual totals of a store-day.
+--
+-- Source: the ledger (`ordermart totals import`) and mart.orders. The latest import wins for each day, store, amount
+-- field and set of sale classes. Variances are actual less control.
+-- Caveats: several rows may cover the same orders, by field or by sale class: never add them. Variances are shown even
+-- if tie_out_status is unknown, but prove nothing then. A day without orders is compared as zero.
+--
+-- key: business_date, store_id, amount_field, sale_classes
+--
+-- business_date not null: The business day of the total.
+-- store_id not null: The store, as the service numbers it.
+-- amount_field VARCHAR: The price field that the amount sums, such as total_price.
+-- sale_classes VARCHAR: The sale classes that it covers, joined by +.
+-- tie_out_status ENUM('tied', 'unknown', 'variance'): tied: the stated order count and amount equal the actual ones. variance: at least one differs. unknown: see unknown_reason.
+-- unknown_reason ENUM('missing_amount', 'store_unknown', 'unmapped_orders') null: Why the totals cannot be compared; null if they were. store_unknown: the store has no record and no orders. unmapped_orders: the day has orders whose status [sales] does not map and which the total does not cover. missing_amount: covered orders lack the field.
+-- control_order_count: The stated order count; null if not stated.
+-- actual_order_count >= 0: Orders of these sale classes in mart.orders.
+-- order_count_variance BIGINT null: actual_order_count less control_order_count.
+-- missing_amount_order_count BIGINT >= 0: How many of those do not state the field.
+-- unmapped_order_count BIGINT >= 0: Unmapped orders of that day that the total does not cover.
+-- control_amount DECIMAL(38,4) null: The stated amount; null if not stated.
+-- actual_amount DECIMAL(38,4) null: Sum of the field over those orders; 0 without orders, null if no order states it.
+-- amount_variance DECIMAL(38,4) null: actual_amount less control_amount.
+-- entry_no BIGINT >= 1: The ledger entry that imported the total.
+-- imported_at TIMESTAMPTZ: When it was imported.
 with
 
 totals as (

@@ -1,5 +1,25 @@
--- One row per store and business day: order ids by notification and last outcome.
+-- One row per store and business day: order ids by notification and by the outcome of their last fetch.
 --
+-- Source: audit.daily_fetch_outcomes, raw.states for ids without an order, webhook notifications as long as they are
+-- retained ([webhooks] retention_days), and audit.control_totals. id_count = fetched_count + archive_count +
+-- not_found_count + failed_count + quarantined_count + unrequested_count.
+-- Caveats: an id without an accepted document has neither store nor day; it counts in the row where both are null,
+-- together with known orders that state neither. The interface cannot list orders, so their true number is unknown:
+-- completeness is known only for days with an imported control total.
+--
+-- key: store_id, business_date
+--
+-- store_id: The store, as the service numbers it; null if no document states it.
+-- business_date: The business day of the orders; null if no document states it.
+-- id_count: Order ids that were notified, requested or landed.
+-- notified_count BIGINT >= 0: Those named by a webhook notification.
+-- unrequested_count BIGINT >= 0: Notified ids that have not been requested yet.
+-- stale_count: Notified ids without an accepted document or a 404 since the notification: not up to date.
+-- completeness_basis ENUM('control_total', 'unknown'): What completeness is measured against: control_total, or unknown without a denominator.
+-- control_order_count: Order count of the control total that covers most sale classes; null without one.
+-- actual_order_count null: Known orders of those classes; null without a control total.
+-- completeness: actual_order_count / control_order_count, above 1 if more orders are known; null if unknown.
+
 -- Known orders are already counted by day in audit.daily_fetch_outcomes; only ids
 -- without an order and notified ids are looked up one by one.
 with

@@ -1,4 +1,14 @@
 -- One row per order that has a customer and a time: its place among the customer's orders.
+--
+-- A step: read mart.orders instead.
+-- Source: core.orders with a customer_key. Empty if there are no keys.
+--
+-- key: order_id
+-- scope: customer
+-- released: no
+--
+-- customer_key not null
+-- customer_order_no not null: Which of the customer's orders it is, from 1, by created_at, then id.
 select
     -- keys
     customer_key,

@@ -1,4 +1,14 @@
 -- One row per store and business day: orders by the outcome of their last fetch.
+--
+-- A step: read audit.coverage instead.
+-- Source: raw.order_checks, and mart.orders for store and day. Kept by day: a run counts affected days only.
+--
+-- key: store_id, business_date
+-- scope: day
+-- released: no
+--
+-- store_id: The store, as the service numbers it; null if no document states it.
+-- known_count >= 1
 with
 
 checks as (

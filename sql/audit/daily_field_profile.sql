@@ -1,4 +1,14 @@
--- One row per business day, field of orders, and way in which it is not as documented.
+-- One row per business day, field of the order document, and issue.
+--
+-- Source: audit.order_field_issues by the business day of mart.orders: what audit.field_profile adds up, kept by day.
+--
+-- key: business_date, note
+-- scope: day
+--
+-- document_count: How many orders.
+-- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
+-- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
+-- example_id: The lowest id of such an order.
 with
 
 noted as (

@@ -1,4 +1,13 @@
 -- One row per store, business day and sale class: its order count and a fingerprint.
+--
+-- A step: read audit.pending_restatements instead.
+-- Source: mart.order_reconciliation.
+--
+-- key: store_id, business_date, sale_class
+-- scope: day
+-- released: no
+--
+-- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 select
     -- keys
     store_id,

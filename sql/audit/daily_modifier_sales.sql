@@ -1,4 +1,22 @@
--- One row per business day, sale class, product, modifier and action; lines alone, too.
+-- One row per business day, sale class, currency, product, modifier and action; the product's lines are one, too.
+--
+-- A step: read mart.modifier_attach_rates instead.
+-- Source: mart.order_lines and mart.order_line_modifiers.
+--
+-- key: business_date, sale_class, currency, product_id, unnamed_product, is_modifier, modifier_id, unnamed_modifier, action
+-- scope: day
+-- released: no
+--
+-- unnamed_product VARCHAR null: The line's name in place of an id; null with one.
+-- is_modifier BOOLEAN: Whether it counts modifiers; if not, lines of the product.
+-- modifier_id: The modifier; null for lines, and if it has no id.
+-- unnamed_modifier VARCHAR null: The modifier's name in place of an id; null with one.
+-- product_name: The alphabetically last name of the product's lines.
+-- modifier_name: The alphabetically last name of the modifier.
+-- item_count: Number of lines, or of modifiers.
+-- line_count: Number of lines, or of lines with the modifier.
+-- modifier_amount: Sum of the modifier amounts; null if none has one.
+-- unvalued_count: Number of lines, or of modifiers without an amount.
 with
 
 -- lines, which have no modifier, and modifiers, by id or else by name

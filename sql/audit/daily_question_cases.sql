@@ -1,4 +1,17 @@
--- One row per business day, open question, and whether orders support the assumption.
+-- One row per business day, open question about orders, whether they support the assumption, and currency.
+--
+-- A step: read audit.questions instead.
+-- Source: mart.orders and mart.order_reconciliation: what audit.questions adds up, kept by day.
+-- Caveats: an order is counted under every question that it can answer; do not add questions up.
+--
+-- key: business_date, question, is_against, currency
+-- scope: day
+-- released: no
+--
+-- question ENUM('business_day', 'currency', 'decimals', 'deleted', 'nulls', 'sales', 'subtotal_formula', 'timezone', 'total_formula')
+-- is_against BOOLEAN: Whether the orders are cases against what is assumed, or cases that depend on it.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- example_ids: The three lowest order ids.
 with
 
 judged as (

@@ -1,4 +1,16 @@
--- One row per business day, entity type and observed status change.
+-- One row per business day of the orders, kind of status, and change of it that was observed.
+--
+-- Source: core.order_status_observations and core.delivery_status_observations.
+-- Caveats: two statuses seen one after the other need not follow each other in the service: what lay between was not
+-- seen. audit.status_transitions adds the days up.
+--
+-- key: business_date, entity_type, previous_status, status
+-- scope: day
+--
+-- status: The status seen after; null where the service gave none.
+-- first_seen_at: When such a transition was first seen; null if only archives of unknown time show it.
+-- last_seen_at: When such a change was last seen; null likewise.
+-- example_id: An order in which it was seen.
 with
 
 changes as (

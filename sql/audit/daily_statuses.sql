@@ -1,4 +1,19 @@
--- One row per business day, order status and currency: figures of its orders.
+-- One row per business day, order status and currency: figures of the orders that have it, as last observed.
+--
+-- A step: read audit.status_evidence instead.
+-- Source: mart.orders. Kept by day: a run counts affected days only.
+--
+-- key: business_date, status, currency
+-- scope: day
+-- released: no
+--
+-- status: Status of the order, as sent; null if the service sent none.
+-- sale_class null: Its class in [sales]: counted, excluded or unmapped; null if all its orders were deleted.
+-- order_count: Orders that have it.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- ages BIGINT[]: Distinct ages in whole hours, from creation to the last request, ascending.
+-- order_counts_by_age BIGINT[]: Order count of each of those ages.
 with
 
 -- timestamps without a zone, in UTC: DuckDB computes with them a hundred times as fast

@@ -1,4 +1,18 @@
 -- One row per business day, coded field of the order document, and value that it has.
+--
+-- Source: orders, their modifiers and deliveries, and every version of them, by the business day of mart.orders: what
+-- audit.vocabulary adds up.
+--
+-- key: business_date, path, value
+-- scope: day
+--
+-- path: Where in the document, as a JSON pointer in which * stands for every element or key.
+-- value: The value, exactly as sent.
+-- document_count >= 0: How many orders hold it now; 0 where later values took its place.
+-- occurrence_count >= 0: How often it occurs in them.
+-- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
+-- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
+-- example_id: The lowest id of such an order.
 with
 
 -- the first version of orders of several

@@ -1,4 +1,18 @@
--- One row per day and topic: webhook notifications, and how many ids were fetched since.
+-- One row per day and topic: webhook notifications that named an id.
+--
+-- Source: the inbox. Undecodable deliveries are not here: `ordermart webhooks undecodable` lists them.
+-- Caveats: days are UTC; a day disappears when its deliveries are pruned ([webhooks] retention_days). A notification
+-- carries no data: the document it names is fetched. A delivery that never arrived leaves no trace here.
+--
+-- key: received_date, topic
+--
+-- received_date DATE: The day they were received, UTC.
+-- topic VARCHAR: The topic, such as orders.update.
+-- webhook_count BIGINT >= 1: Notifications that named an id.
+-- id_count >= 1: Distinct ids named.
+-- fetched_id_count BIGINT >= 0: Ids answered after such a notification, found or not.
+-- first_received_at TIMESTAMPTZ: When the first was received.
+-- last_received_at TIMESTAMPTZ: When the last was received.
 with
 
 notifications as (

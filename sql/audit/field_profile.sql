@@ -1,4 +1,26 @@
--- One row per kind of document and field: how often it is there, and what it holds.
+-- One row per kind of document and field, documented or not: how often it is present, and what it holds.
+--
+-- Source: documents as last observed, and what validation recorded about them.
+-- Caveats: null and absent are counted by document: null_document_count counts an order once, however many of its lines
+-- have a null. Nothing personal is here: of an encrypted field only its presence, of an unknown one its name and types.
+-- An array has a row only where some document lacks it.
+--
+-- key: kind, path
+--
+-- is_documented BOOLEAN: Whether the interface shows this field; of stores: whether a setting points to it.
+-- document_count: How many documents of this kind there are, with or without it.
+-- parent_count null: How many objects could have it: the elements of its array, or the documents. Null for arrays and for fields that are not documented.
+-- present_count null: How many of them have it, neither null nor absent. Of a field that is not documented: in how many documents. Null for arrays.
+-- null_document_count BIGINT >= 0: In how many documents it is null, in one place or more.
+-- absent_document_count BIGINT >= 0: In how many documents it is absent, from one place or more.
+-- types VARCHAR[]: The JSON types met, sorted; a documented field of another type is quarantined, not listed here.
+-- first_seen_at: The earliest time at which a version that has it was first observed; null where no such time is known.
+-- last_seen_at: The latest time at which a version that has it was first observed; null where no such time is known.
+-- null_first_seen_at TIMESTAMPTZ null: The same for a version in which it is null; null where there is none.
+-- absent_first_seen_at TIMESTAMPTZ null: The same for a version that lacks it; null where there is none.
+-- example_id null
+-- null_example_id BIGINT null: The lowest id of a document in which it is null; null where there is none.
+-- absent_example_id BIGINT null: The lowest id of a document that lacks it; null where there is none.
 with
 
 noted as (

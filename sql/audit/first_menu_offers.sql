@@ -1,5 +1,19 @@
--- One row per store, product and modifier below it: prices on its menus when first seen.
+-- One row per store, product and modifier below it: which prices its menus asked when each was first observed.
 --
+-- A step: read mart.price_variances instead.
+-- Source: audit.menu_offers, audit.stores_with_menus, core.store_menus and core.menu_price_versions.
+--
+-- key: store_id, offered_product_id, offered_modifier_id, offered_from
+-- span: offered_from, offered_until
+-- released: no
+--
+-- store_id not null: The store, as the service numbers it.
+-- offered_product_id BIGINT: The product.
+-- offered_modifier_id BIGINT null: The modifier, anywhere below the product; null for the product.
+-- offered_from: Null: from ever.
+-- offered_until not null: When the first of the store's menus was first observed.
+-- menu_id null: The menu that offered it; null if several did.
+
 -- For orders from before any menu of the store was seen. Keyed by store, so that a menu
 -- seen for the first time affects the orders of its stores alone.
 with

@@ -1,5 +1,10 @@
 -- One row per population of orders and rule target: what its orders show of its rule.
 --
+-- Source: audit.subtotal_patterns, audit.total_patterns, mart.orders and [formula]. Orders that one form does not
+-- explain are divided by where they come from, their days or what they hold, as long as that explains more.
+-- Caveats: supported means that the rule holds here and that its rivals fail, not that the partner promised it.
+--
+-- key: rule_target, population_no
 -- gathered from: audit.formula_forms, audit.formula_parts, audit.formula_rules
 -- gathered from: audit.order_components
 -- gathered from: audit.order_line_sums, audit.order_rule_settings, raw.formula_settings
@@ -7,6 +12,29 @@
 -- gathered from mart.orders: platform, dispatch_method, store_id, status, sale_class
 -- gathered from mart.orders: business_date, currency, subtotal_price, delivery_price, tip
 -- gathered from mart.orders: discount, loyalty_discount, total_price
+--
+-- verdict ENUM('agreed', 'compatible', 'none', 'supported', 'undecided'): supported: the rule fits a share of orders that is surely as high as settings ask for, and its rivals fail. agreed: the same, but rivals remain which differ in what hardly any order holds. compatible: not refuted, but the share is not sure yet. undecided: rivals remain which differ in what many orders hold. none: every candidate is refuted.
+-- rule: The rule's name, its form and its rounding; what [[formula.rule]] takes. Null where none holds.
+-- sentence VARCHAR: The verdict in one sentence.
+-- form_no: The form that fits best: audit.formula_forms.
+-- rounding_no: Its rounding: audit.formula_rules.
+-- rule_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first. Null where the orders decide.
+-- is_assumable BOOLEAN: Whether so few orders can be judged that the observed total is assumed.
+-- open_parts: part_no of what the candidates that remain treat differently: audit.formula_parts.
+-- candidate_forms BIGINT[]: form_no of the candidates that remain.
+-- order_count >= 0: How many orders can be judged.
+-- fit_count: How many of them the form fits.
+-- min_fit_rate DOUBLE >= 0 <= 1: The lower bound, at 95%, of the share that fits.
+-- candidate_count BIGINT >= 0: How many forms are not refuted.
+-- needed_order_count BIGINT null >= 0: How many more orders, fitting at the same rate, would support it; null where that is not what is lacking.
+-- nearest_rival VARCHAR null: The form that is hardest to refute beside it.
+-- distinguishing_order_count BIGINT >= 0: How many orders tell the two apart.
+-- distinguishing_fit_count BIGINT >= 0: How many of those the form fits.
+-- deciding_cases VARCHAR[]: Which orders would decide what is open.
+-- residual_pattern VARCHAR null: What the orders that the form does not fit have in common.
+-- residual_kind ENUM('constant', 'share', 'step', 'zero') null: zero: they state zero. constant, share, step: they are off by one amount, by a share of a base, by less than the step that their prices are multiples of.
+-- residual_value DECIMAL(18,4) null: That amount, share or step.
+-- residual_base VARCHAR null: The base of a share.
 select
     -- keys
     populations.rule_target,

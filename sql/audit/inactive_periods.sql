@@ -1,4 +1,19 @@
--- One row per run of days without an order in a store that usually has some.
+-- One row per run of days without an order in a store that usually has some on those weekdays.
+--
+-- Source: mart.daily_store_sales, all sale classes. A day's usual number is the mean of the same weekday in the eight
+-- weeks before, once four of them are known; a run is listed when the usual numbers of its days add up to ten. Watched
+-- are the days after the first live load, up to the one before the last; archives train and raise nothing.
+-- Caveats: we know of orders that we fetched: a silence may be the store's or ours. A holiday is a silence, too.
+--
+-- key: store_id, inactive_from_date
+--
+-- store_id not null: The store, as the service numbers it.
+-- inactive_from_date DATE: The first day without an order.
+-- inactive_to_date DATE: The last day without an order, as far as is known.
+-- day_count >= 1: How many days.
+-- is_ongoing BOOLEAN: Whether no order has been seen since.
+-- last_order_date DATE: The last business day with an order before.
+-- expected_order_count DECIMAL(38,4) >= 10: How many orders those days usually have, added up.
 with
 
 -- what is watched: from the day after the first live load, to the day before the last

@@ -1,4 +1,15 @@
--- One row per load and way in which its new documents deviate from the documentation.
+-- One row per load and issue of its new documents.
+--
+-- A step: read audit.schema_drift instead.
+-- Source: validation of every document of the load, whether or not later ones replaced it.
+--
+-- key: load_id, note
+-- scope: load
+-- released: no
+--
+-- load_id: The load.
+-- document_count: New documents with this note.
+-- example_ids: The three lowest ids of such documents.
 select
     -- keys
     load_id,

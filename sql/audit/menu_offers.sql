@@ -1,5 +1,20 @@
--- One row per menu, product, modifier below it and interval: what menus were seen to ask.
+-- One row per menu, product, modifier below it and interval: which prices the menu was seen to ask.
 --
+-- A step: read mart.price_variances instead.
+-- Source: core.menu_price_versions, core.modifier_price_versions and core.modifier_paths. Rows without a modifier are
+-- of the product itself; only those have delivery prices.
+-- Caveats: intervals of observation: what a menu asked while nobody looked is what was last observed. Which modifiers
+-- lie below a product is taken from the menu as it is now.
+--
+-- key: menu_id, product_id, modifier_id, offered_from
+-- span: offered_from, offered_until
+-- released: no
+--
+-- product_id not null: The product, as the service numbers it.
+-- modifier_id: The modifier, anywhere below the product; null for the product itself.
+-- seen_at: When the last of the prices in force was first observed; null for an archive of unknown time.
+-- menu_entry_count: How many entries of the menu offer it.
+
 -- A row without a modifier is the product itself. Where a menu was seen to change is
 -- where an interval ends: what it asked in between is what was last observed.
 with

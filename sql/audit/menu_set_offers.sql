@@ -1,5 +1,17 @@
--- One row per set of menus, product, modifier below it and interval: what they ask together.
+-- One row per set of menus, product, modifier below it and interval: which prices they were seen to ask together.
 --
+-- A step: read mart.price_variances instead.
+-- Source: audit.menu_offers, audit.stores_with_menus and core.store_menus. Of sets of several menus.
+--
+-- key: menu_set_no, product_id, modifier_id, offered_from
+-- span: offered_from, offered_until
+-- released: no
+--
+-- menu_set_no BIGINT: The set: the least store_id of the stores whose records name these menus.
+-- product_id not null: The product, as the service numbers it.
+-- modifier_id: The modifier, anywhere below the product; null for the product itself.
+-- menu_id null: The menu that offered it; null if several did.
+
 -- Of sets of several menus that stores have. A set has the number of the first of its stores.
 with
 

@@ -1,5 +1,16 @@
 -- One row per order: the active close of its store's day, if that is closed.
 --
+-- A step: read mart.closed_days instead.
+-- Source: mart.orders and the ledger's closes.
+-- Caveats: null also where the day is closed for every store but this one, which was reopened.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+--
+-- close_entry_no null: Number of the ledger entry that closed the day; null if it is open.
+-- closed_at null: When that entry was written.
+
 -- A store with a close of its own, or that was reopened alone, does not have the close of
 -- every other store.
 select

@@ -1,5 +1,15 @@
 -- One row per order and component of the settings that is in its total.
 --
+-- Source: mart.orders and [[formula.component]].
+-- Caveats: null where the base is not stated; the order's total is then indeterminate. Not rounded: the total is.
+--
+-- key: order_id, component_no
+-- scope: order
+--
+-- component_no BIGINT >= 1: The component's place in the settings, from 1.
+-- name not null: The component's name in the settings.
+-- amount DECIMAL(38,8) null: What it adds to the total.
+
 -- A component is a constant, or a share of a base. All decimals of a share are kept: the
 -- total is rounded, not its parts.
 select

@@ -1,4 +1,14 @@
 -- One row per order: what its subtotal and its total come to by the rules in force for it.
+--
+-- A step: read mart.order_reconciliation instead.
+-- Source: mart.orders, mart.order_lines, audit.order_components and audit.order_rules.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+--
+-- has_lines BOOLEAN: Whether it has a line.
+-- has_line_sum BOOLEAN: Whether it has lines, all of them with an amount.
 with
 
 rules as (

@@ -1,5 +1,27 @@
--- One row per order line: price, quantity, and what its modifiers could add up to.
+-- One row per order line: its price, its quantity, and what its modifiers could add up to.
 --
+-- A step: read audit.formula_evidence instead.
+-- Source: core.order_lines and core.order_line_modifiers. Modifiers of price zero are counted and else left out: they
+-- add nothing under any rule.
+-- Caveats: none of these sums is an amount paid; which of them counts is what audit.formula_evidence is about.
+-- Quantities beyond a million count as not stated: their products would leave 38 digits.
+--
+-- key: order_id, line_no
+-- scope: order
+-- released: no
+--
+-- name: The product's name when ordered.
+-- price: The price of the line's product, as sent.
+-- add_once DECIMAL(38,4) null: Sum of the prices of modifiers with action add.
+-- add_own DECIMAL(38,4) null: The same, each by its own quantity.
+-- other_once DECIMAL(38,4) null: Sum of the prices of modifiers with any other action, or none.
+-- other_own DECIMAL(38,4) null: The same, each by its own quantity.
+-- has_modifiers BOOLEAN: Whether a modifier has a price other than zero, or one that is not stated.
+-- has_own BOOLEAN: Whether one of those modifiers has a quantity other than 1.
+-- has_other BOOLEAN: Whether one of those modifiers has another action than add, or none.
+-- is_whole BOOLEAN: Whether price, quantity and those of its modifiers are all stated and within bounds.
+-- decimals BIGINT null >= 0 <= 4: The most decimals that any of its prices needs, 0 to 4.
+
 -- Modifiers that are added, with amounts and quantities of common size, are added up in
 -- 18 digits, which is several times faster than 38; the few others by themselves.
 with

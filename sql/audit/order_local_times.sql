@@ -1,5 +1,14 @@
 -- One row per order: its time zone, and its times on that zone's clocks.
 --
+-- A step: read mart.orders instead.
+-- Source: core.orders, core.stores, [business_day] timezone and the IANA database.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+--
+-- timezone not null: The time zone of local times and business day.
+
 -- For speed: offsets from UTC change rarely, so the span of an offset is looked up once
 -- per timezone and UTC day of an order's first time. Its other times usually lie in the
 -- same span; the exceptions are looked up one by one.

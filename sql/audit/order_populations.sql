@@ -1,4 +1,11 @@
--- One row per order: the populations it belongs to, found by going down the divisions.
+-- One row per order: the populations it belongs to.
+--
+-- A step: read audit.order_rules instead.
+-- Source: mart.orders, audit.formula_divisions and what the order holds.
+--
+-- key: order_id
+-- scope: order
+-- released: no
 with recursive
 
 tested as materialized (

@@ -1,5 +1,14 @@
 -- One row per residual of an order for which there is a likely cause.
 --
+-- A step: read mart.order_reconciliation instead.
+-- Source: audit.order_residuals, audit.formula_populations, mart.order_lines and audit.order_line_sums.
+--
+-- key: order_id, rule_target
+-- scope: order
+-- released: no
+--
+-- likely_cause not null
+
 -- A pattern of its population that the residual follows, else the only candidate that
 -- explains it exactly.
 with

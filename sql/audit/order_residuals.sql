@@ -1,4 +1,16 @@
 -- One row per residual of an order that is not zero, with what may explain it.
+--
+-- A step: read audit.breaks instead.
+-- Source: audit.order_formula_amounts and mart.orders.
+--
+-- key: order_id, rule_target
+-- scope: order
+-- released: no
+--
+-- rule not null: Its rule, as in audit.order_rules.
+-- residual: stated less expected.
+-- expected DECIMAL(38,4): What it comes to by the rule.
+-- stated DECIMAL(38,4): The subtotal or total, as sent.
 with
 
 residuals as (

@@ -1,5 +1,16 @@
 -- One row per order: the rules that settings name for it, if any.
 --
+-- A step: read audit.order_rules instead.
+-- Source: mart.orders, [[formula.rule]], [formula] total_rule and subtotal_rule. Of several the one with most
+-- conditions holds, of equals the last.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+--
+-- subtotal_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first.
+-- total_setting_no BIGINT null: The rule of the settings: its place among [[formula.rule]], from 1; the two plain ones come first.
+
 -- Of several that are about an order, the one with most conditions; of equals the last.
 with
 

@@ -1,5 +1,24 @@
--- One row per order: the rules by which its lines make its subtotal, its parts its total.
+-- One row per order: the rules by which its lines make its subtotal, and its parts its total.
 --
+-- Source: audit.formula_populations, audit.subtotal_patterns, audit.total_patterns, and the ledger for closed days,
+-- which keep the rules they were closed with until they are reopened.
+-- Caveats: no rule where every candidate is refuted, or where candidates remain that treat what the order holds
+-- differently. With too few orders to judge any, the total of the observed order is assumed.
+--
+-- key: order_id
+-- scope: order
+--
+-- subtotal_basis ENUM('agreed', 'assumed', 'closed', 'configured', 'supported'): configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. Null without a rule.
+-- line_rule: The rule of its lines, those that hold an open part excepted; null without one.
+-- line_open_parts not null: part_no of what the order holds and no rule is known for: audit.formula_parts.
+-- total_basis ENUM('agreed', 'assumed', 'closed', 'configured', 'supported'): configured: settings name the rule. supported: the orders support it. agreed: all candidates that remain give the same amount. assumed: too few orders to judge. closed: an order that came after its day was closed has the day's. Null without a rule.
+-- current_subtotal_rule VARCHAR null: The rule that it would have if its day were not closed.
+-- current_total_rule VARCHAR null: The same of its total.
+-- subtotal_holds VARCHAR null: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
+-- subtotal_fits VARCHAR null: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
+-- total_holds VARCHAR null: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0. Null where it cannot be compared.
+-- total_fits VARCHAR null: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0. Null where it cannot be compared.
+
 -- An order has its population's rule unless candidates that remain there differ on something
 -- that it holds. An order of a closed day keeps the rule it was closed with.
 with

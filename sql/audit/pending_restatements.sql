@@ -1,5 +1,17 @@
 -- One row per order, store-day, sale class and measure whose booked and current amounts differ.
 --
+-- Source: audit.changed_closed_days, raw.closed_orders and raw.restated, from the ledger, against
+-- mart.order_reconciliation.
+-- Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
+--
+-- key: order_id, store_id, business_date, sale_class, measure
+--
+-- business_date not null: The closed business day.
+-- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
+-- close_entry_no >= 1
+-- prior_restated_amount: Sum of the restatements recorded since.
+-- current_amount: The order's current amount here; zero if it has left.
+
 -- Booked is the closed amount plus restatements since, under the active close. Orders are
 -- read only of days that may differ.
 with

@@ -1,5 +1,23 @@
--- One row per order that repeats an earlier one: same customer, store and lines.
+-- One row per order that repeats an earlier one: same customer, store and lines, within minutes.
 --
+-- Source: mart.orders, core.order_lines and core.order_line_modifiers; the minutes are [finance] duplicate_minutes.
+-- Caveats: a suspicion: customers do order the same twice. No other table leaves these orders out. Lines are the same
+-- if products, quantities, prices and modifiers are, in any order. Orders without a customer, a store, a time or lines
+-- are not compared.
+--
+-- key: order_id
+-- scope: comparison
+-- compares: customer_key, store_id, line_count by created_at within finance_duplicate_minutes
+--
+-- order_id: The later order, as the service numbers it.
+-- original_order_id BIGINT: The earlier order that it repeats; the last of several.
+-- store_id not null: The store of both.
+-- business_date: The business day of the later order; see mart.orders.
+-- sale_class: The later order's sale class; see mart.orders.
+-- created_at not null: When the later order was created.
+-- seconds_later BIGINT >= 0: Seconds after the earlier one.
+-- total_price: The later order's total, as sent.
+
 -- First orders of one customer in one store within the minutes, with as many lines; of
 -- these few, lines are compared one by one, in any order.
 with

@@ -1,4 +1,21 @@
--- One row per document and reason for its rejection; per payload if it had no id.
+-- One row per document and reason for its rejection or failed fetch; per payload if it had no id.
+--
+-- Source: every quarantined payload, and every id whose fetch failed. Neither values nor bytes are here: they are
+-- encrypted in the vault.
+-- Caveats: a rejected payload leaves the document as it was; its row remains after a later one was accepted, so filter
+-- by is_unresolved for current problems.
+--
+-- key: kind, entity_id, reason, pointer, load_id, seq
+--
+-- entity_id: The order, menu or store; null if the payload has no usable id.
+-- reason: Why it was rejected, as a code.
+-- pointer VARCHAR null: Where in the document, as a JSON pointer; null if it concerns the whole.
+-- source: Source of the last such rejection: live or archive.
+-- load_id: Load of the last such rejection.
+-- occurrence_count: How often it was rejected for this reason.
+-- first_seen_at: When it was first rejected so; null for an archive of unknown time.
+-- last_seen_at: Last such rejection; null for an archive of unknown time.
+-- is_unresolved BOOLEAN: Whether this is the last verdict on the id; always true for a payload without an id.
 with
 
 ranked as (

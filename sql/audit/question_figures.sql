@@ -1,4 +1,25 @@
--- One row per open question, sentence about it, place and words that it names: figures.
+-- One row per open question, sentence about it, place that the sentence names, and words.
+--
+-- A step: read audit.questions instead.
+-- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus.
+-- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
+--
+-- key: question, code, place, word, next_word
+-- released: no
+--
+-- code VARCHAR: Which sentence says it.
+-- place VARCHAR null: What the figures are about: a field, or an operation of the service.
+-- word VARCHAR null: A value or types that are found there.
+-- next_word VARCHAR null: A value that was seen to follow it.
+-- figure BIGINT null: The first figure of the sentence.
+-- other BIGINT null: The second.
+-- whole BIGINT null: The third: mostly of how many.
+-- metric DOUBLE null: A measured value.
+-- least DOUBLE null: The least that was measured.
+-- greatest DOUBLE null: The greatest that was measured.
+-- agree BIGINT null: How many cases support what is assumed.
+-- against BIGINT null: How many cases contradict it.
+-- example_ids: Up to three ids of documents in point.
 with
 
 figures as (

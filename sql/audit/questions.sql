@@ -1,4 +1,23 @@
--- One row per thing that the interface does not show.
+-- One row per thing that the interface does not show: the assumption, the evidence, and what depends on it.
+--
+-- Source: the settings, audit.daily_question_cases, audit.question_figures, audit.findings.
+-- Caveats: supported is not proved: no case against it was seen. Orders of several questions overlap. `ordermart
+-- questions --markdown` writes them as a letter to the partner.
+--
+-- key: question
+--
+-- rank BIGINT >= 1: Its place: most orders first, then most cases against what is assumed, then fewest for it. Amounts do not count: currencies cannot be compared.
+-- section VARCHAR: The section of the interface that leaves it open.
+-- undocumented VARCHAR: What is not shown, as in docs/ASSUMPTIONS.md.
+-- assumption VARCHAR: What is assumed meanwhile: the settings with their values, or what is done without one.
+-- partner_question VARCHAR: The question to the partner.
+-- evidence VARCHAR null: What the data show, in a sentence; null if they show nothing.
+-- evidence_status ENUM('contradicted', 'observed', 'supported', 'unknown'): contradicted: there is evidence against it. supported: cases for it, none against. observed: the evidence shows what occurs. unknown: the data show nothing.
+-- supporting_count BIGINT >= 0: How many cases support it.
+-- contradicting_count BIGINT >= 0: How many cases contradict it, or depend on the assumption alone.
+-- affected_order_count BIGINT >= 0: How many orders depend on it: they would be shown differently.
+-- affected_amount DECIMAL(38,4) null: Their total_price, added up; null for several currencies, or none.
+-- example_ids: Up to three ids of documents in point, the lowest; orders where the question is about them.
 with
 
 -- orders for and against; amounts of two currencies do not add up

@@ -1,4 +1,18 @@
--- One row per value, field, type or null that was first met after the first loads.
+-- One row per value, field, type or null that first occurred after the first loads of its kind.
+--
+-- Source: every version of orders and menus, audit.load_notes, audit.quarantine. What occurs until the first pause of
+-- ten seconds between loads of a kind is what later ones are compared with. A first sight by an archive, or at an
+-- unknown time, is no drift.
+-- Caveats: it warns and blocks nothing. The run's summary lists those first seen since the previous release.
+--
+-- key: kind, path, change_type, value
+--
+-- path: Where in the document, as a JSON pointer in which * stands for every element or key.
+-- change_type ENUM('absent', 'field', 'null', 'type', 'value'): value: of a coded field. null, absent: a documented field is so. field: one that is not documented. type: a documented field of another type; such a document is quarantined.
+-- value null: The value as sent, or the types of a new field; null for others.
+-- first_seen_at not null: When it first occurred, or its load began.
+-- load_id: The load in which it first occurred.
+-- example_ids: Up to three ids of documents of that time, the lowest.
 with
 
 live as (

@@ -1,4 +1,23 @@
 -- One row per operation of the service, aspect of its behaviour, and observed name.
+--
+-- Source: the client's counts of every response and failed attempt (a log of runs below data/raw), and webhook
+-- notifications compared with what fetching found.
+-- Caveats: the figures depend on this client's location and request rate. A lag is from created_at to the first
+-- notification that named the order; a loss is the share of orders created, or of status changes found, without a
+-- notification while webhooks were received. Durations and sizes are counted in six buckets per power of ten: a
+-- percentile is the upper bound of its bucket, or the maximum.
+--
+-- key: operation, aspect, name
+--
+-- operation VARCHAR: orders, menus, stores, store list, authenticate, or webhooks.
+-- aspect ENUM('deliveries', 'duration_ms', 'error_body', 'header', 'lag_seconds', 'loss', 'rate_limit', 'request_error', 'response_bytes', 'retry_after', 'status', 'token_lifetime'): status: HTTP codes. header: names of headers. rate_limit: rate-limit headers with their numbers. retry_after: requested seconds, by status. token_lifetime: claimed, the seconds that the service states; accepted and refused, the age of a token when it was. duration_ms: of an attempt. response_bytes: of a body. error_body: status, and keys and types of the body. request_error: why an attempt failed. deliveries, lag_seconds, loss: of webhooks.
+-- name not null: The observed value, or which percentile; … replaces text that is not a plain name.
+-- occurrence_count >= 0: How often it occurred; for a percentile: the number of measurements.
+-- metric_value DOUBLE null: The percentile; of deliveries: how many per id; of loss: the share. Null for others.
+-- min_value DOUBLE: Smallest measurement; null if nothing was measured.
+-- max_value DOUBLE: Largest measurement; null if nothing was measured.
+-- first_seen_at: When it was first observed.
+-- last_seen_at: When it was last observed.
 with
 
 counted as (

@@ -1,4 +1,21 @@
--- One row per order status and currency: figures of its orders.
+-- One row per order status and currency: figures of the orders that have it, and the later statuses of others.
+--
+-- Source: audit.daily_statuses and audit.status_transitions. [sales] decides which statuses are sales; the interface
+-- does not say.
+-- Caveats: evidence, not an answer. transitioned_count, transition_rate and next_statuses cover all currencies of the
+-- status: never add them across rows. A status that no order has any more is listed with 0 orders.
+--
+-- key: status, currency
+--
+-- status: Status of the order, as sent; null if the service sent none.
+-- sale_class null: Its class in [sales]: counted, excluded or unmapped; null if no order has it now.
+-- order_count >= 0: Orders that have it, as last observed.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- median_age_hours BIGINT null: Median age in whole hours, from creation to the last request: a status that only young orders have is transient.
+-- transitioned_count BIGINT >= 0: How often an order with it was later observed with another status.
+-- transition_rate DOUBLE >= 0 <= 1: transitioned_count / (transitioned_count + orders of all currencies that have it).
+-- next_statuses VARCHAR[]: The next statuses with their counts, the most frequent first.
 with
 
 orders as (

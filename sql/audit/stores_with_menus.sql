@@ -1,4 +1,20 @@
--- One row per store and interval in which menus of it were known: none, some, or all.
+-- One row per store and interval in which menus of it were known: first none, then some of them, then all.
+--
+-- A step: read mart.price_variances instead.
+-- Source: core.store_menus and core.menu_price_versions.
+-- Caveats: menus are those that the store's record names now. One without a price counts as never observed.
+--
+-- key: store_id, known_from
+-- span: known_from, known_until
+-- released: no
+--
+-- store_id not null: The store, as the service numbers it.
+-- known_from TIMESTAMPTZ null: When the first of its menus was first observed, or the last of them; null before the first, and for an archive of unknown time.
+-- known_until TIMESTAMPTZ null: When the next of them was first observed; null in the last row.
+-- are_first_seen_later BOOLEAN: Whether none had been observed yet, so that each is taken as first observed.
+-- are_all_known BOOLEAN: Whether every menu that its record names had been observed by then.
+-- are_several BOOLEAN: Whether its record names several menus.
+-- menu_scope_id BIGINT: Where its offers are: the menu, the set in audit.menu_set_offers, or the store itself.
 with
 
 menus as (

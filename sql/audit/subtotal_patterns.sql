@@ -1,8 +1,18 @@
--- One row per order whose lines and subtotal can be compared: what it holds, which forms fit.
+-- One row per order whose lines and subtotal can be compared: what it holds, and which forms fit it.
 --
+-- A step: read audit.order_rules instead.
+-- Source: audit.order_line_sums and mart.orders. Orders without lines, without a subtotal or a discount, with a price
+-- or quantity not stated, an amount of ten billion and more or ten thousand of one product are left out.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+-- template: patterns
+--
+-- is_rounded: Whether its prices have more decimals than its subtotal can have.
+
 -- If prices have more decimals than the subtotal can have, a unit for each unit sold may
 -- differ. Amounts below ten billion only: all of it stays within 18 digits.
--- template: patterns
 with
 
 lines as (

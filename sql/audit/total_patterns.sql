@@ -1,8 +1,17 @@
--- One row per order that states all six prices: what it holds, and which total forms fit.
+-- One row per order that states all six prices: what it holds, and which total forms fit it.
 --
+-- A step: read audit.order_rules instead.
+-- Source: mart.orders and audit.order_components. Orders with an amount of ten billion and more are left out.
+--
+-- key: order_id
+-- scope: order
+-- released: no
+-- template: patterns
+--
+-- is_rounded: Whether its parts have more decimals than its total can have.
+
 -- An order whose parts have more decimals than its total can have may differ by one unit.
 -- Amounts below ten billion only: all that is done to them stays within 18 digits.
--- template: patterns
 with
 
 narrow as materialized (

@@ -1,4 +1,17 @@
 -- One row per kind of document, coded field, and value that it has.
+--
+-- Source: every version of orders and menus. The interface shows no complete set of values for any of these fields.
+-- Caveats: null and absent are no values: see audit.field_profile.
+--
+-- key: kind, path, value
+--
+-- path: Where in the document, as a JSON pointer in which * stands for every element or key.
+-- value: The value, exactly as sent.
+-- document_count >= 0: How many documents hold it now; 0 where later values took its place.
+-- occurrence_count >= 0: How often it occurs in them.
+-- first_seen_at: The earliest time at which such a version was first observed; null where all are of unknown time.
+-- last_seen_at: The latest time at which such a version was first observed; null where all are of unknown time.
+-- example_id: The lowest id of such a document.
 with
 
 -- of every version of a menu: what is older than its latest is not new with it

@@ -1,2 +1,24 @@
--- One row per place of a price in a menu, and run of versions in which it is the same.
+-- One row per place of a price in a menu, and run of versions in which it is the same: an interval of observation.
+--
+-- Source: prices of every version of the menu.
+-- Caveats: the times are those of observation, not of when it took effect. A place is where the document has it: a
+-- price put in before others moves them all. A row is written only on change.
+--
+-- key: menu_id, group_no, price_no, version_no
+-- scope: menu
 -- template: menu_versions of core.menu_prices
+--
+-- menu_id
+-- group_no
+-- price_no
+-- version_no
+-- price_id
+-- product_id: The product: by rule a key of the same menu's products.
+-- channel
+-- price: The price for the channel's base case, in the store's currency.
+-- delivery_price: The price when delivered, in place of price; may differ from it.
+-- observed_from
+-- observed_to
+-- change_seen_at
+-- is_current
+-- _load_id: The load of the observation with which the interval starts.

@@ -1,4 +1,15 @@
 -- One row per price in a price group of a menu, in the order of the document.
+--
+-- Source: prices of the price groups of get menu details.
+-- Caveats: a product may have several prices: by group, channel and menu. A join to order lines by product_id alone
+-- multiplies them. price and delivery_price are alternatives: never add them.
+--
+-- key: menu_id, group_no, price_no
+-- scope: menu
+--
+-- product_id: The product's id: a key of the same menu's products, else listed in audit.findings. Null only if the document has a null instead of a price.
+-- price: The base price of the channel, in the store's currency.
+-- delivery_price: The price when delivered, in place of price; may differ from it.
 with
 
 groups as (

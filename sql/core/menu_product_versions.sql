@@ -1,2 +1,20 @@
--- One row per product of a menu, and run of versions in which it is the same.
+-- One row per product of a menu, and run of versions in which it is the same: an interval of observation.
+--
+-- Source: products of every version of the menu.
+-- Caveats: the times are those of observation, not of when it took effect. A row is written only on change.
+--
+-- key: menu_id, product_id, version_no
+-- scope: menu
 -- template: menu_versions of core.products
+--
+-- menu_id
+-- product_id not null: The product: its key in the dictionary.
+-- version_no
+-- name: The product's name.
+-- description: The product's description.
+-- dispatch_method: How the product can be dispatched, as sent (observed: both).
+-- observed_from
+-- observed_to
+-- change_seen_at
+-- is_current
+-- _load_id: The load of the observation with which the interval starts.

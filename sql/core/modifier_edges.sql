@@ -1,4 +1,14 @@
--- One row per modifier reference in a menu, below a product or below a modifier.
+-- One row per modifier reference in a menu: of a product, or of a modifier to its child.
+--
+-- Source: modifiers of a product and children of a modifier of get menu details.
+-- Caveats: a modifier shared by several products has a row for each of them, but its children only once. Product and
+-- modifier ids overlap: a join by parent_id needs parent_type too.
+--
+-- key: menu_id, parent_type, parent_id, edge_no
+-- scope: menu
+--
+-- modifier_id: The id of the referenced modifier: a key of the same menu's modifiers, else listed in audit.findings. Null only if the document has a null instead of a reference.
+-- price: The modifier's price for this reference; null if the document has none.
 with
 
 product_entries as (

@@ -1,5 +1,22 @@
--- One row per path from a product down its modifiers, in one menu.
+-- One row per path from a product to a modifier below it: the expanded tree of each product in a menu.
 --
+-- Source: core.modifier_edges, traversed level by level.
+-- Caveats: do not sum price over paths: groups and options are both rows, and a shared modifier has a row per path. A
+-- join to order modifiers by modifier_id multiplies rows. Traversal stops at a repeated modifier, at a depth of 32, at
+-- 10,000 paths per product and at 500,000 per menu; products cut short are listed in audit.findings.
+--
+-- key: menu_id, product_id, path
+-- scope: menu
+--
+-- product_id not null: The id of the product at the root.
+-- path BIGINT[]: Edge numbers from the product: [2, 1] is the first child of its second modifier.
+-- modifier_ids BIGINT[]: The ids of the modifiers on the path, including the last.
+-- depth BIGINT >= 1 <= 32: Number of modifiers on the path: 1 is directly below the product.
+-- modifier_id: The id of the last modifier; null if the document has a null instead of a reference.
+-- is_leaf BOOLEAN: Whether it has no children: an option rather than a group.
+-- is_cycle BOOLEAN: Whether it is on the path already; traversal stops there.
+-- price: The modifier's price for this reference; null if the document has none.
+
 -- A walk level by level. It stops below a modifier that stands in the path already
 -- (is_cycle), 32 modifiers deep, at 10,000 paths a product and at 500,000 a menu. Levels
 -- near the product are kept whole; in the one that is cut, the document's order decides.

@@ -1,2 +1,22 @@
 -- One row per place of a modifier in a menu, and run of versions in which it is the same.
+--
+-- Source: modifiers of products and children of modifiers of every version of the menu.
+-- Caveats: the times are those of observation, not of when it took effect. A modifier has a price in each place, not
+-- one of its own. A row is written only on change.
+--
+-- key: menu_id, parent_type, parent_id, edge_no, version_no
+-- scope: menu
 -- template: menu_versions of core.modifier_edges
+--
+-- menu_id
+-- parent_type
+-- parent_id
+-- edge_no
+-- version_no
+-- modifier_id: The modifier referred to: by rule a key of the same menu's modifiers.
+-- price: The modifier's price in this place; null where the document gives none.
+-- observed_from
+-- observed_to
+-- change_seen_at
+-- is_current
+-- _load_id: The load of the observation with which the interval starts.

@@ -1,4 +1,15 @@
 -- One row per modifier in a menu's modifiers dictionary.
+--
+-- Source: modifiers of get menu details.
+-- Caveats: a group (sizes) and its options (large) are both modifiers; only core.modifier_edges distinguishes them. A
+-- modifier has no price of its own: each reference to it has one.
+--
+-- key: menu_id, modifier_id
+-- scope: menu
+--
+-- modifier_id not null: The modifier's id: its key in the dictionary.
+-- name: The modifier's name.
+-- description: The modifier's description.
 with
 
 entries as (

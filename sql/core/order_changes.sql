@@ -1,4 +1,17 @@
--- One row per later version of an order, and field that differs from the version before.
+-- One row per later version of an order, and field in which it differs from the version before.
+--
+-- Source: the documents of the two versions.
+-- Caveats: personal and encrypted fields are listed by name only, and so are items and deliveries: their rows are in
+-- core.order_line_versions and core.delivery_status_observations. An absent array is an empty one, and two ways to
+-- write one number or instant are no change.
+--
+-- key: order_id, version_no, field
+-- scope: order
+--
+-- version_no >= 2: The later of the two versions.
+-- field VARCHAR: The field's name in the interface; for encrypted ones with * for array positions.
+-- old_value VARCHAR null: The value before, as text; null if there was none, and if only the name is listed.
+-- new_value VARCHAR null: The value since, as text; null if there is none, and if only the name is listed.
 with
 
 changed as (

@@ -1,4 +1,17 @@
 -- One row per delivery record of an order, in the order of the document.
+--
+-- Source: deliveries of get order details.
+-- Caveats: an order may have none or several; delivery_id may not be unique.
+--
+-- key: order_id, delivery_no
+-- scope: order
+--
+-- type VARCHAR null: Who delivers, as sent (observed: own_delivery).
+-- status: The delivery's status, as sent (observed: confirmed).
+-- has_confirmation_code BOOLEAN null: Whether there is a confirmation code; false for an empty text, null if the source gave null or nothing.
+-- confirmation_code VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
+-- has_tracking_url BOOLEAN null: Whether there is a tracking URL; false for an empty text, null if the source gave null or nothing.
+-- tracking_url VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 with
 
 latest as (

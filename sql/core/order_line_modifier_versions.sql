@@ -1,5 +1,16 @@
--- One row per modifier of a line in each lines' version of an order whose items changed.
+-- One row per modifier of a line in each lines' version of an order whose items ever changed.
+--
+-- Source: modifiers of the items of every version of the order.
+-- Caveats: as with core.order_line_versions, orders whose items never changed are not here.
+--
+-- key: order_id, lines_version_no, line_no, modifier_no
+-- scope: order
 -- template: line_versions
+--
+-- modifier_no >= 1
+-- name: The modifier's name when ordered.
+-- quantity: Quantity of the modifier, as sent.
+-- price: The modifier's price, as sent.
 with
 
 modifiers as (

@@ -1,4 +1,16 @@
 -- One row per modifier of an order line, in the order of the document.
+--
+-- Source: modifiers of the items of get order details.
+-- Caveats: the interface does not say whether price counts once, per unit of the modifier or per unit of the line. A
+-- line may have the same modifier several times.
+--
+-- key: order_id, line_no, modifier_no
+-- scope: order
+--
+-- modifier_no >= 1
+-- name: The modifier's name when ordered.
+-- quantity: Quantity of the modifier, as sent.
+-- price: The modifier's price, as sent.
 with
 
 latest as (

@@ -1,4 +1,15 @@
 -- One row per order line, in the order of the document.
+--
+-- Source: items of get order details.
+-- Caveats: the interface does not say whether price is per unit or per line: do not sum price times quantity from here.
+-- line_id may not be unique. A join to order_line_modifiers multiplies lines.
+--
+-- key: order_id, line_no
+-- scope: order
+--
+-- name: The product's name when ordered.
+-- price: The price of the line's product, as sent.
+-- instructions VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
 with
 
 latest as (

@@ -1,4 +1,15 @@
 -- One row per run of versions of an order with the same status.
+--
+-- Source: core.order_versions.
+-- Caveats: a status that came and went between two observations is not here, and the time of a change is known only to
+-- lie between previous_last_seen_at and first_seen_at. Nothing is inferred beyond that.
+--
+-- key: order_id, observation_no
+-- scope: order
+--
+-- observation_no: The run's place among those of the order, from 1.
+-- previous_status: The status of the run before; null in the first run, and where it was null.
+-- is_change: Whether another status was seen before: all runs but the first.
 with
 
 versions as (

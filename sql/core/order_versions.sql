@@ -1,4 +1,18 @@
--- One row per version of an order: a run of observations of the same content.
+-- One row per version of an order: a run of observations of the same content, A, B, A being three.
+--
+-- Source: every document of the order that was ever accepted, and all observations of it.
+-- Caveats: a version that came and went between two observations was never seen. The times are those of observation,
+-- not of the change. A personal value replaced by another makes no version: see audit.personal_data_changes.
+--
+-- key: order_id, version_no
+-- scope: order
+--
+-- version_no: The order's version, from 1, in the order of observation.
+-- changed_fields: The fields that differ from the version before, by name, personal ones too; none for the first version, and where only the writing of a number or an undocumented field differs. Values: core.order_changes.
+-- delivery_ids BIGINT[] null: The ids of its delivery records, in the order of the document.
+-- delivery_statuses VARCHAR[] null: The statuses of its delivery records, in the order of the document.
+-- delivery_types VARCHAR[] null: The types of its delivery records, in the order of the document.
+-- _payload_sha256: SHA-256 of the document without personal data.
 with
 
 changed as (

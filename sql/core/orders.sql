@@ -1,4 +1,22 @@
--- One row per order, as its latest version says.
+-- One row per order, in its latest version.
+--
+-- Source: get order details, every field of the interface that is not personal; raw.latest_orders.
+-- Caveats: the interface does not say which statuses are sales: see mart.orders. An order deleted at source stays, with
+-- is_deleted. Prices are never filled in: null means that the source gave none.
+--
+-- key: order_id
+-- scope: order
+--
+-- has_user_phone BOOLEAN null: Whether there is a phone number; false for an empty text, null if the source gave null or nothing.
+-- has_user_email BOOLEAN null: Whether there is an e-mail address; false for an empty text, null if the source gave null or nothing.
+-- has_user_address BOOLEAN null: Whether there is an address; false for an empty text, null if the source gave null or nothing.
+-- has_user_name BOOLEAN null: Whether there is a name; false for an empty text, null if the source gave null or nothing.
+-- has_apartment_details BOOLEAN null: Whether there is an address complement; false for an empty text, null if the source gave null or nothing.
+-- has_user_latitude BOOLEAN null: Whether there is a latitude; false for an empty text, null if the source gave null or nothing.
+-- has_user_longitude BOOLEAN null: Whether there is a longitude; false for an empty text, null if the source gave null or nothing.
+-- has_dispatch_note BOOLEAN null: Whether there is a note for dispatch; false for an empty text, null if the source gave null or nothing.
+-- dispatch_note VARCHAR null: The text, if [privacy] plaintext_fields names it; else null here and encrypted in the vault.
+-- _payload_sha256: SHA-256 of the document without personal data.
 select
     -- keys
     order_id,

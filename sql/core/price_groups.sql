@@ -1,4 +1,13 @@
 -- One row per price group of a menu, in the order of the document.
+--
+-- Source: menu.price_groups of get menu details.
+-- Caveats: price_group_id may not be unique: join by menu_id and group_no.
+--
+-- key: menu_id, group_no
+-- scope: menu
+--
+-- price_group_id BIGINT null: The price group's id.
+-- name: The group's name, such as a section heading of the menu.
 with
 
 groups as (

@@ -1,4 +1,16 @@
 -- One row per product in a menu's products dictionary.
+--
+-- Source: products of get menu details.
+-- Caveats: several menus may have the same product_id under different names; [menus] product_id_scope says whether it
+-- is the same product. Join by menu_id and product_id; orders name no menu, so use mart.store_products for them.
+--
+-- key: menu_id, product_id
+-- scope: menu
+--
+-- product_id not null: The product: its key in the dictionary.
+-- name: The product's name.
+-- description: The product's description.
+-- dispatch_method: How the product can be dispatched, as sent (observed: both).
 with
 
 entries as (

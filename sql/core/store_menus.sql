@@ -1,4 +1,14 @@
 -- One row per store and menu that the store's record names.
+--
+-- Source: the fields of the store record at [partner.store] menu_id_pointers.
+-- Caveats: a store may have several menus and a menu several stores: a join to orders by store_id multiplies them. The
+-- menu need not have been fetched.
+--
+-- key: store_id, menu_id
+-- scope: store
+--
+-- store_id not null: The store, as the service numbers it.
+-- mention_count BIGINT >= 1: How many times the record names this menu; above 1 is unusual but valid.
 with
 
 named as (

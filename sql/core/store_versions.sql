@@ -1,4 +1,21 @@
--- One row per store, and run of records with the same name, timezone and currency.
+-- One row per store, and run of records with the same name, timezone and currency: a rename is a new row.
+--
+-- Source: every version of the store's record. Each run asks for every store that the service lists, so a store that is
+-- no longer listed is no longer observed: its last_listed_at stays behind that of the others.
+-- Caveats: the times are those of observation, not of the change. A record that was asked for otherwise, by a webhook,
+-- counts as listed.
+--
+-- key: store_id, version_no
+-- scope: store
+--
+-- store_id not null: The store, as the service numbers it.
+-- version_no: The record's version, from 1, with which it was first observed so.
+-- name: The store's name, if [partner.store] name_pointer finds one.
+-- currency: The currency of its amounts, as sent; null if the record has none or currency_pointer is empty.
+-- first_listed_at TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
+-- last_listed_at TIMESTAMPTZ null: When it was last observed so: for the current row, when the store was last listed. Null for an archive of unknown time.
+-- is_current: Whether the latest record still says so.
+-- _load_id: The load of the observation with which the interval starts.
 with
 
 versions as (

@@ -1,4 +1,16 @@
 -- One row per store, as its record was last observed.
+--
+-- Source: the store record; the interface does not document its fields, so [partner.store] locates them.
+-- Caveats: timezone is as sent and may be invalid: mart.orders has the zone that was used. Currency is a label; nothing
+-- is converted. A store named by an order but never listed has no row here.
+--
+-- key: store_id
+-- scope: store
+--
+-- store_id not null: The store, as the service numbers it.
+-- name: The store's name, if [partner.store] name_pointer finds one.
+-- currency: The currency of its amounts, as sent; null if the record has none or currency_pointer is empty.
+-- attributes VARCHAR null: JSON: the fields of the record that [partner.store] allowed_pointers declares free of personal data.
 select
     -- keys
     store_id,

@@ -1,5 +1,25 @@
--- One row per store and day from its first to its last business day with orders.
+-- One row per store and day from its first to its last business day with orders, days without orders included.
 --
+-- Source: mart.daily_store_sales, audit.coverage, the ledger's closes, and audit.loads for how far was observed.
+-- Caveats: an order_count of 0 is a day without known orders; whether there were none, is_day_over, stale_count and
+-- completeness say. Days after a store's last order have no row, since no document says whether it closed for good: for
+-- one that has none now see audit.inactive_periods. Nor have days more than twenty years before the last observation.
+--
+-- key: store_id, business_date
+--
+-- store_id not null: The store, as the service numbers it.
+-- business_date not null: The day, in the store's time zone.
+-- weekday: 1 for Monday to 7 for Sunday.
+-- week_start_date DATE: The Monday of its week.
+-- month_start_date DATE: The first day of its month.
+-- is_day_over BOOLEAN null: Whether the day had ended when an order was last observed; null if no time of observation is known.
+-- is_closed BOOLEAN: Whether the day is closed in the ledger.
+-- stale_count: Notified orders of the day that are not up to date.
+-- completeness: As in audit.coverage: against a control total; null without one.
+-- order_count >= 0: Number of orders of every sale class.
+-- counted_order_count BIGINT >= 0: Number of orders with sale_class 'counted'.
+-- counted_total_price DECIMAL(38,4) null: Sum of total_price over them; null if none states it, or there are none.
+
 -- Whether a day is over is as of the last observation of an order, not of the clock: the
 -- same documents give the same rows.
 with

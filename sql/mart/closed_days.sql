@@ -1,4 +1,20 @@
 -- One row per store, closed business day, sale class and measure.
+--
+-- closed_amount + posted_amount + unposted_amount = current_amount, exactly, or nothing is published.
+-- Source: audit.closed_day_totals (from the ledger), mart.restatements and mart.daily_reconciliations.
+-- Caveats: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
+-- stores of two currencies.
+--
+-- key: business_date, store_id, sale_class, measure
+--
+-- business_date not null: The closed business day.
+-- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
+-- close_entry_no >= 1
+-- closed_at: When it was closed.
+-- closed_amount: Total at close.
+-- posted_amount DECIMAL(38,4): Sum of the restatements posted to a period.
+-- unposted_amount DECIMAL(38,4): Sum of the unposted restatements.
+-- current_amount: Current total.
 with
 
 closed as (

@@ -1,4 +1,17 @@
 -- One row per store, business day, sale class, platform and dispatch method.
+--
+-- Source: mart.orders; a blocking check ties counts and amounts to mart.daily_store_sales.
+-- Caveats: platform and dispatch_method are as sent. The finer twin of mart.daily_store_sales: do not join the two.
+--
+-- key: store_id, business_date, sale_class, platform, dispatch_method
+-- scope: day
+--
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
+-- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
+-- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
+-- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 select
     -- keys
     store_id,

@@ -1,4 +1,31 @@
--- One row per store, business day and sale class: price residuals and breaks.
+-- One row per store, business day and sale class: orders by verdict, amounts and residuals.
+--
+-- Source: mart.order_reconciliation; a blocking check ties to it exactly.
+-- Caveats: residuals of opposite sign cancel: check break counts and absolute residuals, not the sums. A row has one
+-- store, hence one currency: add stores only within a currency.
+--
+-- key: store_id, business_date, sale_class
+-- scope: day
+--
+-- balanced_count BIGINT >= 0: Number of balanced orders.
+-- total_break_count BIGINT >= 0: Number of orders with a total break and a balanced or indeterminate subtotal.
+-- subtotal_break_count BIGINT >= 0: Number of orders with a subtotal break and a balanced or indeterminate total.
+-- both_break_count BIGINT >= 0: Number of orders with both breaks.
+-- indeterminate_count BIGINT >= 0: Number of indeterminate orders.
+-- break_count BIGINT >= 0: Number of orders with any break.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
+-- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
+-- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
+-- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- unallocated_amount: The part of the subtotals on no line: line_amount plus this is always subtotal_price.
+-- formula_subtotal: Sum of the known subtotals under the rule in force.
+-- subtotal_residual: Sum of the known subtotal residuals.
+-- subtotal_abs_residual DECIMAL(38,4) null >= 0: Sum of their absolute values.
+-- formula_total: Sum of the known totals under the rule in force.
+-- total_residual: Sum of the known total residuals.
+-- total_abs_residual DECIMAL(38,4) null >= 0: Sum of their absolute values.
 select
     -- keys
     store_id,

@@ -1,4 +1,19 @@
 -- One row per store, business day and sale class.
+--
+-- Source: mart.orders; a blocking check ties counts and amounts to it.
+-- Caveats: sales are the rows with sale_class 'counted'; all four classes are everything placed. A row has one store,
+-- hence one currency: add stores only within a currency. A field that an order does not state adds nothing.
+--
+-- key: store_id, business_date, sale_class
+-- scope: day
+--
+-- incomplete_order_count BIGINT >= 0: Number of orders that do not state all six price fields.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
+-- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
+-- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
+-- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 select
     -- keys
     store_id,

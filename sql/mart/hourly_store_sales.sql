@@ -1,4 +1,20 @@
 -- One row per store, business day, hour of the day and sale class.
+--
+-- Source: mart.orders; a blocking check ties counts and amounts to mart.daily_store_sales.
+-- Caveats: the hour is that of created_at_local, whatever [business_day] time_field is; hours before [business_day]
+-- day_start belong to the business day before. In the repeated hour of autumn two hours are one. An hour without orders
+-- has no row.
+--
+-- key: store_id, business_date, hour, sale_class
+-- scope: day
+--
+-- hour: The hour in which orders were created, 0 to 23, in the store's time zone; null without created_at.
+-- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
+-- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
+-- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
+-- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
+-- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
+-- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
 select
     -- keys
     store_id,

@@ -1,4 +1,24 @@
--- One row per sale class, currency, product or line name, modifier and action.
+-- One row per sale class, currency, product or line name, modifier and action: on which share of lines it is.
+--
+-- Source: mart.order_lines, mart.order_line_modifiers and mart.price_variances, over all business days.
+-- Caveats: a line counts once however often it has the modifier. Those without an id are distinguished by name.
+-- attach_rate is the sum of the other three: unmatched ones are modifiers that no menu observed explains, so a rate of
+-- unique ones alone is the least that can be said. Rates do not add up over modifiers: a line has several.
+--
+-- key: sale_class, currency, product_id, product_name, modifier_id, modifier_name, action
+--
+-- product_name: The product's latest name on order lines; without an id the line's name.
+-- modifier_name: The modifier's latest name on orders; without an id its name.
+-- line_count >= 1: Number of lines of the product, with the modifier or without.
+-- attached_line_count BIGINT >= 0: Number of those lines with the modifier.
+-- unmatched_line_count BIGINT >= 0: Of them, lines whose modifier is on none of them, or whose menus were not known: menu_entry_count of mart.price_variances.
+-- attach_rate DOUBLE >= 0 <= 1: attached_line_count by line_count.
+-- unique_attach_rate DOUBLE >= 0 <= 1: unique_line_count by line_count.
+-- ambiguous_attach_rate DOUBLE >= 0 <= 1: ambiguous_line_count by line_count.
+-- unmatched_attach_rate DOUBLE >= 0 <= 1: unmatched_line_count by line_count.
+-- modifier_count >= 1: Number of modifiers, repeated ones too.
+-- modifier_amount: Sum of their amounts by the rule in force; null if none has one.
+-- unvalued_count: Number of modifiers without an amount; above 0, modifier_amount is incomplete.
 with
 
 items as (

@@ -1,4 +1,31 @@
 -- One row per order version in which a price differs from the previous version.
+--
+-- Source: core.order_versions, core.order_changes, the lines' versions, and the ledger's day closes.
+-- Caveats: total_lowered means that the total fell, not that money was refunded: the source does not say. The change
+-- happened between previous_last_seen_at and first_seen_at. An order's amendments add up to its last total less its
+-- first. Do not add across currencies.
+--
+-- key: order_id, version_no
+-- scope: order
+--
+-- version_no >= 2: The later of the two versions: core.order_versions has it.
+-- business_date: The business day of the order, not of the change; see mart.orders.
+-- previous_last_seen_at: When the previous version was last observed; null for an archive of unknown time.
+-- first_seen_at: When this version was first observed; null for an archive of unknown time.
+-- was_closed BOOLEAN null: Whether the order's business day was closed, by the active close, when this version was first seen; null if it is closed and the version comes from an archive of unknown time.
+-- hours_after_creation BIGINT null: Whole hours from the order's creation to first_seen_at: an upper bound for the change. Null if either time is unknown.
+-- subtotal_change DECIMAL(38,4) null: subtotal_price of this version less the previous one's; null if either is null.
+-- delivery_change DECIMAL(38,4) null: delivery_price of this version less the previous one's; null if either is null.
+-- tip_change DECIMAL(38,4) null: tip of this version less the previous one's; null if either is null.
+-- discount_change DECIMAL(38,4) null: discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
+-- loyalty_discount_change DECIMAL(38,4) null: loyalty_discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
+-- total_change DECIMAL(38,4) null: total_price of this version less the previous one's; null if either is null.
+-- previous_total_price DECIMAL(18,4) null: Total of the previous version.
+-- total_price: Total of this version.
+-- added_line_count BIGINT >= 0: Lines that the previous version does not have, by line_id.
+-- removed_line_count BIGINT >= 0: Lines of the previous version that this one does not have, by line_id.
+-- changed_line_count BIGINT >= 0: Lines of both versions whose product, quantity, name, price or modifiers differ.
+-- verdict: How the total changed: total_lowered, total_raised, total_unchanged, or indeterminate if either is null.
 with
 
 amended as (

@@ -1,4 +1,24 @@
 -- One row per modifier of an order line, with its amount by the rule in force.
+--
+-- Source: core.order_line_modifiers, mart.order_lines, mart.price_variances and the rule of the order's lines; a
+-- blocking check adds a line's price and modifiers up to its line_amount.
+-- Caveats: price times quantity is not the amount: the rule says whether a modifier counts once, per unit of its own or
+-- per unit of the line. Amounts are part of line_amount: do not add the two. Where the rule rounds lines, they are not
+-- rounded. Where it counts no modifiers, they are 0.
+--
+-- key: order_id, line_no, modifier_no
+-- scope: order
+--
+-- modifier_no >= 1
+-- product_name: The product's name when ordered.
+-- name: The modifier's name when ordered.
+-- is_repeated BOOLEAN: Whether the line has the same modifier and action before it; without repeated ones, rows count lines.
+-- menu_entry_count >= 0: How many entries of those menus offered it, as in mart.price_variances.
+-- quantity: Quantity of the modifier, as sent.
+-- line_quantity BIGINT null: Quantity of the line's product.
+-- price: The modifier's price, as sent.
+-- modifier_amount: What it adds to the line's amount by the rule in force; may be 0.
+-- missing_amount_reason: Why there is no amount; null if there is one. no_rule: no rule holds. missing_input: price or a quantity is missing. undecided: rules that remain give other amounts.
 with
 
 rules as (

@@ -1,5 +1,21 @@
--- One row per order: its total beside its parts, its subtotal beside its lines.
+-- One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 --
+-- Source: mart.orders, audit.order_formula_amounts and audit.order_residual_causes. The interface states no formula:
+-- rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual is
+-- a question to the partner, not an error.
+-- Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
+-- indeterminate (see reason). balanced needs both.
+--
+-- key: order_id
+-- scope: order
+--
+-- unallocated_amount: subtotal_price less line_amount, null counted as zero: the part of the subtotal on no line.
+-- subtotal_likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains subtotal_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.
+-- total_likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: the only candidate that explains total_residual to the cent, in either direction. Candidates: the amount of one field (tip, delivery, discount, loyalty_discount), of all modifiers or of one line; rounding (stated in whole units of 1, 0.1, 0.01 or 0.001 and less than a unit apart, or one cent); factor_of_100; the sign of the whole or of one field. Null if there is no candidate, or more than one.
+-- missing_parts VARCHAR[]: The price fields that the order does not state; empty if none is missing.
+-- verdict ENUM('balanced', 'both_break', 'indeterminate', 'subtotal_break', 'total_break'): balanced: both residuals are zero. total_break, subtotal_break, both_break: the total residual, the subtotal residual or both are not zero. indeterminate: no known break, and at least one residual is unknown.
+-- reason: Why a residual is unknown; null if both are known.
+
 -- Both by the rules in force for the order, and what may explain a residual.
 with
 

@@ -1,4 +1,25 @@
--- One row per order ever observed, as last observed.
+-- One row per order ever observed, as last observed: the table to start from.
+--
+-- Source: core.orders, core.order_lines, core.order_deliveries, core.stores, [business_day] and [sales].
+-- Caveats: sales are the rows with sale_class 'counted'; without lists in [sales] there are none. A join to lines or
+-- deliveries multiplies an order's money. total_price is as sent: see mart.order_reconciliation. A late-arriving older
+-- order renumbers its customer's later orders.
+--
+-- key: order_id
+-- scope: order
+--
+-- customer_order_no: Which order of its customer it is, from 1, by created_at, then order_id: of every store and sale class, among orders observed. Null without customer_key or created_at.
+-- is_first_order BOOLEAN null: Whether it is its customer's first order (customer_order_no 1); null without one.
+-- timezone not null: The time zone of local times and business day.
+-- delivery_count BIGINT >= 0: Number of delivery records.
+-- delivery_type VARCHAR null: Who delivers, as the last record that says so does; null if none.
+-- last_delivery_status VARCHAR null: The status of the last record that has one; null if none.
+-- hour: The hour of created_at_local, 0 to 23; null without created_at.
+-- weekday null: Of the business day: 1 for Monday to 7 for Sunday.
+-- minutes_promised BIGINT null: Whole minutes from created_at to the promised delivery, else pick-up; negative if that is before.
+-- line_count: Number of lines.
+-- unit_count: Sum of the lines' quantities; 0 without lines, null if there are lines but no quantities.
+-- last_checked_at TIMESTAMPTZ null: Freshness: when the order was last requested, whatever the answer; null if an archive has no time.
 with
 
 contents as (

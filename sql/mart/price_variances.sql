@@ -1,5 +1,27 @@
--- One row per order line and per modifier of a line: its price against the menus then.
+-- One row per order line and per modifier of a line: its price against the menus as observed when ordered.
 --
+-- Source: core.order_lines, core.order_line_modifiers, mart.orders, audit.stores_with_menus, audit.menu_offers,
+-- audit.menu_set_offers and audit.first_menu_offers.
+-- Caveats: the menus are those that the store record names now. Menu prices are by observation time, so an order
+-- shortly after a price change may be compared with the old price, and one from before any menu of the store was
+-- observed is compared with each of them as first observed (menu_match is first_seen_later): it may have asked another
+-- price then. The interface does not say which dispatch methods use delivery_price: see which one matches. Variances
+-- are null unless all matching entries agree.
+--
+-- key: order_id, line_no, modifier_no
+-- scope: order
+--
+-- modifier_no null: The modifier's position in the line, from 1; null for the line itself.
+-- modifier_id: The modifier; null for the line itself, and if it names none.
+-- menu_entry_count >= 0: How many entries of the store's menus offered it then.
+-- menu_id null: The menu it is compared with; null for none, or if several menus offered it.
+-- menu_seen_at TIMESTAMPTZ null: When that menu was first seen to ask that, later than the order where menu_match is first_seen_later; null for an archive of unknown time, and without a menu.
+-- price: The price on the order, as sent.
+-- menu_price DECIMAL(38,4) null: The menu price; null if entries disagree or state none.
+-- menu_delivery_price DECIMAL(38,4) null: The menu delivery price; null if entries disagree or state none (modifiers have none).
+-- price_variance: price less menu_price.
+-- delivery_price_variance: price less menu_delivery_price.
+
 -- Where no menu of the store had been seen by then, as each of them was first seen later.
 -- A store with one menu looks offers up in that menu; one with several in its set of menus.
 with

@@ -1,4 +1,22 @@
 -- One row per store, business day, sale class and product sold.
+--
+-- Source: mart.order_lines; blocking checks tie lines, units and amounts to it and to mart.orders.
+-- Caveats: amounts follow the rule in force, before order-level discounts: see mart.order_lines. order_count counts an
+-- order once per product, so it does not add up over products; nor do shares and ranks over days. Join menu names
+-- through mart.store_products, never core.products, which has a row per menu.
+--
+-- key: store_id, business_date, sale_class, product_id
+-- scope: day
+--
+-- ordered_name VARCHAR null: The product's name on the order lines of that day; if they differ, the alphabetically last.
+-- has_multiple_names BOOLEAN: Whether those lines have different names: a rename, or an id shared by several products.
+-- order_count: Number of orders with the product; do not add over products.
+-- line_count >= 1
+-- unvalued_line_count BIGINT >= 0: Number of lines without an amount; if above 0, line_amount is incomplete.
+-- unit_share DOUBLE null: Its unit_count by that of the store's day and sale class, 0 to 1 unless quantities are negative; null if they come to nothing.
+-- unit_rank BIGINT null >= 1: Its rank there by unit_count, 1 for most; equal ones share a rank. Null without units.
+-- sales_share DOUBLE null: Its line_amount by that of the store's day and sale class, of lines with an amount, 0 to 1 unless amounts are negative; null if they come to nothing.
+-- sales_rank BIGINT null >= 1: Its rank there by line_amount, 1 for most; equal ones share a rank. Null without an amount.
 with
 
 sold as (

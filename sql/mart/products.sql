@@ -1,4 +1,22 @@
 -- One row per product that is on a menu, was on one, or was sold.
+--
+-- Source: core.products, core.menu_product_versions, mart.product_mix and [reference] products.
+-- Caveats: if ids differ from menu to menu ([menus] product_id_scope = "per_menu"), a row may be several products:
+-- names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix has
+-- them by class.
+--
+-- key: product_id
+--
+-- product_id not null: The product, as the service numbers it.
+-- product_name: Its name on a menu now, of the lowest menu_id; else its latest name on an order; null without a name.
+-- names VARCHAR[]: All names seen on menus and orders, sorted.
+-- category VARCHAR null: Its category by the file of [reference] products; null if not listed.
+-- is_on_menu: Whether a menu has it now.
+-- menu_ids BIGINT[]: The menus that have it now, sorted.
+-- first_sold_date DATE null: The first business day on which it was ordered; null if never.
+-- last_sold_date DATE null: The last business day on which it was ordered; null if never.
+-- store_count: Number of stores that sold it.
+-- unit_count: Sum of the stated quantities; 0 if never sold, null if none is stated.
 with
 
 on_menus as (

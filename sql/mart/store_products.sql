@@ -1,4 +1,18 @@
--- One row per store and product that the store sold or has on a menu.
+-- One row per store and product that the store sold or has on a menu, with its menu name.
+--
+-- Source: core.store_menus, core.products and mart.product_mix. By [menus] product_id_scope, names come from every menu
+-- (global) or only from the store's own (per_menu).
+-- Caveats: the current name; mart.product_mix has the name when ordered. If menus disagree (name_count above 1), the
+-- store's own menus take precedence, then the lowest menu_id.
+--
+-- key: store_id, product_id
+--
+-- store_id not null: The store, as the service numbers it.
+-- product_id not null: The product's id, from a menu or an order line.
+-- product_name: The product's name; null if no menu in scope has one.
+-- is_on_menu: Whether a menu of this store has the product now.
+-- menu_count BIGINT >= 0: Number of menus in scope that have it.
+-- name_count BIGINT >= 0: Number of different names on those menus; above 1 one was chosen.
 with
 
 offered as (

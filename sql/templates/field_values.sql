@@ -1,5 +1,3 @@
--- $grain
---
 -- A field is a column, named by a letter and its path: i integer, m money, t length of a text,
 -- d microseconds of a time; h and g tell whether a text or number of the vault is not empty.
 with
@@ -14,7 +12,7 @@ measured as (
 )
 
 select
-    $by
+    $first
     substr(field, 2) as path,
     case field[1] when 'i' then 'integer' when 'm' then 'number' when 'g' then 'number'
         else 'string' end as type,

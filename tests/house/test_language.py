@@ -29,7 +29,7 @@ PHRASES = {
     r"\bput right\b": "fixed, corrected",
     r"\bby (?:the|its|their) (?:stores?(?:'s?)? )?(?:own )?clocks?\b": "in the store's time zone",
     r"\b(?:the|a|this|that|each|every|any|another|other|one|our|their|its) rooms?\b": "package",
-    r"\bfor machines\b": "is_released=False",
+    r"\bfor machines\b": "released: no",
     r"\btid(?:y|ies|ied|ying) up\b": "maintenance",
     r"\bchores?\b": "maintenance",
     r"\bdead letters\b": "dead-letter queue",

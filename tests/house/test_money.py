@@ -38,7 +38,7 @@ def test_no_contract_has_a_float_for_money() -> None:
     money = {
         f"{table.name}.{column.name}": column.type
         for table in catalogue.tables()
-        for column in table.contract.columns()
+        for column in table.columns
         if MONEY.search(column.name)
         and column.type not in {"BOOLEAN", "VARCHAR"}
         and not column.type.startswith("ENUM(")

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+def _template(file: Path) -> str:
+    named = re.search(r"^-- template: (\w+) of \w+$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return named[1] if named else ""
+
+
 def untested(project: Path) -> set[str]:
-    """Return the tables without a test file of their own name, `test_<table>.py` or `test_<schema>_<table>.py`."""
+    """Return the tables without a test file of their own name, `test_<table>.py` or `test_<schema>_<table>.py`.
+
+    Those of a template that a kind of document fills have one for all: `test_<template>.py`.
+    """
     tests = {path.stem for path in (project / "tests" / "sql").glob("test_*.py")}
     files = [path for schema in ("core", "mart", "audit") for path in (project / "sql" / schema).glob("*.sql")]
     return {
         f"{path.parent.name}.{path.stem}"
         for path in files
-        if not {f"test_{path.stem}", f"test_{path.parent.name}_{path.stem}"} & tests
+        if not {f"test_{name}" for name in (path.stem, f"{path.parent.name}_{path.stem}", _template(path))} & tests
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.contracts.questions import ABOUT_ORDERS
+from pipelines.warehouse import catalogue
 from pipelines.warehouse.inputs.sentences import SENTENCES
 
 if TYPE_CHECKING:
@@ -47,5 +47,6 @@ def test_every_figure_has_a_sentence(run_table: Run) -> None:
             "core.store_menus": [{"store_id": 1, "menu_id": 1}],
         },
     )
-    of_questions = {f"orders.{question}" for question in ABOUT_ORDERS} | {"findings.products"}
+    (questions,) = (c.words for c in catalogue.table("audit.daily_question_cases").columns if c.name == "question")
+    of_questions = {f"orders.{question}" for question in questions} | {"findings.products"}
     assert {row["code"] for row in figures} | of_questions == {each.code for each in SENTENCES}

@@ -38,7 +38,7 @@ def made(rows: list[dict[str, Any]], store_id: str = '"store_id"') -> None:
         con.execute(f"create table given ({', '.join(f'{name} {types[name]}' for name in names)})")
         con.executemany(f"insert into given values ({', '.join('?' for _ in names)})", [list(r.values()) for r in rows])
         sql = f"select * replace ({store_id} as store_id) from given"
-        Making(con, full=False).make(catalogue.Table(TABLE.name, sql, TABLE.facts, catalogue.reads(sql)), None)
+        Making(con, full=False).make(catalogue.Table(TABLE.name, sql, TABLE.contract, catalogue.reads(sql)), None)
 
 
 def blocked(rows: list[dict[str, Any]]) -> list[CheckResult]:

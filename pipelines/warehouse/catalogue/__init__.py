@@ -1,9 +1,9 @@
-"""Find every table and check: its SQL file, its contract, what it reads, and the order in which tables can be built.
+"""Find every table and check: its contract and select, what it reads, and the order in which tables can be built.
 
 Knows nothing of data, settings or how a build runs.
 """
 
-from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, reads
+from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (
     SCHEMAS,
     SQL,
@@ -21,6 +21,7 @@ from pipelines.warehouse.catalogue.tables import (
     tables,
     ties,
 )
+from pipelines.warehouse.contracts.contract import CatalogueError
 
 __all__ = [
     "SCHEMAS",

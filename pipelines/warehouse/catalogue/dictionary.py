@@ -27,7 +27,7 @@ FILE = Path(__file__).resolve().parents[3] / "docs" / "DICTIONARY.md"
 _HEAD = """\
 # Dictionary
 
-Every table of a release, out of the contracts in `pipelines/warehouse/contracts/`: do not edit, run
+Every table of a release, out of the heads of `sql/core/`, `sql/mart/` and `sql/audit/`: do not edit, run
 `python -m pipelines.warehouse.catalogue.dictionary`. The same texts are comments in the release's DuckDB file.
 
 Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, never a float. Times are in UTC unless a

@@ -1,6 +1,6 @@
 """Which core table holds the objects of a document at each path, so that SQL about every field can be generated.
 
-A documented field that no contract has a column for is landed and typed, and shown nowhere else. Knows nothing of how
+A documented field that no table has a column for is landed and typed, and shown nowhere else. Knows nothing of how
 documents are typed.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipelines.landing.shape import FIELDS, Field
-from pipelines.warehouse.catalogue.facts import facts
+from pipelines.resources import resource
+from pipelines.warehouse.catalogue.reads import reads
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class Held:
     def column(self, name: str) -> str | None:
         """Return the column of a field of the typed document; None if the table has none."""
         column = self.id_column if name == "id" else name
-        return column if any(each.name == column for each in facts()[self.table].columns) else None
+        schema, _, table = self.table.partition(".")
+        select = (resource("sql") / schema / f"{table}.sql").read_text(encoding="utf-8")
+        return column if column in reads(select).columns else None
 
 
 HELD: dict[str, dict[str, Held]] = {

@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 
 from pipelines.warehouse.catalogue.macros import macros
-from pipelines.warehouse.catalogue.reads import CatalogueError, reads
+from pipelines.warehouse.catalogue.reads import reads
 from pipelines.warehouse.catalogue.tables import SQL
+from pipelines.warehouse.contracts.contract import CatalogueError
 
 
 @dataclass(frozen=True)

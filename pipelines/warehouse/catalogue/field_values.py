@@ -27,26 +27,19 @@ _HIDDEN = {"text": "h", "number": "g"}
 
 def daily_field_values() -> str:
     """Return the select of audit.daily_field_values."""
-    return _field_values(
-        "orders",
-        "order_id",
-        "One row per business day and field of the order document.",
-        "mart.orders",
-        "business_date",
-    )
+    return _field_values("orders", "order_id", "business_date,", "mart.orders", "business_date")
 
 
 def field_values() -> str:
     """Return the select of audit.field_values: of the kinds that are not kept by day."""
-    found = {
-        kind: _field_values(kind, f"{ENTITIES[kind]}_id", "One row per field.", f"core.{kind}") for kind in WHOLE_KINDS
-    }
-    selects = [f"select '{kind}' as kind, *, from (\n{select})" for kind, select in found.items()]
-    return "-- One row per kind of document other than orders, and field.\n" + "\nunion all\n".join(selects)
+    selects = (
+        _field_values(kind, f"{ENTITIES[kind]}_id", f"'{kind}' as kind,", f"core.{kind}") for kind in WHOLE_KINDS
+    )
+    return "\nunion all\n".join(f"({select})" for select in selects)
 
 
-def _field_values(kind: str, entity: str, grain: str, documents: str, day: str = "") -> str:
-    """Return the select that measures each level of the document apart, by day if it has one."""
+def _field_values(kind: str, entity: str, first: str, documents: str, day: str = "") -> str:
+    """Return the select that measures each level of the document apart, by day if it has one; `first`: its key's."""
     by, but = (f"{day},", f"(* exclude ({day}))") if day else ("", "(*)")
     levels, measures = [], []
     for number, (path, columns) in enumerate(held_fields(kind).items()):
@@ -67,7 +60,7 @@ def _field_values(kind: str, entity: str, grain: str, documents: str, day: str =
         measures.append(f"select {by} field, m, from measured_{number} unpivot include nulls (m for field in {but})")
     return filled(
         "field_values",
-        grain=grain,
+        first=first,
         by=by,
         entity=entity,
         documents=documents,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.literals import literal
-from pipelines.warehouse.catalogue.reads import CatalogueError
 from pipelines.warehouse.catalogue.tables import SQL
+from pipelines.warehouse.contracts.contract import CatalogueError
 
 if TYPE_CHECKING:
     from pathlib import Path

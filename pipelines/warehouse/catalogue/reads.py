@@ -1,4 +1,4 @@
-"""Read from a select which tables and columns it reads.
+"""Read from a select which tables and columns it reads, and which columns it gives.
 
 A row that is given whole to a function of `sql/functions/` is read by the names in that function; one that is used
 whole in any other way is read with all of its columns. Knows nothing of which tables there are.
@@ -19,25 +19,24 @@ import msgspec
 
 from pipelines.kept import fingerprint, keep, read_kept
 from pipelines.resources import resource
+from pipelines.warehouse.contracts.contract import CatalogueError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-class CatalogueError(Exception):
-    """sql/ and the contracts do not match; the message names the file."""
 
 
 @dataclass(frozen=True)
 class Reads:
     """What a select reads: tables with a schema, and a superset of the columns it names.
 
-    `stars` are the tables of which it takes all columns.
+    `stars` are the tables of which it takes all columns. `columns` are those that it gives, by name; () where its text
+    does not name each.
     """
 
     tables: tuple[str, ...]
     names: frozenset[str]
     stars: frozenset[str]
+    columns: tuple[str, ...] = ()
 
 
 class _Kept(dict[str, Reads]):
@@ -86,7 +85,19 @@ def _parsed(sql: str) -> Reads:
         tables=tuple(sorted({_name(n) for n in base})),
         names=frozenset(_strings(tree)).union(*(_names_in_function(each["function_name"]) for each in called)),
         stars=frozenset(_name(n) for n in base if has_pivot or id(n) in whole),
+        columns=_given(tree["statements"][0]["node"]),
     )
+
+
+def _given(node: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the columns that a select gives; () where its text does not name each."""
+    while node["type"] == "SET_OPERATION_NODE":
+        node = node["left"]
+    items = node.get("select_list", [])
+    if len(items) == 1 and items[0]["class"] == "STAR" and node["from_table"]["type"] == "SUBQUERY":
+        return _given(node["from_table"]["subquery"]["node"])
+    names = [each["alias"] or (each["column_names"][-1] if each["class"] == "COLUMN_REF" else "") for each in items]
+    return tuple(names) if all(names) else ()
 
 
 def _whole(select: dict[str, Any], base: list[dict[str, Any]], given: set[int]) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """Find every table and check, and the order in which they can be built.
 
-A table is `sql/<schema>/<table>.sql`, or a select generated from the shape of documents (`GENERATED`), and the contract
-that names it; a check is a file `sql/checks/<schema>.<table>__<claim>.sql`, or generated. Selects that are alike but
-for names share a file of `sql/templates/`, see `templates.py`. What a select reads is read from the select itself.
-Inputs made by the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts/head.py`), and its select,
+which of some is generated from the shape of documents (`GENERATED`). A check is a file
+`sql/checks/<schema>.<table>__<claim>.sql`, or generated. Selects that are alike but for names share a file of
+`sql/templates/`, see `templates.py`. What a select reads is read from the select itself. Inputs of the build (typed
+documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -25,32 +26,31 @@ import functools
 import graphlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue import field_values
-from pipelines.warehouse.catalogue.facts import contract_of, facts
 from pipelines.warehouse.catalogue.match_validation import match_validation
-from pipelines.warehouse.catalogue.reads import CatalogueError, Reads, keep_reads, reads
+from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
 from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu, tie_to_daily_store_sales
-from pipelines.warehouse.contracts.facts import Scope
+from pipelines.warehouse.contracts.contract import SCOPES, CatalogueError
+from pipelines.warehouse.contracts.head import contract_of, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.warehouse.contracts.contract import Contract
-    from pipelines.warehouse.contracts.facts import Column, Facts
+    from pipelines.warehouse.contracts.contract import Column, Contract
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
+# By what the head names as its template.
 GENERATED: dict[str, Callable[[], str]] = {
-    "audit.daily_field_values": field_values.daily_field_values,
-    "audit.field_values": field_values.field_values,
-    "audit.order_field_issues": functools.partial(field_issues, "orders"),
-    "audit.menu_field_issues": functools.partial(field_issues, "menus"),
-    "audit.store_field_issues": functools.partial(field_issues, "stores"),
+    "daily_field_values": field_values.daily_field_values,
+    "field_values": field_values.field_values,
+    **{f"field_issues of {kind}": functools.partial(field_issues, kind) for kind in KINDS},
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
@@ -70,13 +70,8 @@ class Table:
 
     name: str
     sql: str
-    facts: Facts
+    contract: Contract
     reads: Reads
-
-    @property
-    def contract(self) -> type[Contract]:
-        """The Pandera model, whose import is slow: `facts` have what it says."""
-        return contract_of(self.name)
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -86,17 +81,17 @@ class Table:
     @property
     def description(self) -> str:
         """Grain, source and caveats, as the contract says."""
-        return self.facts.about
+        return self.contract.about
 
     @property
     def is_released(self) -> bool:
         """Whether a release holds it; if not, it is a step from which other tables are made."""
-        return self.facts.grain.is_released
+        return self.contract.is_released
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns in order, as the contract says."""
-        return self.facts.columns
+        return self.contract.columns
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -108,14 +103,14 @@ class Table:
         )
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> str:
         """What part of it an increment recomputes."""
-        return self.facts.grain.scope
+        return self.contract.scope
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns of its key; () if it has none."""
-        return self.facts.grain.key
+        return self.contract.key
 
 
 @dataclass(frozen=True)
@@ -126,7 +121,7 @@ class Check:
     table: str
     claim: str
     severity: Severity
-    scope: Scope
+    scope: str
     sql: str
     reads: Reads
 
@@ -140,16 +135,14 @@ class Check:
 def tables() -> tuple[Table, ...]:
     """Return every table, each after the tables that it reads; one that reads itself gets its rows as they were.
 
-    Raise CatalogueError where a file or contract lacks its other half, or a select reads what no file makes.
+    Raise CatalogueError where a file lacks a part of its contract, or a select reads what no file makes.
     """
-    files = {f"{path.parent.name}.{path.stem}" for schema in SCHEMAS for path in (SQL / schema).glob("*.sql")}
-    if lone := sorted(facts().keys() ^ (files | GENERATED.keys())):
-        raise CatalogueError(f"without its other half, SQL or contract: {', '.join(lone)}")
-    found = {name: _table(name) for name in facts()}
+    files = [path for schema in SCHEMAS for path in sorted((SQL / schema).glob("*.sql"))]
+    found = {name: table(name) for name in (f"{path.parent.name}.{path.stem}" for path in files)}
     known = found.keys()
-    for table in found.values():
-        if stray := [d for d in table.depends_on if not d.startswith("raw.") and d not in known]:
-            raise CatalogueError(f"sql for {table.name} reads {stray[0]}, which no file makes")
+    for each in found.values():
+        if stray := [d for d in each.depends_on if not d.startswith("raw.") and d not in known]:
+            raise CatalogueError(f"sql for {each.name} reads {stray[0]}, which no file makes")
     order = graphlib.TopologicalSorter(
         {name: sorted(d for d in found[name].depends_on if d in known and d != name) for name in sorted(known)}
     )
@@ -210,11 +203,20 @@ def ties() -> tuple[Check, ...]:
     return found
 
 
+@functools.cache
 def table(name: str) -> Table:
     """Return the table of that name (`core.orders`), whatever the state of the others."""
-    if name not in facts() or not (name in GENERATED or _file(name).exists()):
-        raise CatalogueError(f"{name} needs both SQL and a contract")
-    return _table(name)
+    schema, _, stem = name.partition(".")
+    path = SQL / schema / f"{stem}.sql"
+    try:
+        text = path.read_text(encoding="utf-8")
+        head = head_of(text)
+        made = GENERATED.get(head.facts.get("template", ""))
+        sql = made() if made else completed(name, text, head)
+        found = _reads(sql)
+        return Table(name, sql, contract_of(head, found.columns), found)
+    except (CatalogueError, FileNotFoundError) as error:
+        raise CatalogueError(f"sql/{schema}/{stem}.sql: {error}") from None
 
 
 def check(name: str) -> Check:
@@ -249,48 +251,38 @@ def key_check(table: Table) -> Check:
     )
 
 
-def _file(name: str) -> Path:
-    schema, _, stem = name.partition(".")
-    return SQL / schema / f"{stem}.sql"
-
-
-def _table(name: str) -> Table:
-    path = _file(name)
-    what = facts()[name]
-    sql = GENERATED[name]() if name in GENERATED else completed(path.read_text(encoding="utf-8"), what)
-    return Table(name, sql, what, _reads(sql, path))
-
-
-def _reads(sql: str, path: Path) -> Reads:
+def _reads(sql: str) -> Reads:
     """Return what a file's select reads, and what its head says that its rows are gathered from."""
     whole = {name for line in re.findall(r"^-- gathered from: (.+)$", sql, re.MULTILINE) for name in line.split(", ")}
     named = re.findall(r"^-- gathered from ([\w.]+): (.+)$", sql, re.MULTILINE)  # not all of its columns
-    try:
-        found = reads(sql)
-        return Reads(
-            tables=tuple(sorted({*found.tables, *whole, *(name for name, _ in named)})),
-            names=found.names.union(*(columns.split(", ") for _, columns in named)),
-            stars=found.stars | whole,
-        )
-    except CatalogueError as error:
-        raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
+    found = reads(sql)
+    return Reads(
+        tables=tuple(sorted({*found.tables, *whole, *(name for name, _ in named)})),
+        names=found.names.union(*(columns.split(", ") for _, columns in named)),
+        stars=found.stars | whole,
+        columns=found.columns,
+    )
 
 
 def _check(path: Path, sql: str) -> Check:
     about = path.stem.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
-    scope = re.search(rf"^-- scope: ({'|'.join(get_args(Scope))})$", sql, re.MULTILINE)
+    scope = re.search(rf"^-- scope: ({'|'.join(SCOPES)})$", sql, re.MULTILINE)
     if not claim or not severity:
         raise CatalogueError(
             f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"
         )
+    try:
+        read = _reads(sql)
+    except CatalogueError as error:
+        raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
     return Check(
         name=path.stem,
         table=about,
         claim=claim[1],
         severity="blocking" if severity[1] == "blocking" else "warning",
-        scope=scope[1] if scope else table(about).scope,  # type: ignore[arg-type]
+        scope=scope[1] if scope else table(about).scope,
         sql=sql,
-        reads=_reads(sql, path),
+        reads=read,
     )

@@ -5,7 +5,6 @@ Knows nothing of which tables there are.
 
 from __future__ import annotations
 
-import re
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.contracts.facts import Facts
+    from pipelines.warehouse.contracts.head import Head
 
 _SOLD = {
     "product": ("core.order_lines", "'line ' || sold.line_no"),
@@ -37,24 +36,25 @@ def references_a_menu(entity: str) -> str:
     return filled("references_a_menu", entity=entity, sold=sold, location=location)
 
 
-def completed(sql: str, facts: Facts) -> str:
-    """Return the select of a table whose file names a template.
+def completed(name: str, text: str, head: Head) -> str:
+    """Return the select of a table whose head names a template; that of another is its file.
 
-    `-- template: name` puts the file's select in place of `$select`. `-- template: name of table` has none: `$of` is
-    the select of that table of menus, over every version instead of the last. A place in a menu is the rest of the key;
+    `template: name` puts the file's select in place of `$select`. `template: name of table` has none: `$of` is the
+    select of that table of menus, over every version instead of the last. A place in a menu is the rest of the key, and
     what is said of it are the columns up to the times.
     """
-    named = re.search(r"^-- template: (\w+)(?: of (\w+)\.(\w+))?$", sql, re.MULTILINE)
-    if not named:
-        return sql
-    if not named[2]:
-        return filled(named[1], table=facts.grain.table, select=sql)
-    last = (resource("sql") / named[2] / f"{named[3]}.sql").read_text(encoding="utf-8")
+    template, _, of = head.facts.get("template", "").partition(" of ")
+    if not template:
+        return text
+    if not of:
+        return filled(template, table=name, select=text)
+    schema, _, table = of.partition(".")
+    last = (resource("sql") / schema / f"{table}.sql").read_text(encoding="utf-8")
     each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
-    keys = [name for name in facts.grain.key if name not in ("menu_id", "version_no")]
-    columns = [column.name for column in facts.columns]
+    keys = [key for key in head.names("key") if key not in ("menu_id", "version_no")]
+    columns = [said.name for said in head.said]
     contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
-    return filled(named[1], table=facts.grain.table, of=each, place=_struct(keys), content=_struct(contents))
+    return filled(template, table=name, of=each, place=_struct(keys), content=_struct(contents))
 
 
 def filled(template: str, **values: str) -> str:

@@ -1,147 +1,121 @@
-"""What every table's contract is made of: columns with a type, a meaning and its checks, a key and a scope.
+"""What a contract says, as plain data: all that a run needs of it while every row keeps it.
 
-A contract is a Pandera model on Arrow types. Its docstring starts with the grain, then the source, then the caveats.
-The same class checks the rows, comments the release's columns, fills the dictionary and gives the asset's column
-schema. Knows nothing of SQL files, of connections or of how a table is built.
+A contract is the head of a table's SQL file (`head.py`). Knows nothing of files, of connections or of Pandera, whose
+import takes longer than most builds.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+import re
+from dataclasses import dataclass
 
-import pandas as pd
-import pandera.pandas as pandera
 import pyarrow as pa
 
 from pipelines.literals import literals
-from pipelines.warehouse.contracts.facts import ARROW_TYPES, Column, ComparisonScope, Doubt, Facts, Grain, Scope
+from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+SCOPE_KEYS: dict[str, str] = {
+    "order": "order_id",
+    "comparison": "order_id",
+    "customer": "customer_key",
+    **{ENTITIES[kind]: f"{ENTITIES[kind]}_id" for kind in WHOLE_KINDS},
+    "day": "business_date",
+    "load": "load_id",
+}
+SCOPES = (*SCOPE_KEYS, "check", "all")
+"""What part of a table an increment recomputes: the rows of the affected orders (orders compared with them, customers,
+menus, stores, business days, loads, checks), or all of them."""
 
-Id = Annotated[pd.ArrowDtype, pa.int64()]
-Count = Annotated[pd.ArrowDtype, pa.int64()]
-Text = Annotated[pd.ArrowDtype, pa.string()]
-Money = Annotated[pd.ArrowDtype, pa.decimal128(18, 4)]
-# Sums and differences are wider than what they are made of: one hostile amount must not stop a night.
-Amount = Annotated[pd.ArrowDtype, pa.decimal128(38, 4)]
-# A share of an amount: four decimals more than either.
-Product = Annotated[pd.ArrowDtype, pa.decimal128(38, 8)]
-Units = Annotated[pd.ArrowDtype, pa.decimal128(38, 0)]
-Instant = Annotated[pd.ArrowDtype, pa.timestamp("us", tz="UTC")]
-LocalTime = Annotated[pd.ArrowDtype, pa.timestamp("us")]
-Day = Annotated[pd.ArrowDtype, pa.date32()]
-Flag = Annotated[pd.ArrowDtype, pa.bool_()]
-Share = Annotated[pd.ArrowDtype, pa.float64()]
-Ids = Annotated[pd.ArrowDtype, pa.list_(pa.int64())]
-Amounts = Annotated[pd.ArrowDtype, pa.list_(pa.decimal128(38, 4))]
-Texts = Annotated[pd.ArrowDtype, pa.list_(pa.string())]
-
-_DUCKDB_TYPES: dict[Any, str] = {kind: name for name, kind in ARROW_TYPES.items()}
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "VARCHAR": pa.string(),
+    "DECIMAL(18,4)": pa.decimal128(18, 4),
+    "DECIMAL(38,4)": pa.decimal128(38, 4),
+    "DECIMAL(38,8)": pa.decimal128(38, 8),
+    "DECIMAL(38,0)": pa.decimal128(38, 0),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP": pa.timestamp("us"),
+    "DATE": pa.date32(),
+    "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "BIGINT[]": pa.list_(pa.int64()),
+    "DECIMAL(38,4)[]": pa.list_(pa.decimal128(38, 4)),
+    "VARCHAR[]": pa.list_(pa.string()),
+}
+"""The Arrow type of each type of DuckDB that a column may have; an ENUM is a text."""
 
 
-def column(
-    meaning: str, *, named: str | None = None, nullable: bool = False, adds_up: bool = True, **checks: Any
-) -> Any:
-    """Declare a column: what it means, whether the interface lets it be null, and Pandera's checks (ge=0, isin=…).
+class CatalogueError(Exception):
+    """A file of sql/ does not say what it must; the message names the file."""
 
-    `named` is for names that start with an underscore, which Pandera does not take for fields. An average or the price
-    of a unit is an amount that does not add up over rows.
+
+@dataclass(frozen=True)
+class Column:
+    """One column as every reader of a contract wants it: `type` is DuckDB's name of the type.
+
+    A text whose words are listed is an ENUM of them, in the order of the alphabet: DuckDB sorts and compares an ENUM by
+    the place of its words, and so finds what it would find of texts. An average or the price of a unit is an amount
+    that does not add up over rows.
     """
-    return pandera.Field(description=meaning, alias=named, nullable=nullable, metadata={"adds_up": adds_up}, **checks)
 
+    name: str
+    type: str
+    nullable: bool
+    description: str
+    least: int | None = None
+    most: int | None = None
+    adds_up: bool = True
 
-class Contract(pandera.DataFrameModel):
-    """The contract of one table: `class Orders(Contract, table="core.orders", scope="order", key=("order_id",))`."""
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of an ENUM; () of another type."""
+        is_enum = self.type.startswith("ENUM(")
+        return tuple(word.replace("''", "'") for word in re.findall(r"'((?:[^']|'')*)'", self.type)) if is_enum else ()
 
-    # Pandera takes every name without an underscore for a column.
-    _grain: ClassVar[Grain]
+    def doubt(self, *, typed: bool = True) -> str:
+        """Return the condition in SQL under which a row may not keep what is claimed of the column; "" without a claim.
 
-    class Config:
-        """Columns exactly as declared, in that order, never coerced."""
-
-        strict = True
-        ordered = True
-        coerce = False
-
-    def __init_subclass__(
-        cls,
-        *,
-        table: str,
-        scope: Scope,
-        key: tuple[str, ...],
-        span: tuple[str, str] | None = None,
-        comparison_scope: ComparisonScope | None = None,
-        is_released: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
-        cls._grain = Grain(table, scope, key, span, comparison_scope, is_released)
-
-    @classmethod
-    def grain(cls) -> Grain:
-        """Return what a row of the table is."""
-        return cls._grain
-
-    @classmethod
-    @functools.cache
-    def about(cls) -> str:
-        """Return the docstring, unwrapped: grain, source, caveats."""
-        return inspect.cleandoc(cls.__doc__ or "")
-
-    @classmethod
-    @functools.cache
-    def columns(cls) -> tuple[Column, ...]:
-        """Return the columns in order."""
-        schema = cls.to_schema()
-        return tuple(
-            Column(
-                name=cast("str", name),
-                type=_type(_DUCKDB_TYPES[each.dtype.type.pyarrow_dtype], each.checks),
-                nullable=each.nullable,
-                description=each.description or "",
-                adds_up=(each.metadata or {}).get("adds_up", True),
-            )
-            for name, each in schema.columns.items()
-        )
-
-    @classmethod
-    def facts(cls) -> Facts:
-        """Return what it says as plain data."""
-        return Facts(cls.grain(), cls.about(), cls.columns(), tuple(cls._doubts()))
-
-    @classmethod
-    def _doubts(cls) -> Iterator[Doubt]:
-        """Yield the columns that something is claimed of; DuckDB counts first which rows may not keep it."""
-        listed = {each.name for each in cls.columns() if each.type.startswith("ENUM(")}
-        for name, each in cls.to_schema().columns.items():
-            column = f'"{name}"'
+        A column of listed words that has their type holds them; one that is not `typed` is a text.
+        """
+        column = f'"{self.name}"'
+        broken = {
+            f"{column} < {self.least}": self.least is not None,
+            f"{column} > {self.most}": self.most is not None,
             # NaN is, to DuckDB, greater than any number.
-            others = [f"isnan({column})"] if each.checks and str(each.dtype).startswith("double") else []
-            others += [f"{column} is null"] if not each.nullable else []
-            texts = [_doubt(column, check) for check in each.checks]
-            typed = [_doubt(column, check) for check in each.checks if check.name != "isin" or name not in listed]
-            if texts or others:
-                yield Doubt(cast("str", name), " or ".join(texts + others), " or ".join(typed + others))
+            f"isnan({column})": self.type == "DOUBLE" and (self.least, self.most) != (None, None),
+            f"{column} not in ({literals(self.words)})": bool(self.words) and not typed,
+            f"{column} is null": not self.nullable,
+        }
+        return " or ".join(condition for condition, is_claimed in broken.items() if is_claimed)
 
 
-def _doubt(column: str, check: pandera.Check) -> str:
-    """Return the condition under which a value may break a check; true if the check cannot be expressed in SQL."""
-    given = check.statistics or {}
-    if check.name == "greater_than_or_equal_to":
-        return f"{column} < {given['min_value']}"
-    if check.name == "less_than_or_equal_to":
-        return f"{column} > {given['max_value']}"
-    if check.name == "isin":
-        return f"{column} not in ({literals(given['allowed_values'])})"
-    return "true"
+@dataclass(frozen=True)
+class ComparisonScope:
+    """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
+
+    All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
+    column of raw.settings that says what is close.
+    """
+
+    columns: tuple[str, ...]
+    clock: str
+    minutes: str
 
 
-def _type(kind: str, checks: list[pandera.Check]) -> str:
-    """Return the type of a column, given that of its values."""
-    for check in checks:
-        if kind == "VARCHAR" and check.name == "isin":
-            return f"ENUM({literals(sorted((check.statistics or {})['allowed_values']))})"
-    return kind
+@dataclass(frozen=True)
+class Contract:
+    """The contract of one table: grain, source and caveats (`about`), what its rows are, and its columns in order.
+
+    `key` names the columns of its key, () if it has none. `span` names the columns from which on and until when a row
+    holds: who reads it for an order looks at the rows that held when the order was created; null is without end.
+    `compares` is for a table of scope comparison. `is_released` is false for a step: a table that other tables are made
+    from, and that no release holds.
+    """
+
+    about: str
+    key: tuple[str, ...]
+    scope: str
+    span: tuple[str, ...]
+    compares: ComparisonScope | None
+    is_released: bool
+    columns: tuple[Column, ...]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import inputs
-from pipelines.warehouse.contracts.facts import SCOPE_KEYS
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 from pipelines.warehouse.increment.comparison_scope import compared_orders
 from pipelines.warehouse.increment.differences import changed_orders, reads_change
 from pipelines.warehouse.increment.spans import clock_of, orders_within
@@ -127,7 +127,7 @@ def _through(staged: Staged, item: Table | Check, name: str) -> list[str]:
         return []
     if staged.catalogue[name].key == (entity,):
         return [f"select {entity} from {rows}"]
-    is_of_a_time = item.scope == "order" and staged.catalogue[name].facts.grain.span
+    is_of_a_time = item.scope == "order" and staged.catalogue[name].contract.span
     clock = clock_of(staged, item) if is_of_a_time else None
     if clock:
         return orders_within(staged, item, name, clock)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts.facts import ComparisonScope
+    from pipelines.warehouse.contracts.contract import ComparisonScope
     from pipelines.warehouse.rows.views import Staged
 
 
@@ -32,7 +32,7 @@ def compared_orders(staged: Staged, item: Table | Check) -> str | None:
     nothing = "select cast(null as bigint) as order_id limit 0"
     changed = " union ".join(f"select order_id from {keys}" for keys in sets) or nothing
     staged.con.execute(f"create or replace table {relation} as {changed}")
-    scope = staged.catalogue[item.name].facts.grain.comparison_scope if item.name in staged.catalogue else None
+    scope = staged.catalogue[item.name].contract.compares if item.name in staged.catalogue else None
     if scope and sets:
         base = _base(staged, item, scope)
         sides = [f"warehouse.{base}"] + ([f'fresh."{base}"'] if base in staged.sets else [])

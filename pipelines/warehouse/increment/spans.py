@@ -66,7 +66,7 @@ def orders_within(staged: Staged, item: Table | Check, name: str, clock: str) ->
 def _changed_spans(staged: Staged, name: str, item: Table | Check) -> str:
     """Return a select of the key of rows, and the stretches of time in which they say other than before."""
     table = staged.catalogue[name]
-    since, until = table.facts.grain.span or ("", "")
+    since, until = table.contract.span or ("", "")
     said = ", ".join(f'"{each}"' for each in columns_read(staged, name, item) if each not in {since, until})
     key = ", ".join(f'"{each}"' for each in table.key if each not in {since, until})
     ends = f"coalesce({until}, cast('infinity' as timestamptz))" if until else "cast('infinity' as timestamptz)"

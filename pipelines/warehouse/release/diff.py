@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.contracts.facts import Column
+    from pipelines.warehouse.contracts.contract import Column
     from pipelines.warehouse.release.manifest import File
 
 READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every night

@@ -12,6 +12,7 @@ from pandera.errors import SchemaErrors
 
 from pipelines.warehouse.catalogue.enums import as_texts
 from pipelines.warehouse.catalogue.tables import contract_check
+from pipelines.warehouse.contracts.schema import schema_of
 from pipelines.warehouse.rows.results import SAMPLE, CheckResult, plain
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ ROWS_AT_A_TIME = 200_000
 
 
 def judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
-    """Validate some columns of a relation by the table's Pandera model, some rows at a time."""
+    """Validate some columns of a relation by the Pandera schema of its contract, some rows at a time."""
     claim = contract_check(table)
-    schema = table.contract.to_schema()
+    schema = schema_of(table.contract)
     shown = [column for column in schema.columns if column in {*columns, *table.key}]
     schema = schema.select_columns(shown)
     violations, sample = 0, []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts.facts import Column
+    from pipelines.warehouse.contracts.contract import Column
 
 FINDING = {
     "entity_id": "BIGINT",
@@ -120,7 +120,7 @@ def _clean(claim: Check) -> CheckResult:
 
 def _doubts(table: Table, *, typed: bool) -> dict[str, str]:
     """Return, for each column of which the contract claims something, the count of rows that may not keep it."""
-    conditions = {each.column: each.of_typed if typed else each.of_texts for each in table.facts.doubts}
+    conditions = {column.name: column.doubt(typed=typed) for column in table.columns}
     return {name: f"count(*) filter (where {condition})" for name, condition in conditions.items() if condition}
 
 

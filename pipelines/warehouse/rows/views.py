@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.settings import kinds
 from pipelines.warehouse import inputs
-from pipelines.warehouse.contracts.facts import SCOPE_KEYS
+from pipelines.warehouse.contracts.contract import SCOPE_KEYS
 
 if TYPE_CHECKING:
     import duckdb
@@ -219,7 +219,7 @@ def columns_read(staged: Staged, name: str, item: Table | Check) -> list[str]:
     names = [column.name for column in table.columns]
     if name in item.reads.stars:
         return names
-    kept = {*item.reads.names, *table.key, *(table.facts.grain.span or ()), key_of(table)}
+    kept = {*item.reads.names, *table.key, *table.contract.span, key_of(table)}
     return [each for each in names if each in kept]
 
 

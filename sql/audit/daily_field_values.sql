@@ -1,0 +1,14 @@
+-- One row per business day and field of the order document: how often it is present, and its range.
+--
+-- Source: orders as last observed, their lines, modifiers and deliveries, by the business day of mart.orders: what
+-- audit.field_profile adds up, kept by day.
+-- Caveats: encrypted fields have counts only; their values are in the vault alone.
+--
+-- key: business_date, path
+-- scope: day
+-- template: daily_field_values
+--
+-- type: The documented JSON type: integer, number or string.
+-- first_seen_at: The earliest time at which a version that has it was first observed; null where no such time is known.
+-- last_seen_at: The latest time at which a version that has it was first observed; null where no such time is known.
+-- example_id null

@@ -1,0 +1,13 @@
+-- One row per kind of document other than orders, and field: how often it is present, and its range.
+--
+-- A step: read audit.field_profile instead.
+-- Source: stores and menus as last observed, with their groups, prices, products, modifiers and references.
+--
+-- key: kind, path
+-- released: no
+-- template: field_values
+--
+-- type: The documented JSON type: integer, number or string.
+-- first_seen_at: The earliest time at which a version that has it was first observed; null where no such time is known.
+-- last_seen_at: The latest time at which a version that has it was first observed; null where no such time is known.
+-- example_id null

@@ -1,0 +1,7 @@
+-- One row per menu whose document lacks a field, has an unknown one or was rounded.
+--
+-- Source: validation of the latest version. audit.field_profile counts them.
+--
+-- key: menu_id
+-- scope: menu
+-- template: field_issues of menus

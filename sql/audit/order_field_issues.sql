@@ -1,0 +1,9 @@
+-- One row per order whose document lacks a field, has an unknown one or was rounded.
+--
+-- Source: validation of the latest version.
+-- Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
+-- counts them.
+--
+-- key: order_id
+-- scope: order
+-- template: field_issues of orders

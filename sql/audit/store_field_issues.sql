@@ -1,0 +1,9 @@
+-- One row per store whose record lacks a field that settings point to, or has one that no setting names.
+--
+-- Source: validation of the latest version. audit.field_profile counts them.
+--
+-- key: store_id
+-- scope: store
+-- template: field_issues of stores
+--
+-- store_id not null: The store, as the service numbers it.

@@ -1,0 +1,192 @@
+-- What a column's name means in every table that has it: type, null, bounds and meaning. A table's head says what
+-- differs there; a name that one table alone has stands in the head of that table. A name without a meaning here means
+-- something else in each table.
+--
+-- _fetched_at TIMESTAMPTZ null: When this version was first observed; null for an archive of unknown time.
+-- _load_id VARCHAR: The load that brought this version.
+-- _payload_sha256 VARCHAR: SHA-256 of the document as stored.
+-- action VARCHAR null: The action, as sent (observed: add).
+-- actual_order_count BIGINT
+-- ambiguous_line_count BIGINT >= 0: Of them, lines whose modifier is several entries of them: menu_entry_count of mart.price_variances.
+-- archive_count BIGINT >= 0: Known orders last observed in a file and not requested since.
+-- average_order_value DECIMAL(38,4) null not additive: AOV: total_price by the number of orders that state it, to four decimals; null if none does. Not to be averaged again: divide the sums.
+-- business_date DATE null: The business day in the store's time zone: the date of [business_day] time_field, less [business_day] day_start. Null for orders without that time: they are counted under no day, not dropped.
+-- change_seen_at TIMESTAMPTZ null: When the menu was first observed with something else in this place, or with nothing: the change lies between observed_to and this. Null while it is current, and for an archive of unknown time.
+-- changed_fields VARCHAR[] null
+-- channel VARCHAR null: Where the price holds, as sent (observed: both).
+-- close_entry_no BIGINT: The ledger entry that closed the day.
+-- closed_amount DECIMAL(38,4): The order's amount here at close; zero if the close does not have it here.
+-- closed_at TIMESTAMPTZ
+-- completeness DOUBLE null
+-- complexity BIGINT >= 0: In how many things it differs from the first form.
+-- control_order_count BIGINT null
+-- created_at TIMESTAMPTZ null: When it was created.
+-- created_at_local TIMESTAMP null: When it was created, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- currency VARCHAR null: The currency of the amounts: from the store record, else [finance] currency; null if neither states it. Do not add across currencies.
+-- current_amount DECIMAL(38,4)
+-- customer_key VARCHAR null: Pseudonymous key of the customer: that of the phone number if it is known, else of the e-mail address, else a new one. Keys that later prove to be one person's are not merged. No personal data.
+-- customer_order_no BIGINT null >= 1
+-- day_count BIGINT >= 0
+-- daypart VARCHAR null: The daypart of that hour, by [business_day] dayparts; null without created_at, and without dayparts.
+-- deleted_count BIGINT >= 0: Orders among them that were deleted at source.
+-- delivery_id BIGINT null: The delivery, as the service numbers it.
+-- delivery_no BIGINT >= 1: The record's position in the order, from 1.
+-- delivery_price DECIMAL(18,4) null: The delivery charge, as sent.
+-- delivery_price_variance DECIMAL(38,4) null
+-- delivery_prices DECIMAL(38,4)[]: The different delivery prices in those places.
+-- description VARCHAR null
+-- discount DECIMAL(18,4) null: The discount, as sent; subtracted in the observed total.
+-- dispatch_method VARCHAR null: How it is dispatched, as sent (observed: store_delivery).
+-- document_count BIGINT >= 1
+-- duration_ms BIGINT >= 0
+-- edge_no BIGINT >= 1: The reference's position in its parent, from 1.
+-- empty_count BIGINT null >= 0: In how many of those it is an empty text; null for other types. "" counts as present.
+-- entity_id BIGINT null
+-- entity_type ENUM('delivery', 'order'): Whose status it is.
+-- example_id BIGINT: The lowest id of a document that has it; null where none has.
+-- example_ids BIGINT[]
+-- failed_count BIGINT >= 0: Ids whose last request got no usable response.
+-- fetched_count BIGINT >= 0: Known orders whose last request returned a document.
+-- fingerprint VARCHAR: An xor of hashes of the orders and their amounts: equal days have equal fingerprints.
+-- first_created_at TIMESTAMPTZ null: When the oldest of them was created.
+-- first_order_id BIGINT
+-- first_seen_at TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time. It may have been so before.
+-- fit_count BIGINT >= 0
+-- fits VARCHAR: Which forms fit: character form_no of audit.formula_forms is 1 where that form gives the price stated, else 0.
+-- form VARCHAR: The form's name.
+-- form_description VARCHAR: The form in plain words.
+-- form_no BIGINT >= 1: The form: audit.formula_forms.
+-- formula_subtotal DECIMAL(38,4) null: The subtotal under that rule; null without a rule, or if a line has no amount.
+-- formula_total DECIMAL(38,4) null: The total under that rule; null if a field that it needs is missing.
+-- group_no BIGINT >= 1: The price group's position in the document, from 1.
+-- has_instructions BOOLEAN null: Whether there is an instruction text; false for an empty text, null if the source gave null or nothing.
+-- holds VARCHAR: What the order holds: character part_no of audit.formula_parts is 1 where it holds that part, else 0.
+-- hour BIGINT null >= 0 <= 23
+-- id_count BIGINT >= 0
+-- is_change BOOLEAN
+-- is_current BOOLEAN: Whether the latest version of the menu still has it so.
+-- is_deleted BOOLEAN: Whether it is deleted at source: at least three 404s, an hour or more apart, since the last answer.
+-- is_of_unknown_time BOOLEAN: Whether an archive of unknown time has it, too: it may be older than first_seen_at.
+-- is_on_menu BOOLEAN
+-- is_rounded BOOLEAN
+-- item_count BIGINT >= 1
+-- kind ENUM('menus', 'orders', 'stores'): What kind of document: orders, menus or stores.
+-- known_count BIGINT >= 0: Known orders, whatever their state.
+-- last_created_at TIMESTAMPTZ null: When the newest of them was created.
+-- last_order_id BIGINT
+-- last_seen_at TIMESTAMPTZ null: When it was last observed so; null for an archive of unknown time. It may have been so longer.
+-- likely_cause ENUM('constant_amount', 'delivery', 'discount', 'factor_of_100', 'line', 'loyalty_discount', 'modifiers', 'rounding', 'rounding_step', 'share_of_a_base', 'sign', 'sign_of_delivery', 'sign_of_discount', 'sign_of_loyalty_discount', 'sign_of_tip', 'tip', 'zero_stated') null: A heuristic, not proof: see mart.order_reconciliation.
+-- line_amount DECIMAL(38,4) null: Sum of the line amounts; null if no line has one.
+-- line_count BIGINT >= 0: Number of order lines.
+-- line_id BIGINT null: The line, as the service numbers it.
+-- line_no BIGINT >= 1: The line's position in the order, from 1.
+-- line_open_parts BIGINT[] null
+-- line_rule VARCHAR null
+-- lines_version_no BIGINT >= 1: The version of the order's lines, from 1: one more with every version whose items differ.
+-- load_id VARCHAR
+-- loyalty_discount DECIMAL(18,4) null: The loyalty discount, as sent; subtracted in the observed total.
+-- max_decimals BIGINT null >= 0 <= 4: The most decimals that an amount needs; zeros at the end do not count. Null for other types.
+-- max_length BIGINT null >= 0: The most characters of a text; null for other types and for encrypted fields.
+-- max_timestamp TIMESTAMPTZ null: The latest time that it holds; null for other types.
+-- max_value DECIMAL(38,4) null: The highest number; null for other types and for encrypted fields.
+-- measure ENUM('delivery_price', 'discount', 'line_amount', 'loyalty_discount', 'order_count', 'subtotal_price', 'tip', 'total_price'): A price field of the order; or order_count, where one order is 1.0000; or line_amount, the sum of its lines under the effective subtotal rule. Never add measures to one another.
+-- menu_entry_count BIGINT >= 1: How many entries of these menus offer it.
+-- menu_id BIGINT: The menu, as the service numbers it.
+-- menu_match ENUM('ambiguous', 'first_seen_later', 'menu_unknown', 'none', 'unique'): unique, ambiguous, none: one, several or no entries of the store's menus offered it. first_seen_later: no menu of the store had been observed by then, and it is compared with each as first observed later. menu_unknown: it is on none of those, no menu has been observed at all, or others of the store were not observed yet.
+-- min_length BIGINT null >= 0: The fewest characters of a text; null for other types and for encrypted fields.
+-- min_timestamp TIMESTAMPTZ null: The earliest time that it holds; null for other types.
+-- min_value DECIMAL(38,4) null: The lowest number; null for other types and for encrypted fields.
+-- missing_amount_reason ENUM('missing_input', 'no_rule', 'undecided') null
+-- missing_fields VARCHAR[]: Documented fields that the document lacks, such as 'items/*/name=absent' or 'tip=null'.
+-- missing_total_count BIGINT >= 0: Orders among them without a total.
+-- modifier_amount DECIMAL(38,4) null
+-- modifier_count BIGINT >= 0: Number of its modifiers, of whatever price.
+-- modifier_id BIGINT null: The modifier, a key of a menu's modifiers; null if it has no id.
+-- modifier_name VARCHAR null
+-- modifier_no BIGINT: The modifier's position in the line, from 1.
+-- name VARCHAR null
+-- not_found_count BIGINT >= 0: Ids whose last request returned 404.
+-- note VARCHAR: The field and the issue, as in audit.order_field_issues.
+-- observation_no BIGINT >= 1
+-- observed_from TIMESTAMPTZ null: When it was first observed so, not when it took effect: it may have been so before. Null for an archive of unknown time.
+-- observed_to TIMESTAMPTZ null: When it was last observed so, not when it ended: it may have been so longer. Null while it is current, which unchanged observations leave as it is; null too for an archive of unknown time.
+-- occurrence_count BIGINT >= 1: How often it was observed.
+-- offered_from TIMESTAMPTZ null: When it was first observed so; null for an archive of unknown time.
+-- offered_until TIMESTAMPTZ null: When something else was first observed; null while it is current.
+-- open_parts BIGINT[]
+-- order_count BIGINT >= 1: Number of orders.
+-- order_id BIGINT: The order, as the service numbers it.
+-- parent_count BIGINT >= 0: How many objects could have it: the elements of its array, or the documents.
+-- parent_id BIGINT: The product or modifier that holds the reference.
+-- parent_type ENUM('modifier', 'product'): Whether parent_id is a product or a modifier.
+-- part VARCHAR
+-- part_no BIGINT null
+-- path VARCHAR: Where in the document, as a JSON pointer in which * stands for every element or key. For stores: the name of what a setting points to.
+-- platform VARCHAR null: Where it was placed, as sent (observed: web).
+-- population_no BIGINT: The population, numbered from 0 by rule target; below 0: orders for which settings name a rule.
+-- position BIGINT null: The display position among its siblings (observed: from 1); may repeat or have gaps.
+-- present_count BIGINT >= 0: How many of them have it, neither null nor absent.
+-- previous_last_seen_at TIMESTAMPTZ null: When what was before was last observed: the change lies between this and first_seen_at, nobody saw when. Null where nothing was before, or at an unknown time.
+-- previous_status VARCHAR null: The status seen before; null where the service gave none.
+-- price DECIMAL(18,4) null
+-- price_id BIGINT null: The price, as the service numbers it; not promised to be unique.
+-- price_match ENUM('both', 'delivery_price', 'indeterminate', 'neither', 'price'): The menu price that it equals: price, delivery_price, both (they are equal, or of several entries) or neither; indeterminate if there is nothing to compare.
+-- price_no BIGINT >= 1: The price's position in its group, from 1.
+-- price_variance DECIMAL(38,4) null
+-- prices DECIMAL(38,4)[]: The different prices in those places; those not stated are left out.
+-- prior_restated_amount DECIMAL(38,4)
+-- product_id BIGINT null: The product of the line, a key of a menu's products; null if it names none.
+-- product_name VARCHAR null
+-- promised_delivery_time TIMESTAMPTZ null: The promised delivery time.
+-- promised_delivery_time_local TIMESTAMP null: The promised delivery time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- promised_pick_up_time TIMESTAMPTZ null: The promised pick-up time; null if not for pick-up.
+-- promised_pick_up_time_local TIMESTAMP null: The promised pick-up time, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same. Null if not for pick-up.
+-- quantity BIGINT null: Quantity of the product, as sent.
+-- quarantined_count BIGINT >= 0: Ids whose last document was quarantined.
+-- question VARCHAR: A short name of the question.
+-- reason VARCHAR null
+-- requested_time TIMESTAMPTZ null: The time that the customer requested.
+-- requested_time_local TIMESTAMP null: The time that the customer requested, in the store's time zone, without offset: in the repeated hour of autumn two instants look the same.
+-- residual DECIMAL(38,4)
+-- restatement_amount DECIMAL(38,4): current_amount - closed_amount - prior_restated_amount.
+-- rounded_count BIGINT >= 0: How many amounts were rounded to four decimals, by [landing] excess_decimals.
+-- rounding_no BIGINT >= 1
+-- rule VARCHAR null
+-- rule_parameters BIGINT[]: Subtotal: price by quantity (0) or alone (1); modifiers not counted (0) or counted (1); per unit (0) or line (1); by their own quantity (0) or once (1); all added (0), only add (1), others subtracted (2); before (0), less (1) or plus (2) the discount. Total: how often each of subtotal, delivery, tip, discount and loyalty counts. Null where a question does not arise.
+-- rule_target ENUM('subtotal', 'total'): Which price the rule gives: subtotal (from lines) or total (from the parts).
+-- sale_class ENUM('counted', 'deleted', 'excluded', 'unmapped'): counted or excluded by [sales]; unmapped if the status is null or in neither list; deleted if deleted at source, whatever the status. The four add up to everything placed: always filter by it.
+-- scope VARCHAR: Which orders, in words.
+-- seen_at TIMESTAMPTZ null: As in audit.menu_offers; null if several menus offered it.
+-- seq BIGINT >= 0: Position of the payload in the load, from 0.
+-- source ENUM('archive', 'live')
+-- stale_count BIGINT >= 0
+-- status VARCHAR null: The order's status, as sent; the interface does not list its values.
+-- store_count BIGINT >= 0
+-- store_id BIGINT null: The store, as the service numbers it; null for orders that name none.
+-- store_name VARCHAR null: The store's name; null if no store record has one.
+-- subtotal_basis VARCHAR null
+-- subtotal_population_no BIGINT: Its population: audit.formula_populations.
+-- subtotal_price DECIMAL(18,4) null: The amount before delivery, tip and discounts, as sent.
+-- subtotal_residual DECIMAL(38,4) null: subtotal_price less formula_subtotal, exact.
+-- subtotal_rule VARCHAR null: The rule of its subtotal: audit.formula_rules; null without one.
+-- timezone VARCHAR null: The store's time zone as sent, not validated; null if the record has none or timezone_pointer is empty.
+-- timezone_source ENUM('setting', 'store'): store: from the store record. setting: [business_day] timezone, if the record has none or an invalid one.
+-- tip DECIMAL(18,4) null: The tip, as sent.
+-- total_basis VARCHAR null
+-- total_population_no BIGINT: Its population: audit.formula_populations.
+-- total_price DECIMAL(18,4) null: The final total, as sent; never recomputed.
+-- total_residual DECIMAL(38,4) null: total_price less formula_total, exact; above zero the stated total is higher than the computed one.
+-- total_rule VARCHAR null: The rule of its total: audit.formula_rules; null without one.
+-- type ENUM('integer', 'number', 'string')
+-- unallocated_amount DECIMAL(38,4)
+-- unchanged_count BIGINT >= 0: Fetched orders whose document had not changed.
+-- unique_line_count BIGINT >= 0: Of them, lines whose modifier is one entry of the store's menus at the time, or as first seen later: menu_entry_count of mart.price_variances.
+-- unit_count DECIMAL(38,0) null: Sum of the stated quantities; null if none is.
+-- unknown_fields VARCHAR[]: Undocumented fields with their JSON type, such as '/items/*/foo:string'; values are encrypted.
+-- unvalued_count BIGINT >= 0
+-- value VARCHAR
+-- verdict ENUM('indeterminate', 'total_lowered', 'total_raised', 'total_unchanged')
+-- version_no BIGINT >= 1: The menu's version, from 1, with which it was first observed so: it distinguishes the intervals of one entry.
+-- week_old_count BIGINT >= 0: Orders among them last requested a week after creation or later.
+-- weekday BIGINT >= 1 <= 7
+-- zero_total_count BIGINT >= 0: Orders among them with a total of exactly zero.
