@@ -20,7 +20,7 @@ State = Literal["waiting", "started", "done", "dead", "given_up"]
 
 INT64 = range(-(2**63), 2**63)
 _MOST_REASONS = 62
-FAILED_TOGETHER = "failed with most others: "  # how the reason of a rejection begins that was no answer's own
+BAD_TOGETHER = "failed with most others: "  # how a reason begins when most ids of the load failed, too
 
 FROM_JSON = "select distinct value from json_each(:ids)"
 FROM_RANGE = """

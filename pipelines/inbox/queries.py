@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import FAILED_TOGETHER, Entry
+from pipelines.inbox.entries import BAD_TOGETHER, Entry
 from pipelines.inbox.store import connect, micros, moment
 from pipelines.settings.kinds import KINDS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.inbox.entries import State
     from pipelines.settings.kinds import Kind
 
-GAP_PROBE, WEBHOOK = "gap probe", "webhook"
+GAP_PROBE, RANGE, WEBHOOK = "gap probe", "order-id range", "webhook"
 
 
 class WorkListQueries:
@@ -81,32 +81,43 @@ class WorkListQueries:
         query = "select kind, count(*) from entries where rejections > 0 and due_at is not null group by kind"
         return dict(self._read(f"{query} order by kind"))
 
-    def failed_before(self, kind: Kind, now: datetime | None = None) -> int:
-        """Return how many ids failed together with most others and are not due yet."""
+    def bad_before(self, kind: Kind, now: datetime | None = None) -> int:
+        """Return how many ids were bad together with most others and are not due: they wait, or wait no more."""
         query = (
             "select count(*) from entries "
-            f"where kind = ? and due_at > ? and rejections > 0 and reason like '{FAILED_TOGETHER}%'"
+            f"where kind = ? and reason like '{BAD_TOGETHER}%' and (due_at > ? or state = 'dead')"
         )
         number: int = self._read(query, (known_kind(kind), micros(now or self._clock())))[0][0]
         return number
 
-    def unexpected_if_missing(self, kind: Kind, now: datetime | None = None) -> set[int]:
-        """Return the due ids of which a 404 is news: not those of the gap probe, nor repeated requests after a 404.
+    def judged(self, kind: Kind, now: datetime | None = None) -> set[int]:
+        """Return the due ids whose answers say how the service does.
 
-        A webhook may come before its document can be read: of what only it named, the second request counts.
+        Not those that only the gap probe or a range of ids names, which may not exist; nor what is requested again
+        because it alone was bad. A webhook may come before its document can be read: of what only it named, the second
+        request counts.
         """
         rows = self._read(
             """
             with bits as (
                 select
-                    coalesce(max(1 << no) filter (where name = :probe), 0) as probe,
+                    coalesce(sum(1 << no) filter (where name in (:probe, :range)), 0) as guessed,
                     coalesce(max(1 << no) filter (where name = :webhook), 0) as webhook
                 from reasons
             )
             select id from entries, bits
-            where kind = :kind and due_at <= :now and why <> bits.probe and misses = (why = bits.webhook)
+            where
+                kind = :kind and due_at <= :now and why & ~bits.guessed <> 0 and misses >= (why = bits.webhook)
+                and (reason like :together or (rejections = 0 and misses <= (why = bits.webhook)))
             """,
-            {"kind": known_kind(kind), "now": micros(now or self._clock()), "probe": GAP_PROBE, "webhook": WEBHOOK},
+            {
+                "together": f"{BAD_TOGETHER}%",
+                "kind": known_kind(kind),
+                "now": micros(now or self._clock()),
+                "probe": GAP_PROBE,
+                "range": RANGE,
+                "webhook": WEBHOOK,
+            },
         )
         return {row[0] for row in rows}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from pipelines.inbox.entries import FROM_JSON, FROM_RANGE, INT64, reason_bit, upsert
+from pipelines.inbox.entries import BAD_TOGETHER, FROM_JSON, FROM_RANGE, INT64, reason_bit, upsert
 from pipelines.inbox.queries import GAP_PROBE, WorkListQueries, known_kind
 from pipelines.inbox.store import micros, transaction
 from pipelines.settings.kinds import KINDS
@@ -127,10 +127,11 @@ class WorkList(WorkListQueries):
             kind, ids, at, reason=reason,
         )  # fmt: skip
 
-    def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None) -> None:
+    def not_found(self, kind: Kind, ids: Iterable[int], at: datetime | None = None, *, reason: str = "") -> None:
         """Record a 404: due again after 1, 10 and 60 minutes, then given up until a new notification.
 
-        An id that only the gap probe requested is given up at once: nothing says that it exists.
+        An id that only the gap probe requested is given up at once: nothing says that it exists. `reason` marks ids
+        that were not found together with most others.
         """
         again = " ".join(f"when {n} then :at + {_micros(wait)}" for n, wait in enumerate(NOT_FOUND_RETRIES))
         probe = f"(select 1 << no from reasons where name = '{GAP_PROBE}')"
@@ -138,9 +139,9 @@ class WorkList(WorkListQueries):
         self._change(
             f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'given_up'), "
             f"due_at = iif({_LATER}, notified_at, iif({waits}, case misses {again} end, null)), "
-            f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, covered = null, "
+            f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, reason = nullif(:reason, ''), covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
-            kind, ids, at,
+            kind, ids, at, reason=reason,
         )  # fmt: skip
 
     def failed(self, kind: Kind, id: int, reason: str, at: datetime | None = None) -> None:  # noqa: A002
@@ -154,8 +155,12 @@ class WorkList(WorkListQueries):
         )  # fmt: skip
 
     def retry(self, kind: Kind | None = None) -> list[Entry]:
-        """Make the entries of the dead-letter queue due now, and return them as they were."""
-        letters = self.dead_letters(kind)
+        """Make due now the dead-letter queue and the ids that were bad together; return their entries as they were."""
+        letters = self._entries(
+            f"(state = 'dead' or (reason like '{BAD_TOGETHER}%' and due_at is not null)) "
+            "and (:kind is null or kind = :kind)",
+            {"kind": kind},
+        )
         for letter_kind in KINDS if kind is None else (kind,):
             ids = [letter.id for letter in letters if letter.kind == letter_kind]
             self.add(letter_kind, ids, "retry")

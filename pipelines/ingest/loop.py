@@ -7,17 +7,19 @@ the vault's spool, from which the next run recovers it.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import ExitStack, aclosing
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pipelines.inbox.entries import FAILED_TOGETHER
+from pipelines.clock import utc_now
+from pipelines.inbox.entries import BAD_TOGETHER, INT64
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import resumed_since
 from pipelines.ingest.outcome import (
-    FailedCheck,
+    AnswerCheck,
     Ingested,
-    NotFoundCheck,
     Outcome,
     SuspectBaseUrlError,
     answer_of,
@@ -26,11 +28,13 @@ from pipelines.ingest.outcome import (
     refusals_of,
 )
 from pipelines.ingest.session import PartnerSession
+from pipelines.ingest.store_records import StoreRecords
 from pipelines.landing import Cost, guard_source, open_load, raw_files
 from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
+from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.build.known import known_among, known_ids
+from pipelines.warehouse.build.known import known_among, known_ids, stores_of_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
+_RECENT = timedelta(days=28)  # orders whose stores the list should have
+_FEWEST_UNLISTED, _MAX_UNLISTED_RATE = 2, 0.1  # of the stores that recent orders name: more make the list doubtful
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
 
@@ -82,7 +88,45 @@ def ingest(
         if request is not None:
             request(work)
         session.run(lambda client: ingestion.run(client, lists=lists))
+        if kind == "menus":
+            for before in session.ingested:
+                ingestion.result.shortfalls += before.of_menus
         return ingestion.result
+
+
+def ingest_unlisted_stores(
+    settings: Settings, session: PartnerSession, progress: Progress | None = None
+) -> Ingested | None:
+    """Fetch by their ids the stores that recent orders name and the list lacks, after a run has fetched both.
+
+    The result says that the list of stores is doubtful: if a store is unknown, or if two and more than a tenth of the
+    stores with orders come by their ids only. None without a whole list, or if it has every store.
+    """
+    listed = next((each.listed for each in session.ingested if each.listed is not None), None)
+    if listed is None:
+        return None
+    named = Counter(stores_of_orders(settings.data_dir, utc_now() - _RECENT))
+    for each in session.ingested:
+        named.update(each.named_stores)
+    unlisted = named.keys() - listed
+    if not unlisted:
+        return None
+    held = set(known_ids(settings.data_dir, "stores"))
+
+    def request(work: WorkList) -> None:
+        work.add("stores", sorted(unlisted), why="order")
+
+    fetched = ingest(settings, "stores", progress, request, lists=False, session=session)
+    came = fetched.accepted & unlisted
+    unknown = unlisted - came - held
+    if unknown or (len(came) >= _FEWEST_UNLISTED and len(came) > _MAX_UNLISTED_RATE * len(named)):
+        orders = sum(named[store] for store in unlisted)
+        also = f"; {len(unknown):,} of these are unknown to the service" if unknown else ""
+        fetched.shortfalls.append(
+            f"{orders:,} orders name {len(unlisted):,} stores that the list does not have{also}: check "
+            "[partner.list_stores] and what the credentials may read"
+        )
+    return fetched
 
 
 class _Ingestion:
@@ -100,17 +144,19 @@ class _Ingestion:
         self.since = resumed_since(settings.data_dir)
         self.result = Ingested(kind)
         self.menu_ids: set[int] = set()
-        self.check = NotFoundCheck(settings, kind, set(), set())
-        self.failures = FailedCheck(settings, kind)
+        self.check = AnswerCheck(settings, kind)
+        self.records = StoreRecords(settings)
+        self.known: set[int] = set()
+        self.recent = f"{utc_now() - _RECENT:%Y-%m-%d}"
 
     async def run(self, client: PartnerClient, *, lists: bool) -> None:
         try:
             if self.kind == "stores" and lists:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
-            self.failures.before = self.work.failed_before(self.kind)
-            known = known_among(self.settings.data_dir, self.kind, due)
-            self.check = NotFoundCheck(self.settings, self.kind, known, self.work.unexpected_if_missing(self.kind))
+            self.known = known_among(self.settings.data_dir, self.kind, due)
+            judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)
+            self.check = AnswerCheck(self.settings, self.kind, self.known, judged, before)
             for chunk in _chunks(due):
                 try:
                     await self._land(client, chunk, len(due))
@@ -119,7 +165,10 @@ class _Ingestion:
         except (RunStopped, SuspectBaseUrlError) as error:
             self.result.stopped = error
             self.result.shortfalls.append(str(error))
-        self.result.shortfalls += [*self.check.sentences(), *self.failures.sentences()]
+        self.result.shortfalls += self.check.sentences()
+        if self.result.listed is not None:
+            self.result.shortfalls += self.records.of_stores()
+            self.result.of_menus = self.records.of_menus()
 
     async def _land(self, client: PartnerClient, ids: list[int], due: int) -> None:
         """Fetch and land one load, also what was received before the run was stopped."""
@@ -191,6 +240,8 @@ class _Ingestion:
             known = known_ids(self.settings.data_dir, "stores")
             ids += known
             self.result.shortfalls.append(f"{missing}; {len(known):,} known stores are requested one by one")
+        else:
+            self.result.listed = frozenset(ids)
         self.work.add("stores", ids, why="store list", unless_done_since=self.since)
 
     async def _read_list(self, client: PartnerClient, ids: list[int]) -> None:
@@ -230,24 +281,40 @@ class _Ingestion:
 
     def _note(self, answer: Answer, outcome: Outcome) -> None:
         outcome.add(answer)
-        if self.kind == "stores" and answer.status == 200:
+        if answer.status != 200:
+            return
+        if self.kind == "orders" and answer.id not in self.known:
+            self._count_store(answer.body)
+        if self.kind == "stores":
+            self.records.add(answer.body)
             named = set(menu_ids_of(answer.body, self.settings))
             if len(named) <= self.settings.landing.max_store_menus:  # else validation rejects the record
                 self.menu_ids |= named
 
+    def _count_store(self, body: bytes) -> None:
+        """Count the store that a new order names, unless it is an old order."""
+        created, store = (raw_at(body, (name,)) for name in ("created_at", "store_id"))
+        if store is None or (created is not None and bytes(created).strip(b'"') < self.recent.encode()):
+            return
+        if (text := bytes(store)).isdigit() and int(text) in INT64:
+            self.result.named_stores[int(text)] += 1
+
     def _report(self, outcome: Outcome, refusals: list[Refusal]) -> None:
         """Update the work list after the load is committed, so that whatever it calls done is on the disk."""
         accepted, rejected = outcome.sorted_by_verdict(refusals)
-        failed = outcome.failed
-        if self.failures.is_exceeded(outcome):
+        failed, missing = outcome.failed, ""
+        if self.check.is_exceeded(outcome, refusals):
+            rejected = {BAD_TOGETHER + reason: ids for reason, ids in rejected.items()}
             for answer in failed:
-                rejected.setdefault(FAILED_TOGETHER + answer.reason, []).append(answer.id)
-            failed = []
+                rejected.setdefault(BAD_TOGETHER + answer.reason, []).append(answer.id)
+            failed, missing = [], BAD_TOGETHER + "404"
         self.work.add("menus", sorted(self.menu_ids), why="store record", unless_done_since=self.since)
         self.work.done(self.kind, accepted)
+        if self.kind == "stores":
+            self.result.accepted.update(accepted)
         for reason, ids in rejected.items():
             self.work.rejected(self.kind, ids, reason, self.settings.planner.max_rejected_attempts)
-        self.work.not_found(self.kind, outcome.not_found)
+        self.work.not_found(self.kind, outcome.not_found, reason=missing)
         for answer in failed:
             self.work.failed(self.kind, answer.id, answer.reason)
 

@@ -21,12 +21,15 @@ from pipelines.vault import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from pipelines.partner import Fetched
     from pipelines.settings import Settings
 
-_OK, _NOT_FOUND = 200, 404
+_NOT_FOUND = 404
+_REFUSALS = {"redirect", *(f"status_{status}" for status in (400, 402, 403, 405, 406, 410, 421, 451))}
+_REFUSED, _FEWEST_REFUSED = 20, 5  # refusals without another answer that show that all are refused, or of fewer ids
 
 
 class SuspectBaseUrlError(Exception):
@@ -38,6 +41,8 @@ class Ingested:
     """The result for one kind: payloads by verdict, what was rejected or failed, and why it is not complete.
 
     `stopped` is why nothing more of this kind was requested; `shortfalls` are sentences on what is missing or doubtful.
+    Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
+    `of_menus` says what the records lack for menus; of orders, `named_stores` counts the stores that new ones name.
     """
 
     kind: str
@@ -46,6 +51,10 @@ class Ingested:
     loads: list[str] = field(default_factory=list)
     stopped: RunStopped | SuspectBaseUrlError | None = None
     shortfalls: list[str] = field(default_factory=list)
+    listed: frozenset[int] | None = None
+    accepted: set[int] = field(default_factory=set)
+    of_menus: list[str] = field(default_factory=list)
+    named_stores: Counter[int] = field(default_factory=Counter)
 
     @property
     def requested(self) -> int:
@@ -75,6 +84,12 @@ class Outcome:
         """How many ids have a result."""
         return len(self.fetched) + len(self.not_found) + len(self.failed)
 
+    def ids(self) -> Iterator[int]:
+        """Yield every id that has a result."""
+        yield from self.fetched
+        yield from self.not_found
+        yield from (answer.id for answer in self.failed)
+
     def sorted_by_verdict(self, refusals: Iterable[Refusal]) -> tuple[list[int], dict[str, list[int]]]:
         """Return the fetched ids that validation accepted, and those that it rejected by reason."""
         reasons = {refusal.id: refusal.reason for refusal in refusals}
@@ -98,54 +113,79 @@ def refusals_of(data_dir: Path, kind: str, load_id: str) -> list[Refusal]:
     return []
 
 
-class NotFoundCheck:
-    """Judges the 404s of one kind: among known ids they stop it, among others they are reported at its end."""
+class AnswerCheck:
+    """Judges the answers of one kind: whether it is up to date, and whether to go on asking.
 
-    def __init__(self, settings: Settings, kind: str, known: set[int], unexpected: set[int]) -> None:
-        limit = settings.planner.max_not_found_rate
-        self._known, self._others = known, unexpected - known
-        self._guard = NotFoundGuard(limit, len(self._known), kind)
-        self._report = NotFoundGuard(limit, len(self._others), kind)
+    `known` are due ids of documents that the warehouse has, `judged` those whose answers say how the service does.
+    `before` counts ids that were bad together with most others in earlier runs, and still are.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        kind: str,
+        known: AbstractSet[int] = frozenset(),
+        judged: AbstractSet[int] = frozenset(),
+        before: int = 0,
+    ) -> None:
+        self._kind, self._known, self._judged, self._before = kind, known, judged, before
+        self._max_bad_rate = settings.planner.max_failed_rate
+        self._not_found = NotFoundGuard(settings.planner.max_not_found_rate, len(known), kind)
+        self._not_found_new = NotFoundGuard(settings.planner.max_not_found_rate, len(judged - known), kind)
+        self._refused = self._answered = self._landed = 0
+        self._bad: dict[str, Counter[str]] = {
+            "failed": Counter(),
+            "were rejected": Counter(),
+            "are not found": Counter(),
+        }
 
     def count(self, answer: Answer) -> None:
-        """Count a response; raise SuspectBaseUrlError before 404s from a wrong address mark known ids as deleted."""
+        """Count a response; raise SuspectBaseUrlError before answers of a wrong address or account are believed."""
+        if answer.id in self._judged:
+            self._answered += 1
+            self._refused += answer.code in _REFUSALS
+            if self._refused == self._answered >= max(_FEWEST_REFUSED, min(_REFUSED, len(self._judged))):
+                raise SuspectBaseUrlError(
+                    f"all of {self._refused:,} requested {self._kind} are refused, because {answer.reason}; check "
+                    "[partner] base_url and what the credentials may read"
+                )
         if answer.code:
             return
         if answer.id in self._known:
-            if self._guard.trips(not_found=answer.status == _NOT_FOUND):
-                raise SuspectBaseUrlError(self._guard.sentence())
-        elif answer.id in self._others:
-            self._report.trips(not_found=answer.status == _NOT_FOUND)
+            if self._not_found.trips(not_found=answer.status == _NOT_FOUND):
+                raise SuspectBaseUrlError(self._not_found.sentence())
+        elif answer.id in self._judged:
+            self._not_found_new.trips(not_found=answer.status == _NOT_FOUND)
+
+    def is_exceeded(self, outcome: Outcome, refusals: Iterable[Refusal]) -> bool:
+        """Count the results of a load; tell whether too many of them are bad."""
+        rejected = {refusal.id: refusal.reason for refusal in refusals}
+        bad = [(answer.id, "failed", answer.reason) for answer in outcome.failed]
+        bad += [(id_, "were rejected", f"of {rejected[id_]}") for id_ in outcome.fetched if id_ in rejected]
+        bad += [(id_, "are not found", "the service answers 404") for id_ in outcome.not_found]
+        bad = [each for each in bad if each[0] in self._judged]
+        for _, how, why in bad:
+            self._bad[how][why] += 1
+        answered = sum(id_ in self._judged for id_ in outcome.ids())
+        self._landed += answered
+        return is_above(self._max_bad_rate, len(bad), answered)
 
     def sentences(self) -> list[str]:
-        """Say so if too many ids that were never held are not found."""
-        return [self._report.sentence_on_new()] if self._report.is_exceeded else []
-
-
-class FailedCheck:
-    """Judges the ids of one kind that failed: above [planner] max_failed_rate the service is at fault, not they."""
-
-    def __init__(self, settings: Settings, kind: str) -> None:
-        self._limit, self._kind = settings.planner.max_failed_rate, kind
-        self.before = 0  # ids that failed in such a run before, and are not due yet
-        self._answered = 0
-        self._reasons: Counter[str] = Counter()
-
-    def is_exceeded(self, outcome: Outcome) -> bool:
-        """Count the answers of a load; tell whether too many of them are failures."""
-        self._answered += outcome.answered
-        self._reasons.update(answer.reason for answer in outcome.failed)
-        return is_above(self._limit, len(outcome.failed), outcome.answered)
-
-    def sentences(self) -> list[str]:
-        """Say so if too many ids failed, in all loads and in runs before, with the reason that most of them have."""
-        failed = self._reasons.total()
-        if not is_above(self._limit, failed + self.before, self._answered + self.before):
-            return []
-        said = [f"{self.before:,} {self._kind} failed before and wait to be requested again"] if self.before else []
-        for reason, count in self._reasons.most_common(1):
-            rate = f"{failed:,} of {self._answered:,} requested {self._kind} failed"
-            said.append(f"{rate}, {count:,} of them because {reason}; more than [planner] max_failed_rate")
+        """Say why the kind is not up to date: too many bad answers, in all loads and in runs before."""
+        said = [self._not_found_new.sentence_on_new()] if self._not_found_new.is_exceeded else []
+        bad, answered = sum(reasons.total() for reasons in self._bad.values()), self._landed
+        if not is_above(self._max_bad_rate, bad + self._before, answered + self._before):
+            return said
+        if self._before:
+            said.append(
+                f"{self._before:,} {self._kind} failed, were rejected or not found before and wait: correct the cause, "
+                "then run `ordermart retry`"
+            )
+        if bad and not (said and bad == self._bad["are not found"].total()):
+            how = " or ".join(how for how, reasons in self._bad.items() if reasons)
+            why, count = sum(self._bad.values(), Counter()).most_common(1)[0]
+            rate = f"{bad:,} of {answered:,} requested {self._kind} {how}"
+            said.append(f"{rate}, {count:,} of them because {why}; more than [planner] max_failed_rate")
         return said
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from pipelines.partner.answers import Answer, RequestError
 from pipelines.partner.errors import ListingBroken
+from pipelines.partner.last_page import sign_of_more
 from pipelines.partner.links import LinkError, targets
 from pipelines.partner.pointer import UNREADABLE, parse, raw_at
 
@@ -70,20 +71,33 @@ class Listing:
             except httpx.InvalidURL:
                 raise self._broken("the next page has an address that cannot be requested") from None
             yield records
-            if following is not None:
-                self._expect_news(records)
+            self._count(records)
+            if following is None:
+                self._expect_no_more(answer.body)
+            elif self._without_news == _PAGES_WITHOUT_NEWS:
+                raise self._broken(
+                    f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row, up to page {len(self._seen):,}, "
+                    "bring no store not seen before"
+                )
             url = following
 
-    def _expect_news(self, records: list[bytes]) -> None:
-        """Raise ListingBroken when too many pages in a row bring no store that was not seen before."""
+    def _count(self, records: list[bytes]) -> None:
+        """Count the stores that were not seen before, and the pages in a row that bring none."""
         known = len(self._seen_stores)
         self._seen_stores.update(self._identity(record) for record in records)
         self._without_news = 0 if len(self._seen_stores) > known else self._without_news + 1
-        if self._without_news == _PAGES_WITHOUT_NEWS:
-            raise self._broken(
-                f"it does not end: {_PAGES_WITHOUT_NEWS} pages in a row, up to page {len(self._seen):,}, "
-                "bring no store not seen before"
-            )
+
+    def _expect_no_more(self, body: bytes) -> None:
+        """Raise ListingBroken if the last page says that more stores follow: the list would end early, unnoticed."""
+        sign = sign_of_more(
+            body,
+            self._how.items_pointer,
+            pagination=self._how.pagination,
+            pages=len(self._seen),
+            stores=len(self._seen_stores),
+        )
+        if sign:
+            raise self._broken(f"{sign}: check pagination, cursor_pointer and cursor_parameter")
 
     def _identity(self, record: bytes) -> bytes:
         """Return the text of a store's id, or the hash of a record without one."""

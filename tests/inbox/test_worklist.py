@@ -443,8 +443,8 @@ def test_a_404_is_unexpected_once(work: WorkList) -> None:
     work.add("orders", [1], "range")
     work.add("orders", [2], "webhook")
     work.add("orders", [3], "gap probe")
-    assert work.unexpected_if_missing("orders") == {1}
+    assert work.judged("orders") == {1}
     work.not_found("orders", [1, 2])
     later = work.entry("orders", 2)
     assert later is not None
-    assert work.unexpected_if_missing("orders", later.due_at) == {2}
+    assert work.judged("orders", later.due_at) == {2}

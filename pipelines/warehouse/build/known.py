@@ -99,6 +99,15 @@ def known_ids(data_dir: Path, kind: str) -> list[int]:
     return [row[0] for row in _rows(data_dir, f"select {key} from core.{kind} order by {key}")]
 
 
+def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
+    """Return how many orders created since then each store has."""
+    query = """
+        select store_id, count(*) from core.orders
+        where created_at >= make_timestamptz(?) and store_id is not null group by store_id
+    """
+    return dict(_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
+
+
 def unbuilt_loads(data_dir: Path) -> set[str]:
     """Return the loads that were landed since the last build."""
     landed = {load_id for kind in KINDS for load_id in raw_files(data_dir, kind).load_ids}
