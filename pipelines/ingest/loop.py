@@ -7,7 +7,6 @@ the vault's spool, from which the next run recovers it.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import ExitStack, aclosing
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.build.known import known_among, known_ids, stores_of_orders
+from pipelines.warehouse.build.known import known_among, known_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,8 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Ingested", "SuspectBaseUrlError", "ingest"]
 
 _LOAD = 2_000  # bodies per load
-_RECENT = timedelta(days=28)  # orders whose stores the list should have
-_FEWEST_UNLISTED, _MAX_UNLISTED_RATE = 2, 0.1  # of the stores that recent orders name: more make the list doubtful
+RECENT = timedelta(days=28)  # orders whose stores the list should have
 _WITHOUT_ID = 1_000  # listed records without a usable id; more of them are no list of stores
 
 
@@ -94,41 +92,6 @@ def ingest(
         return ingestion.result
 
 
-def ingest_unlisted_stores(
-    settings: Settings, session: PartnerSession, progress: Progress | None = None
-) -> Ingested | None:
-    """Fetch by their ids the stores that recent orders name and the list lacks, after a run has fetched both.
-
-    The result says that the list of stores is doubtful: if a store is unknown, or if two and more than a tenth of the
-    stores with orders come by their ids only. None without a whole list, or if it has every store.
-    """
-    listed = next((each.listed for each in session.ingested if each.listed is not None), None)
-    if listed is None:
-        return None
-    named = Counter(stores_of_orders(settings.data_dir, utc_now() - _RECENT))
-    for each in session.ingested:
-        named.update(each.named_stores)
-    unlisted = named.keys() - listed
-    if not unlisted:
-        return None
-    held = set(known_ids(settings.data_dir, "stores"))
-
-    def request(work: WorkList) -> None:
-        work.add("stores", sorted(unlisted), why="order")
-
-    fetched = ingest(settings, "stores", progress, request, lists=False, session=session)
-    came = fetched.accepted & unlisted
-    unknown = unlisted - came - held
-    if unknown or (len(came) >= _FEWEST_UNLISTED and len(came) > _MAX_UNLISTED_RATE * len(named)):
-        orders = sum(named[store] for store in unlisted)
-        also = f"; {len(unknown):,} of these are unknown to the service" if unknown else ""
-        fetched.shortfalls.append(
-            f"{orders:,} orders name {len(unlisted):,} stores that the list does not have{also}: check "
-            "[partner.list_stores] and what the credentials may read"
-        )
-    return fetched
-
-
 class _Ingestion:
     def __init__(
         self,
@@ -147,7 +110,7 @@ class _Ingestion:
         self.check = AnswerCheck(settings, kind)
         self.records = StoreRecords(settings)
         self.known: set[int] = set()
-        self.recent = f"{utc_now() - _RECENT:%Y-%m-%d}"
+        self.recent = f"{utc_now() - RECENT:%Y-%m-%d}"
 
     async def run(self, client: PartnerClient, *, lists: bool) -> None:
         try:
