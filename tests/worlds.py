@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_target
 from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
@@ -297,8 +298,7 @@ def load(world: World, *, min_orders: int = 20, noise: float = 0.05, shuffle: in
     )
     con.execute("create table raw.formula_settings (setting_no bigint, rule_target varchar, rule varchar)")
     for name in CHAIN:
-        schema, _, stem = name.partition(".")
-        con.execute(f"create table {name} as {(catalogue.SQL / schema / f'{stem}.sql').read_text(encoding='utf-8')}")
+        con.execute(f"create table {name} as {typed(catalogue.table(name))}")
     return con
 
 

@@ -27,7 +27,7 @@ def hashes(columns: Iterable[str], rows: Iterable[Sequence[Any]], *, in_order: b
     `in_order`: `_order` → hash of the rows as they come.
     """
     compared = [(number, column) for number, column in enumerate(columns) if column not in LEFT_OUT]
-    given = [[_text(row[number]) for number, _ in compared] for row in rows]
+    given = [[as_text(row[number]) for number, _ in compared] for row in rows]
     texts = sorted(given)
     found = {"rows": str(len(texts))} | ({"_order": hash_of(str(given))} if in_order else {})
     for number, (_, column) in enumerate(compared):
@@ -40,14 +40,14 @@ def hash_of(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8]
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Write a value so that neither the last digits of a computed share nor the type of a container matter."""
     if isinstance(value, float):
         return f"{value:.9g}"
     if isinstance(value, dt.datetime):
         return value.isoformat()
     if isinstance(value, dict):
-        return str({key: _text(each) for key, each in value.items()})
+        return str({key: as_text(each) for key, each in value.items()})
     if isinstance(value, list | tuple):
-        return str([_text(each) for each in value])
+        return str([as_text(each) for each in value])
     return str(value)

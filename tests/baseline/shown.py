@@ -1,0 +1,118 @@
+"""Give the facts of what the command line and the settings file show: help texts, exit codes, types, defaults."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import msgspec
+import typer.main
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.resources import resource
+from pipelines.settings import Settings
+from tests import forked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.baseline.facts import Facts
+
+# What is not run without arguments in an empty folder, and why.
+NOT_RUN = {
+    "ordermart demo": "plays four nights; the part `demo` has its tables",
+    "ordermart doctor": "examines the machine, too",
+    "ordermart dev": "serves until it is ended",
+    "ordermart sandbox serve": "serves until it is ended",
+    "ordermart webhooks serve": "serves until it is ended",
+    "ordermart run": "tries again for long where no service answers",
+    "ordermart audit-pack": "takes seconds; the part `demo` runs it",
+    "ordermart build": "takes seconds; the part `demo` runs it",
+    "ordermart verify": "takes seconds; the part `demo` runs it",
+}
+# What is run one after the other on a demo's data.
+ON_DEMO = (
+    *("status", "questions", "contract", "reconcile", "breaks list", "restatements list", "ledger verify"),
+    *("explain order {order}", "explain order 1", "diff", "diff nothing nowhere", "verify", "webhooks undecodable"),
+    *("close day", "close day 2026-10-20", "close day 2026-10-20 --with-exceptions why", "close day 2026-10-20"),
+    *("close approve 2026-10-20", "close reopen 2026-10-20 --reason why", "close reopen 2026-10-20 --reason why"),
+    *("close accept-no-orders 2031-01-01 --reason why", "restatements post --period 2026-10", "retry"),
+    *("breaks accept {order} --reason why", "breaks assign {order} --to Ben", "breaks accept 1 --reason why"),
+    *("audit-pack --period 2026-10 --out {folder}/pack", "audit-pack --period 2026-10 --out {folder}/pack"),
+    *("sample {folder}/sample", "sample {folder}/sample", "land orders nowhere.json", "totals import nowhere.csv"),
+    *(
+        "vault reveal order {order}",
+        "vault export --order-id {order}",
+        "vault export",
+        "vault rotate",
+        "land reprocess",
+    ),
+    *("backup {folder}/backup", "restore {folder}/backup", "restore nowhere", "webhooks reprocess", "build"),
+    *("vault erase --order-id {order}", "status --json"),
+)
+
+
+def settings() -> Facts:
+    """Return type and default of each setting."""
+    defaults = tomllib.loads(resource("ordermart.toml").read_text(encoding="utf-8"))
+    return dict(_settings(Settings, "", defaults))
+
+
+def _settings(table: type, path: str, defaults: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    for name, kind in get_type_hints(table, include_extras=True).items():
+        default = defaults.get(name) if isinstance(defaults, dict) else None
+        inner = [
+            each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)
+        ]
+        if inner == [kind]:
+            yield from _settings(kind, f"{path}{name}.", default or {})
+            continue
+        shown = re.sub(r"\b(pipelines[\w.]*|typing|pathlib)\.", "", str(kind)).replace("<class '", "").replace("'>", "")
+        yield f"{path}{name}", {"type": shown, "default": "none" if default is None else json.dumps(default)}
+        for each in inner:
+            yield from _settings(each, f"{path}{name}[].", {})
+
+
+def commands(folder: Path) -> Facts:
+    """Return of each command its help, and its exit codes for --help, an unknown option and an empty folder."""
+    found: Facts = {}
+    (folder / "ordermart.toml").write_text('[partner]\nbase_url = "http://127.0.0.1:9"\n[notify]\nmin_free_gb = 0\n')
+    runner = CliRunner()
+    for path, is_group in _paths(typer.main.get_command(app), "ordermart"):
+        words = path.split()[1:]
+        helped = runner.invoke(app, [*words, "--help"], prog_name="ordermart", env={"COLUMNS": "80", "TERM": "dumb"})
+        text = "\n".join(line.rstrip() for line in helped.stdout.strip("\n").splitlines())
+        unknown = runner.invoke(app, [*words, "--no-such-option"])
+        found[path] = {"--help exit": str(helped.exit_code), "unknown option exit": str(unknown.exit_code)}
+        if not is_group and path not in NOT_RUN:
+            found[path]["empty folder exit"] = str(run(folder, words, "ordermart.toml"))
+        found[path]["help"] = text + "\n"
+    return found
+
+
+def on_demo(folder: Path, order_id: int) -> Facts:
+    """Return the exit codes of commands on the data of a demo, which they change."""
+    found: Facts = {}
+    for number, command in enumerate(ON_DEMO, 1):  # by number, as some are there twice
+        words = [word.format(folder=folder, order=order_id) for word in command.split()]
+        found[f"command {number:02d} ordermart {command}"] = {"exit": str(run(folder, words, "data/demo.toml"))}
+    return found
+
+
+def run(folder: Path, words: list[str], config: str) -> int:
+    """Run a command with settings of a folder; return its exit code."""
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("ORDERMART_")}
+    environ |= {"ORDERMART_CONFIG": str(folder / config), "ORDERMART_VERIFY__SECONDS": "0"}
+    return forked.ordermart(tuple(words), environ, timeout=240, folder=folder).returncode
+
+
+def _paths(command: Any, path: str) -> Iterator[tuple[str, bool]]:
+    inner = getattr(command, "commands", {})
+    yield path, bool(inner)
+    for name in sorted(inner):
+        yield from _paths(inner[name], f"{path} {name}")
