@@ -148,6 +148,7 @@ def test_damaged_part_of_a_release_is_not_linked_into_the_next(world: World) -> 
     assert heal(world.settings) == []
 
 
+@pytest.mark.promise(13)
 def test_damaged_work_list_is_made_again(world: World) -> None:
     """A garbled work list is set aside; what failed last is due again, and what is lost is said."""
     path = inbox_path(world.data)

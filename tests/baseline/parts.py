@@ -111,6 +111,7 @@ def release(data: Path, part: str) -> Facts:
 PARTS: dict[str, Callable[[Path], Facts | None]] = {
     "settings": settings,
     "commands": shown.commands,
+    "exits": shown.exits,
     "small": small,
     "worlds": made_up,
     "chipotle": chipotle,

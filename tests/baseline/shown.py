@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -10,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import typer.main
-from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.resources import resource
@@ -78,21 +79,41 @@ def _settings(table: type, path: str, defaults: Any) -> Iterator[tuple[str, dict
             yield from _settings(each, f"{path}{name}[].", {})
 
 
-def commands(folder: Path) -> Facts:
-    """Return of each command its help, and its exit codes for --help, an unknown option and an empty folder."""
+def commands(_folder: Path) -> Facts:
+    """Return of each command its help, and its exit codes for --help and an unknown option."""
     found: Facts = {}
-    (folder / "ordermart.toml").write_text('[partner]\nbase_url = "http://127.0.0.1:9"\n[notify]\nmin_free_gb = 0\n')
-    runner = CliRunner()
-    for path, is_group in _paths(typer.main.get_command(app), "ordermart"):
-        words = path.split()[1:]
-        helped = runner.invoke(app, [*words, "--help"], prog_name="ordermart", env={"COLUMNS": "80", "TERM": "dumb"})
-        text = "\n".join(line.rstrip() for line in helped.stdout.strip("\n").splitlines())
-        unknown = runner.invoke(app, [*words, "--no-such-option"])
-        found[path] = {"--help exit": str(helped.exit_code), "unknown option exit": str(unknown.exit_code)}
-        if not is_group and path not in NOT_RUN:
-            found[path]["empty folder exit"] = str(run(folder, words, "ordermart.toml"))
-        found[path]["help"] = text + "\n"
+    root = typer.main.get_command(app)
+    for path, _ in _paths(root, "ordermart"):
+        text, helped = _said(root, [*path.split()[1:], "--help"])
+        _, unknown = _said(root, [*path.split()[1:], "--no-such-option"])
+        found[path] = {"--help exit": helped, "unknown option exit": unknown, "help": text}
     return found
+
+
+def _said(root: Any, words: list[str]) -> tuple[str, str]:
+    """Run a command that only prints, 80 columns wide; return the text and the exit code."""
+    out, before = io.StringIO(), dict(os.environ)
+    os.environ.update(TERM="dumb")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+            root.main(words, prog_name="ordermart", terminal_width=80)
+        code: object = 0
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    lines = out.getvalue().strip("\n").splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines), str(code)
+
+
+def exits(folder: Path) -> Facts:
+    """Return the exit code of each command without arguments in an empty folder."""
+    (folder / "ordermart.toml").write_text('[partner]\nbase_url = "http://127.0.0.1:9"\n[notify]\nmin_free_gb = 0\n')
+    paths = [path for path, is_group in _paths(typer.main.get_command(app), "ordermart") if not is_group]
+    return {
+        path: {"exit": str(run(folder, path.split()[1:], "ordermart.toml"))} for path in paths if path not in NOT_RUN
+    }
 
 
 def on_demo(folder: Path, order_id: int) -> Facts:

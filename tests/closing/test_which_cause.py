@@ -166,6 +166,7 @@ def test_what_was_unknown_when_booked_is_no_move(con: Any) -> None:
         (QUARANTINED | {"store_id": 2}, {}, {}, "pipeline_changed"),
     ],
 )
+@pytest.mark.promise(9)
 def test_an_order_with_the_same_document(
     con: Any, order: dict[str, Any], booked: dict[str, Any], present: dict[str, Any], expected: str
 ) -> None:

@@ -72,6 +72,7 @@ def unnamed(rows: list[str], keys: list[tuple[str, str]]) -> list[str]:
     ]
 
 
+@pytest.mark.promise(8)
 def test_the_assumptions_name_every_setting_that_answers_a_question(project: Path) -> None:
     """Each "not shown" is one setting, and a row in the table of assumptions."""
     document = project / "docs" / "ASSUMPTIONS.md"

@@ -115,6 +115,7 @@ def test_a_menu_has_so_many_paths(
     assert reason(Validator(settings, "menus"), menu_of(products, modifiers)) == expected
 
 
+@pytest.mark.promise(1)
 def test_the_others_of_a_load_are_taken(land: Callable[..., LoadSummary], order: dict[str, Any]) -> None:
     """An order of ten thousand lines costs only itself, under the default limits."""
     heavy = order | {"id": 8, "items": [{}] * 10_001}

@@ -55,6 +55,7 @@ def _leaks(settings: Settings) -> list[Path]:
     return [path for path, held in _bytes_outside_the_vault(settings.data_dir) if any(c in held for c in canaries)]
 
 
+@pytest.mark.promise(5)
 def test_no_canary_leaves_the_vault(
     land: Callable[..., LoadSummary],
     order: dict[str, Any],

@@ -35,6 +35,7 @@ def _strange(order: dict[str, Any]) -> bytes:
     return json.dumps(strange).replace('"@@"', "250.10").encode()
 
 
+@pytest.mark.promise(6)
 def test_unknown_fields_are_encrypted_and_listed(
     land: Callable[..., LoadSummary],
     raw: Callable[[str, str], list[dict[str, Any]]],

@@ -167,6 +167,7 @@ def test_a_dictionary_key_that_is_no_id_is_refused(
     assert land("menus", menu).quarantined[0].reason == "bad_dictionary_key"
 
 
+@pytest.mark.promise(2)
 def test_the_gate_counts_and_adds_up_a_menu(
     land: Callable[..., LoadSummary], raw: Callable[[str, str], list[dict[str, Any]]], menu: dict[str, Any]
 ) -> None:

@@ -286,6 +286,7 @@ def test_a_few_pages_without_news(jump: Any, partner: Any, answer: Any) -> None:
     ("limit", "seconds", "says"),
     [({"max_pages": 40}, 0.0, "after 40 pages"), ({"max_seconds": 90.0}, 10.0, r"after 90 s and 10 pages")],
 )
+@pytest.mark.promise(11)
 def test_a_list_that_does_not_end(
     jump: Any, partner: Any, answer: Any, limit: dict[str, Any], seconds: float, says: str
 ) -> None:

@@ -82,6 +82,7 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
 
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("claim", CASES)
+@pytest.mark.promise(7)
 def test_row_without_parent_is_found(run_check: Run, claim: str) -> None:
     """Rows with a parent pass; one without is found, with its key and location."""
     given, (table, planted), (entity_id, place) = CASES[claim]

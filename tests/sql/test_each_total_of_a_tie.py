@@ -30,6 +30,7 @@ def totals() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("amount", [1, -1])
 @pytest.mark.parametrize(("name", "total"), list(totals()))
+@pytest.mark.promise(12)
 def test_one_total_that_differs_is_found(con: duckdb.DuckDBPyConnection, name: str, total: str, amount: int) -> None:
     """A row of which this total alone is not zero; without it nothing is found."""
     (tie,) = (each for each in catalogue.ties() if each.name == name)

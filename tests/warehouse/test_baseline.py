@@ -15,7 +15,7 @@ from tests.baseline.parts import PARTS
 if TYPE_CHECKING:
     from pathlib import Path
 
-SLOW = {"worlds", "chipotle", "demo"}
+SLOW = {"exits", "worlds", "chipotle", "demo"}
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_diff_names_the_releases_there_are(world: Any) -> None:
     assert "'2020' is not a release" in str(done.exception)
 
 
+@pytest.mark.promise(4)
 def test_connection_stays_on_its_release(world: Any) -> None:
     """A connection opened before a publication reads the older release, in UTC, and cannot write."""
     assert world.con.execute("select count(*) from core.orders").fetchall() == [(40,)]

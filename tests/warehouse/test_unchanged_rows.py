@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.duckdb2
 def test_rows_are_as_they_were(tmp_path: Path) -> None:
     """Every column of every table, of a release's own tables, and of every select on altered rows has its hash."""
