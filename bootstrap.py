@@ -55,7 +55,7 @@ class SetupError(Exception):
 
 def main(arguments: list[str]) -> NoReturn:
     """Set up, then become the requested command."""
-    command, rest = (arguments[0] if arguments else "help"), arguments[1:]
+    command, rest = (arguments[0] if arguments else ""), arguments[1:]
     try:
         if command == "run":
             become([str(set_up(".venv") / "ordermart"), "demo", *rest])

@@ -25,6 +25,7 @@ from pipelines.cli import (
     releases,
     runs,
     sandbox,
+    source,
     status,
     totals,
     vault,
@@ -57,6 +58,7 @@ app.add_typer(reconcile.app)
 app.add_typer(releases.app)
 app.add_typer(breaks.app, name="breaks")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(source.app, name="source")
 app.add_typer(totals.app, name="totals")
 app.add_typer(verify.app)
 app.add_typer(vault.app, name="vault")

@@ -38,8 +38,19 @@ def guard_source(settings: Settings) -> None:
     if known[_URL] != here:
         raise SettingsError(
             f"{settings.data_dir} holds data of {known[_URL]}, and [partner] base_url is {here}: "
-            "set it back, or name another [data] dir"
+            "set it back, name another [data] dir or, if the same service moved, run "
+            f"`ordermart source move {known[_URL]} {here}`"
         )
+
+
+def source_of(data_dir: Path) -> str:
+    """Return the address that the landed data came from; "" if nothing has landed."""
+    return _notes(data_dir).get(_URL, "")
+
+
+def note_source(data_dir: Path, base_url: str) -> None:
+    """Note another address of the same service."""
+    write_whole(_file(data_dir), msgspec.json.encode(_notes(data_dir) | {_URL: base_url}))
 
 
 def erasure_log_place(folder: Path) -> str:

@@ -134,7 +134,7 @@ def test_bootstrap_rejects_unsupported_python(project: Path) -> None:
     assert said.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(("words", "code"), [([], 0), (["help"], 0), (["--help"], 0), (["runn"], 2)])
+@pytest.mark.parametrize(("words", "code"), [([], 2), (["help"], 0), (["--help"], 0), (["runn"], 2)])
 def test_it_says_how_it_is_used(clone: Path, words: list[str], code: int) -> None:
     """Without a command, or with one that it does not know, it shows the commands and makes nothing."""
     said = bootstrap(clone, *words)

@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INSTALLED = "/opt/ordermart/.venv/bin/ordermart"
+AS_USER = "/usr/local/bin/ordermart"  # docs/deploy/ordermart
 
 
 def commands(project: Path) -> list[list[str]]:
     """Return the arguments with which the files start ordermart."""
     folder = project / "docs" / "deploy"
     found = [line for file in folder.iterdir() if file.name != "compose.yaml" for line in file.read_text().splitlines()]
-    started = [re.split(r"[>|]", line.partition(INSTALLED)[2])[0].split() for line in found if INSTALLED in line]
+    started = [
+        re.split(r"[>|]", line.partition(program)[2])[0].split()
+        for line in found
+        for program in (INSTALLED, AS_USER)
+        if program in line and not line.startswith("#") and '"$@"' not in line
+    ]
     service = yaml.safe_load((folder / "compose.yaml").read_text())["services"]["ordermart"]
     return [*started, service["command"], service["healthcheck"]["test"][2:]]
 
@@ -64,6 +70,24 @@ def test_systemd_accepts_the_units(project: Path, tmp_path: Path) -> None:
     timer = tmp_path / "ordermart.timer"
     timer.write_text(timer.read_text().replace("OnCalendar=*-*-*", "OnCalendar=never"))
     assert "calendar specification" in said()
+
+
+def test_no_secret_passes_through_a_shell(project: Path, tmp_path: Path) -> None:
+    """The file of the environment has names of files alone, which a shell and systemd read in the same way."""
+    text = (project / "docs" / "deploy" / "environment").read_text()
+    named = dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
+    assert all(name == "ORDERMART_CONFIG" or name.endswith("_FILE") for name in named)
+    assert not re.search(r"[$&#'\"\\\s]", "".join(named.values()))
+    script = (project / "docs" / "deploy" / "ordermart").read_text()
+    secret = tmp_path / "client_secret"
+    secret.write_text("a$HOME&b#c'd\n")
+    (tmp_path / "environment").write_text(f"ORDERMART_PARTNER__CLIENT_SECRET_FILE={secret}\n")
+    program = "from pipelines.settings import load_settings as l; print(l().partner.client_secret.reveal())"
+    script = script.replace("/etc/ordermart", str(tmp_path)).replace("$(id -un)", "ordermart")
+    script = script.replace(f'{INSTALLED} "$@"', f'{sys.executable} -c "{program}"')
+    secret.chmod(0o400)
+    done = subprocess.run(["sh", "-c", script], cwd=project, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "a$HOME&b#c'd"
 
 
 def test_nginx_asks_for_a_password(project: Path) -> None:

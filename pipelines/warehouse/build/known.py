@@ -108,6 +108,17 @@ def stores_of_orders(data_dir: Path, since: dt.datetime) -> dict[int, int]:
     return dict(_rows(data_dir, query, [(since - _EPOCH) // dt.timedelta(microseconds=1)]))
 
 
+def newest_documents(data_dir: Path, kind: str, count: int) -> dict[int, tuple[int | None, dt.datetime | None] | None]:
+    """Return the documents of a kind with the highest ids; of orders with store and creation."""
+    if kind != "orders":
+        return dict.fromkeys(known_ids(data_dir, kind)[-count:])
+    query = """
+        select order_id, store_id, epoch_us(created_at) from core.orders
+        where not is_deleted order by order_id desc limit ?
+    """
+    return {id_: (store, _moment(created)) for id_, store, created in _rows(data_dir, query, [count])}
+
+
 def unbuilt_loads(data_dir: Path) -> set[str]:
     """Return the loads that were landed since the last build."""
     landed = {load_id for kind in KINDS for load_id in raw_files(data_dir, kind).load_ids}
