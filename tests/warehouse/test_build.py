@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from typing import Any
 
 import pytest
 
+from pipelines.finance.restating import build_and_record
 from pipelines.warehouse import warehouse_file
 
 Make = "Callable[..., dict[str, Any]]"
@@ -64,3 +67,25 @@ def test_damaged_warehouse_is_rebuilt(world: Any, make_order: Any) -> None:
     warehouse_file(world.data).write_bytes(b"not a database" * 1000)
     assert world.build(full=True).notes == ()
     assert world.contents() == contents
+
+
+@pytest.mark.slow
+def test_orders_are_inserted_eight_calls_below_a_build(world: Any, make_order: Any) -> None:
+    """From the call of a full build to the insert of its orders there are at most eight functions to read."""
+    world.land("orders", [{"id": 1, "document": make_order(1)}])
+    insert = "insert into warehouse.core.orders "
+    stacks = []
+
+    def note(frame: Any, event: str, called: Any) -> None:
+        values = frame.f_locals.values() if event == "c_call" and called.__name__ == "execute" else ()
+        if any(isinstance(value, str) and value.startswith(insert) for value in values):
+            calls = [each for each, _ in traceback.walk_stack(frame)]
+            stacks.append([each.f_code.co_name for each in calls if "pipelines" in each.f_globals["__name__"]])
+
+    sys.setprofile(note)
+    try:
+        build_and_record(world.settings)
+    finally:
+        sys.setprofile(None)
+    assert stacks
+    assert max(map(len, stacks)) <= 8, stacks

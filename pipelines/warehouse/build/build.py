@@ -67,35 +67,31 @@ def build(
     rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed,
     DiskFullError what to free, EngineError what is wrong with a cluster.
     """
+    show = progress or (lambda _what, _done, _total: None)
     engine_of(settings)  # what is wrong with it is said first, whatever there is to build
     with naming_a_full_disk(settings.data_dir):
-        return _build_or_rebuild(settings, progress or (lambda _what, _done, _total: None), full=full)
-
-
-def _build_or_rebuild(settings: Settings, show: Callable[[str, int, int], None], *, full: bool) -> BuildResult:
-    """Build; rebuild where an increment does not tie out or the warehouse file is damaged."""
-    guard_source(settings)
-    check_raw(settings.data_dir, hashes=full)
-    file = warehouse_file(settings.data_dir)
-    try:
-        if not full and (broken := unreadable(file)):
-            raise duckdb.IOException(broken)
-        return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
-    except TiesBroken as error:
-        why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
-        advice = "The tables are right, the incremental build is not: report it"
-    except MissingDocumentError:
-        check_raw(settings.data_dir, hashes=True)  # names the file that it was in
-        raise
-    except duckdb.Error as error:
-        check_raw(settings.data_dir, hashes=True)  # first: DuckDB raises the same for a raw file that is damaged
-        if not file.exists() or not is_damage(error, settings.data_dir):
+        guard_source(settings)
+        check_raw(settings.data_dir, hashes=full)
+        file = warehouse_file(settings.data_dir)
+        try:
+            if not full and (broken := unreadable(file)):
+                raise duckdb.IOException(broken)
+            return _build_in_parts(settings, "a full rebuild was asked for" if full else "", show)
+        except TiesBroken as error:
+            why = f"an incremental build did not tie out ({error.named()}), so it was not committed"
+            advice = "The tables are right, the incremental build is not: report it"
+        except MissingDocumentError:
+            check_raw(settings.data_dir, hashes=True)  # names the file that it was in
             raise
-        why = f"the warehouse file was damaged ({short(error)})"
-        advice = f"The damaged file is {set_aside(file)}"
-    result = _build_in_parts(settings, why, show)
-    note = f"{why[0].upper()}{why[1:]}; all tables were rebuilt from raw. {advice}."
-    return dataclasses.replace(result, notes=(*result.notes, note))
+        except duckdb.Error as error:
+            check_raw(settings.data_dir, hashes=True)  # first: DuckDB raises the same for a raw file that is damaged
+            if not file.exists() or not is_damage(error, settings.data_dir):
+                raise
+            why = f"the warehouse file was damaged ({short(error)})"
+            advice = f"The damaged file is {set_aside(file)}"
+        result = _build_in_parts(settings, why, show)
+        note = f"{why[0].upper()}{why[1:]}; all tables were rebuilt from raw. {advice}."
+        return dataclasses.replace(result, notes=(*result.notes, note))
 
 
 def _build_in_parts(settings: Settings, why: str, show: Callable[[str, int, int], None]) -> BuildResult:

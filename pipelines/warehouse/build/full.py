@@ -47,11 +47,10 @@ from pipelines.warehouse.rows.ties import tie_out
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from pipelines.engines import Engine
     from pipelines.landing import RawFiles
-    from pipelines.warehouse.build.buckets import Bucket, Stage
     from pipelines.warehouse.build.spread import Spread
     from pipelines.warehouse.rows.results import CheckResult
     from pipelines.warehouse.rows.session import Memory
@@ -154,10 +153,16 @@ def _make_all(
     paths = present(raw["orders"].documents)
     for stage in stages():
         show = functools.partial(progress, stage.label)
-        if elsewhere is None:
-            _make_here(making, draft, stage, split, paths, show)
-        else:
+        if elsewhere:
             elsewhere.make(making, stage, split, paths, show)
+        else:
+            for bucket in split:  # straight into the draft
+                show(bucket.number, len(split))
+                make_bucket(making, stage, bucket, paths)
+                if bucket.number < len(split):
+                    reopen_draft(con, draft)
+            making.staged.bucket = "true"
+            con.execute("drop table if exists raw.latest_orders")
         whole = [table for table in tables if table.name in below and table.scope != "order"]
         _make_whole(making, [table for table in whole if number_of[table.name] == stage.number])
     for check in catalogue.checks():
@@ -169,24 +174,6 @@ def _make_all(
 def _make_whole(making: Making, tables: list[catalogue.Table]) -> None:
     for table in tables:
         making.make(table, None)
-
-
-def _make_here(
-    making: Making,
-    draft: Path,
-    stage: Stage,
-    split: Sequence[Bucket],
-    paths: Sequence[Path],
-    show: Callable[[int, int], None],
-) -> None:
-    """Make a stage in this process, bucket after bucket, straight into the draft."""
-    for bucket in split:
-        show(bucket.number, len(split))
-        make_bucket(making, stage, bucket, paths)
-        if bucket.number < len(split):
-            reopen_draft(making.con, draft)
-    making.staged.bucket = "true"
-    making.con.execute("drop table if exists raw.latest_orders")
 
 
 def orders_per_bucket(

@@ -50,53 +50,44 @@ class Making:
     def make(self, table: Table, keys: str | None) -> int:
         """Make the rows of a table for these keys, check them by themselves, and return how many there are."""
         with measured(table.name):
-            return self._make(table, keys)
-
-    def _make(self, table: Table, keys: str | None) -> int:
-        show(self.staged, table, keys)
-        for name in GATHERED.keys() & set(table.depends_on):
-            gather, filled = GATHERED[name]
-            gather(self.con)
-            self.staged.sources |= filled
-        relation = f'fresh."{table.name}"'
-        try:
-            if self.staged.full:
-                self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
-                # Into the file that nobody reads yet: rows that break a contract go with it.
-                rows = self._count(f"insert into warehouse.{table.name} {table.sql}")
-                relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
-            else:
-                rows = self._count(f"create or replace table {relation} as {typed(table)}")
-                self._declared(has_declared_columns(self.con, table, f"from {relation}"))
-                self.staged.sets[table.name] = keys
-        except (duckdb.ConversionException, duckdb.BinderException):
-            self._judge_texts(table)
-            raise
-        for result in rows_as_declared(self.con, table, relation, rows):
-            self.tally.add(result)
-        return rows
+            show(self.staged, table, keys)
+            for name in GATHERED.keys() & set(table.depends_on):
+                gather, filled = GATHERED[name]
+                gather(self.con)
+                self.staged.sources |= filled
+            relation = f'fresh."{table.name}"'
+            insert = f"insert into warehouse.{table.name} {table.sql}"
+            try:
+                if self.staged.full:
+                    self._declared(columns_as_declared(self.con, table))  # first: an insert would cast
+                    # Into the file that nobody reads yet: rows that break a contract go with it.
+                    rows = count_of(self.con.execute(insert))
+                    relation = f"(from warehouse.{table.name} as t where {made(self.staged, table.name)})"
+                else:
+                    rows = count_of(self.con.execute(f"create or replace table {relation} as {typed(table)}"))
+                    self._declared(has_declared_columns(self.con, table, f"from {relation}"))
+                    self.staged.sets[table.name] = keys
+            except (duckdb.ConversionException, duckdb.BinderException):
+                self._judge_texts(table)
+                raise
+            for result in rows_as_declared(self.con, table, relation, rows):
+                self.tally.add(result)
+            return rows
 
     def look(self, check: Check, keys: str | None) -> None:
         """Look for violations of a check in the rows of these keys."""
         with measured(check.name):
-            self._look(check, keys)
-
-    def _look(self, check: Check, keys: str | None) -> None:
-        show(self.staged, check, keys)
-        found = violations(check)
-        if check.severity == "blocking":
-            count = self._count(f"select count(*) from {found}")
-        else:
-            self.looked[check.name] = keys
-            count = self._count(
-                f"""
-                insert into raw.findings
-                select '{check.name}', '{check.table}', entity_id, location, residual, detail from {found}
-                """
-            )
-            found = f"(from raw.findings where rowid >= {self.findings})"
-            self.findings += count
-        self.tally.add(found_in(self.con, check, found, count))
+            show(self.staged, check, keys)
+            found = violations(check)
+            if check.severity == "blocking":
+                count = count_of(self.con.execute(f"select count(*) from {found}"))
+            else:
+                self.looked[check.name] = keys
+                named = f"'{check.name}', '{check.table}', entity_id, location, residual, detail"
+                count = count_of(self.con.execute(f"insert into raw.findings select {named} from {found}"))
+                found = f"(from raw.findings where rowid >= {self.findings})"
+                self.findings += count
+            self.tally.add(found_in(self.con, check, found, count))
 
     def replace(self, name: str) -> None:
         """Put the fresh rows of a table in the place of those of the same keys."""
@@ -120,7 +111,7 @@ class Making:
         """
         self._declared(has_declared_columns(self.con, table, table.sql))
         relation = f'fresh."{table.name}"'
-        rows = self._count(f"create or replace table {relation} as {table.sql}")
+        rows = count_of(self.con.execute(f"create or replace table {relation} as {table.sql}"))
         for result in rows_as_declared(self.con, table, relation, rows, typed=False):
             self.tally.add(result)
         self.tally.raise_if_blocked()
@@ -131,10 +122,11 @@ class Making:
         if result.violations:
             self.tally.raise_if_blocked()
 
-    def _count(self, sql: str) -> int:
-        """Write or count rows, and return how many."""
-        row = self.con.execute(sql).fetchone()
-        return int(row[0]) if row else 0
+
+def count_of(done: duckdb.DuckDBPyConnection) -> int:
+    """Return how many rows a statement wrote or counted."""
+    row = done.fetchone()
+    return int(row[0]) if row else 0
 
 
 def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
