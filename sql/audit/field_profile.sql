@@ -1,9 +1,9 @@
 -- One row per kind of document and field, documented or not: how often it is present, and what it holds.
 --
 -- Source: documents as last observed, and what validation recorded about them.
--- Caveats: null and absent are counted by document: null_document_count counts an order once, however many of its lines
--- have a null. Nothing personal is here: of an encrypted field only its presence, of an unknown one its name and types.
--- An array has a row only where some document lacks it.
+-- Caveats: null and absent are counted by document: null_document_count counts an order once, however many of its
+-- lines have a null. Nothing personal is here: of an encrypted field only its presence, of an unknown one its name and
+-- types. An array has a row only where some document lacks it.
 --
 -- key: kind, path
 --

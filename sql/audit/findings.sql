@@ -1,8 +1,8 @@
 -- One row per violation of a check that warns.
 --
 -- Source: the selects of sql/checks/ with severity warning, kept up to date with the rows that they are about.
--- Caveats: the rows are published as the partner sent them; a finding corrects nothing. One check may list an entity
--- several times, once per location.
+-- Caveats: the rows are published as the partner sent them; a finding corrects nothing. One check may list an
+-- entity several times, once per location.
 --
 -- key: none
 -- scope: check

@@ -1,8 +1,8 @@
 -- One row per run of days without an order in a store that usually has some on those weekdays.
 --
--- Source: mart.daily_store_sales, all sale classes. A day's usual number is the mean of the same weekday in the eight
--- weeks before, once four of them are known; a run is listed when the usual numbers of its days add up to ten. Watched
--- are the days after the first live load, up to the one before the last; archives train and raise nothing.
+-- Source: mart.daily_store_sales, all sale classes. A day's usual number is the mean of the same weekday in the
+-- eight weeks before, once four of them are known; a run is listed when the usual numbers of its days add up to ten.
+-- Watched are the days after the first live load, up to the one before the last; archives train and raise nothing.
 -- Caveats: we know of orders that we fetched: a silence may be the store's or ours. A holiday is a silence, too.
 --
 -- key: store_id, inactive_from_date

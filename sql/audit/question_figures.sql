@@ -1,6 +1,7 @@
 -- One row per open question, sentence about it, place that the sentence names, and words.
 --
 -- A step: read audit.questions instead.
+--
 -- Source: audit.service_behaviour, audit.field_profile, audit.vocabulary, audit.status_transitions, core.store_menus.
 -- Caveats: what a figure counts follows from the code: pipelines/warehouse/inputs/sentences.py.
 --

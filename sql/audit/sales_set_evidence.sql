@@ -1,8 +1,8 @@
 -- One row per set of statuses that may count as sales: how many store-days it ties to control totals.
 --
 -- Source: mart.orders and the control totals of sales (class counted) in the ledger. A set is proposed if it ties all
--- but a tolerated share ([formula] max_violation_rate) of the store-days that distinguish it from each rival, and there
--- are at least min_distinguishing_orders such store-days. [sales] decides; a proposal is never applied.
+-- but a tolerated share ([formula] max_violation_rate) of the store-days that distinguish it from each rival, and
+-- there are at least min_distinguishing_orders such store-days. [sales] decides; a proposal is never applied.
 -- Caveats: deleted orders are in no set. A store-day whose orders do not state the amount of the total is left out, as
 -- is one with a sum of more than 17 digits. Without control totals there is no row; above 10 statuses sets are not
 -- compared, and one row states that.

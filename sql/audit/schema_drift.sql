@@ -1,8 +1,8 @@
 -- One row per value, field, type or null that first occurred after the first loads of its kind.
 --
--- Source: every version of orders and menus, audit.load_notes, audit.quarantine. What occurs until the first pause of
--- ten seconds between loads of a kind is what later ones are compared with. A first sight by an archive, or at an
--- unknown time, is no drift.
+-- Source: every version of orders and menus, audit.load_notes, audit.quarantine. What occurs until the
+-- first pause of ten seconds between loads of a kind is what later ones are compared with. A first sight by an
+-- archive, or at an unknown time, is no drift.
 -- Caveats: it warns and blocks nothing. The run's summary lists those first seen since the previous release.
 --
 -- key: kind, path, change_type, value

@@ -1,8 +1,8 @@
 -- One row per line of each lines' version of an order whose items ever changed, the present ones included.
 --
 -- Source: items of every version of the order.
--- Caveats: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which other
--- things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
+-- Caveats: an order whose items never changed has no rows here: its lines are core.order_lines. Versions in which
+-- other things changed share a lines' version. Macro order_lines_as_of(ts) knows both.
 --
 -- key: order_id, lines_version_no, line_no
 -- scope: order

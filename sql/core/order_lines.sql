@@ -1,8 +1,8 @@
 -- One row per order line, in the order of the document.
 --
 -- Source: items of get order details.
--- Caveats: the interface does not say whether price is per unit or per line: do not sum price times quantity from here.
--- line_id may not be unique. A join to order_line_modifiers multiplies lines.
+-- Caveats: the interface does not say whether price is per unit or per line: do not sum price times quantity from
+-- here. line_id may not be unique. A join to order_line_modifiers multiplies lines.
 --
 -- key: order_id, line_no
 -- scope: order

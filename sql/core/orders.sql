@@ -1,8 +1,8 @@
 -- One row per order, in its latest version.
 --
 -- Source: get order details, every field of the interface that is not personal; raw.latest_orders.
--- Caveats: the interface does not say which statuses are sales: see mart.orders. An order deleted at source stays, with
--- is_deleted. Prices are never filled in: null means that the source gave none.
+-- Caveats: the interface does not say which statuses are sales: see mart.orders. An order deleted at source stays,
+-- with is_deleted. Prices are never filled in: null means that the source gave none.
 --
 -- key: order_id
 -- scope: order

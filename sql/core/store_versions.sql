@@ -1,9 +1,9 @@
 -- One row per store, and run of records with the same name, timezone and currency: a rename is a new row.
 --
--- Source: every version of the store's record. Each run asks for every store that the service lists, so a store that is
--- no longer listed is no longer observed: its last_listed_at stays behind that of the others.
--- Caveats: the times are those of observation, not of the change. A record that was asked for otherwise, by a webhook,
--- counts as listed.
+-- Source: every version of the store's record. Each run asks for every store that the service lists, so a store that
+-- is no longer listed is no longer observed: its last_listed_at stays behind that of the others.
+-- Caveats: the times are those of observation, not of the change. A record that was asked for otherwise, by a
+-- webhook, counts as listed.
 --
 -- key: store_id, version_no
 -- scope: store

@@ -1,8 +1,8 @@
 -- One row per store, as its record was last observed.
 --
 -- Source: the store record; the interface does not document its fields, so [partner.store] locates them.
--- Caveats: timezone is as sent and may be invalid: mart.orders has the zone that was used. Currency is a label; nothing
--- is converted. A store named by an order but never listed has no row here.
+-- Caveats: timezone is as sent and may be invalid: mart.orders has the zone that was used. Currency is a label;
+-- nothing is converted. A store named by an order but never listed has no row here.
 --
 -- key: store_id
 -- scope: store

@@ -2,8 +2,9 @@
 --
 -- Source: mart.daily_store_sales, audit.coverage, the ledger's closes, and audit.loads for how far was observed.
 -- Caveats: an order_count of 0 is a day without known orders; whether there were none, is_day_over, stale_count and
--- completeness say. Days after a store's last order have no row, since no document says whether it closed for good: for
--- one that has none now see audit.inactive_periods. Nor have days more than twenty years before the last observation.
+-- completeness say. Days after a store's last order have no row, since no document says whether it closed for good:
+-- for one that has none now see audit.inactive_periods. Nor have days more than twenty years before the last
+-- observation.
 --
 -- key: store_id, business_date
 --

@@ -1,8 +1,8 @@
 -- One row per customer, sale class and currency.
 --
 -- Source: mart.orders with a customer_key. Empty if there are no keys.
--- Caveats: one person may have several keys, as customer_key of mart.orders says; who orders without phone or e-mail is
--- in no row. First and last are among orders of the class and currency that have been observed, not of all time.
+-- Caveats: one person may have several keys, as customer_key of mart.orders says; who orders without phone or e-mail
+-- is in no row. First and last are among orders of the class and currency that have been observed, not of all time.
 --
 -- key: customer_key, sale_class, currency
 -- scope: customer

@@ -2,8 +2,8 @@
 --
 -- Source: mart.orders; a blocking check ties counts and amounts to mart.daily_store_sales.
 -- Caveats: the hour is that of created_at_local, whatever [business_day] time_field is; hours before [business_day]
--- day_start belong to the business day before. In the repeated hour of autumn two hours are one. An hour without orders
--- has no row.
+-- day_start belong to the business day before. In the repeated hour of autumn two hours are one. An hour without
+-- orders has no row.
 --
 -- key: store_id, business_date, hour, sale_class
 -- scope: day

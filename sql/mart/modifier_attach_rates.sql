@@ -2,8 +2,8 @@
 --
 -- Source: mart.order_lines, mart.order_line_modifiers and mart.price_variances, over all business days.
 -- Caveats: a line counts once however often it has the modifier. Those without an id are distinguished by name.
--- attach_rate is the sum of the other three: unmatched ones are modifiers that no menu observed explains, so a rate of
--- unique ones alone is the least that can be said. Rates do not add up over modifiers: a line has several.
+-- attach_rate is the sum of the other three: unmatched ones are modifiers that no menu observed explains, so
+-- a rate of unique ones alone is the least that can be said. Rates do not add up over modifiers: a line has several.
 --
 -- key: sale_class, currency, product_id, product_name, modifier_id, modifier_name, action
 --

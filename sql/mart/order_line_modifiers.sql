@@ -2,9 +2,9 @@
 --
 -- Source: core.order_line_modifiers, mart.order_lines, mart.price_variances and the rule of the order's lines; a
 -- blocking check adds a line's price and modifiers up to its line_amount.
--- Caveats: price times quantity is not the amount: the rule says whether a modifier counts once, per unit of its own or
--- per unit of the line. Amounts are part of line_amount: do not add the two. Where the rule rounds lines, they are not
--- rounded. Where it counts no modifiers, they are 0.
+-- Caveats: price times quantity is not the amount: the rule says whether a modifier counts once, per unit of its own
+-- or per unit of the line. Amounts are part of line_amount: do not add the two. Where the rule rounds lines, they are
+-- not rounded. Where it counts no modifiers, they are 0.
 --
 -- key: order_id, line_no, modifier_no
 -- scope: order

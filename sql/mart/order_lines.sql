@@ -2,8 +2,8 @@
 --
 -- Source: audit.order_line_sums (every line of core.order_lines), mart.orders and audit.order_rules.
 -- Caveats: quantities are always safe to add. Amounts need a subtotal rule in force for the order, by evidence or
--- [formula], and include modifiers as that rule counts them. Tips and delivery belong to no line; the difference to the
--- subtotal is unallocated_amount of mart.daily_reconciliations.
+-- [formula], and include modifiers as that rule counts them. Tips and delivery belong to no line; the difference to
+-- the subtotal is unallocated_amount of mart.daily_reconciliations.
 --
 -- key: order_id, line_no
 -- scope: order

@@ -1,8 +1,8 @@
 -- One row per order: its total against its price fields, its subtotal against its lines, and the residuals.
 --
 -- Source: mart.orders, audit.order_formula_amounts and audit.order_residual_causes. The interface states no formula:
--- rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual is
--- a question to the partner, not an error.
+-- rules are supported by orders or set by [formula]; until then the total has that of the observed order. A residual
+-- is a question to the partner, not an error.
 -- Caveats: null means unknown, not zero. total_break and subtotal_break are about one identity; the other one may be
 -- indeterminate (see reason). balanced needs both.
 --

@@ -2,8 +2,8 @@
 --
 -- Source: core.products, core.menu_product_versions, mart.product_mix and [reference] products.
 -- Caveats: if ids differ from menu to menu ([menus] product_id_scope = "per_menu"), a row may be several products:
--- names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix has
--- them by class.
+-- names lists them, and mart.store_products has one row per store. Sales are of every sale class: mart.product_mix
+-- has them by class.
 --
 -- key: product_id
 --

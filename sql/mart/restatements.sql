@@ -2,10 +2,10 @@
 --
 -- Source: the ledger, to which a run appends restatements before it publishes its release.
 -- Caveats: each row is a change to all rows before it: add restatement_amount, not current_amount. An order that moved
--- between closed days has rows on both, which net to zero (source_changed if an amount changed too); one that moved to
--- an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no longer count:
--- filter by is_close_active. The books of a period are what its days were closed with, plus what was posted to it, less
--- what was reversed in it.
+-- between closed days has rows on both, which net to zero (source_changed if an amount changed too); one that
+-- moved to an unclosed day has a row on the closed day only. If a day is reopened, its rows stay unchanged but no
+-- longer count: filter by is_close_active. The books of a period are what its days were closed with, plus what was
+-- posted to it, less what was reversed in it.
 --
 -- key: restatement_no
 --

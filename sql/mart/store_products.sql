@@ -1,7 +1,7 @@
 -- One row per store and product that the store sold or has on a menu, with its menu name.
 --
--- Source: core.store_menus, core.products and mart.product_mix. By [menus] product_id_scope, names come from every menu
--- (global) or only from the store's own (per_menu).
+-- Source: core.store_menus, core.products and mart.product_mix. By [menus] product_id_scope, names come from every
+-- menu (global) or only from the store's own (per_menu).
 -- Caveats: the current name; mart.product_mix has the name when ordered. If menus disagree (name_count above 1), the
 -- store's own menus take precedence, then the lowest menu_id.
 --

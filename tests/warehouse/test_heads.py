@@ -87,7 +87,7 @@ def test_a_wrong_type_is_found(con: duckdb.DuckDBPyConnection) -> None:
 def test_head_is_read_as_it_is_written() -> None:
     """A head gives grain, source, caveats, key, scope and columns; what it leaves out is the glossary's."""
     contract = said()
-    assert contract.about == "One row per store and day.\n\nSource: mart.orders, of every sale class.\nCaveats: none."
+    assert contract.about == "One row per store and day.\n\nSource: mart.orders, of every\nsale class.\nCaveats: none."
     assert (contract.key, contract.scope, contract.is_released) == (("store_id", "day"), "day", True)
     store, day, hours, mood, orders = contract.columns
     assert day == Column("day", "DATE", nullable=False, description="The day.")

@@ -13,10 +13,9 @@ The head is the comment that a file starts with. Only its first paragraph, the g
     -- hour BIGINT null >= 0 <= 23: The hour of the day, in the store's time zone.
     -- order_count >= 1
 
-Then follow texts, where `Source:` and `Caveats:` start a new line; the facts, of which `span: from, until`,
-`compares: columns by clock within minutes`, `template:` and `released: no` are rare; and one line for each column of
-which the glossary does not say everything: its name, and of type, null, bounds, `not additive` and meaning what
-differs. An indented line goes on with the one before.
+Then follow texts; the facts, of which `span: from, until`, `compares: columns by clock within minutes`, `template:` and
+`released: no` are rare; and one line for each column of which the glossary does not say everything: its name, and of
+type, null, bounds, `not additive` and meaning what differs. An indented line goes on with the one before.
 
 The glossary has such lines for names that several tables have. Knows nothing of selects.
 """
@@ -94,8 +93,7 @@ def head_of(sql: str) -> Head:
         elif facts or said or (about and lines[0][0].islower() and _COLUMN.fullmatch(lines[0])):
             said += map(_said, lines)
         else:
-            text = " ".join(lines)
-            about.append(re.sub(r" (?=(?:Source|Caveats): )", "\n", text))
+            about.append("\n".join(lines))
     if not about:
         raise CatalogueError("the first line must state the grain: `-- One row per …`")
     return Head("\n\n".join(about), facts, tuple(said))
