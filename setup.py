@@ -10,7 +10,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-FILES = ("ordermart.toml", "workspace.yaml", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("sql/**/*.sql")))
+FILES = ("ordermart.toml", "workspace.yaml", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("sql/**/*.*")))
 
 
 class BuildWithResources(build_py):

@@ -79,9 +79,9 @@ def run(programs: Path, folder: Path, *words: str, **environ: str) -> subprocess
 
 @pytest.mark.slow
 def test_wheel_holds_the_resources_and_nothing_stale(wheel: Path, project: Path) -> None:
-    """Every SQL file, the default settings and the workspace are inside; a deleted module is not."""
+    """Every file of sql/, the default settings and the workspace are inside; a deleted module is not."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    sql = {f"pipelines/_resources/sql/{path.relative_to(project / 'sql')}" for path in (project / "sql").rglob("*.sql")}
+    sql = {f"pipelines/_resources/sql/{path.relative_to(project / 'sql')}" for path in (project / "sql").rglob("*.*")}
     assert len(sql) > 100
     assert names >= {*sql, "pipelines/_resources/ordermart.toml", "pipelines/_resources/workspace.yaml"}
     assert "pipelines/sandbox/serve.py" in names

@@ -34,16 +34,16 @@ def test_mart_orders_tie_to_core_orders(run_check: Run) -> None:
     ]
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS}) == []
     assert run_check(claim, {"core.orders": source, "mart.orders": ORDERS[1:]}) == [
-        {"entity_id": 1, "location": "missing"}
+        {"entity_id": 1, "location": "all", "detail": "rows off by -1"}
     ]
     assert run_check(claim, {"core.orders": source[1:], "mart.orders": ORDERS}) == [
-        {"entity_id": 1, "location": "not in core.orders"}
+        {"entity_id": 1, "location": "all", "detail": "rows off by 1"}
     ]
     for part in PARTS:
         for place, order in enumerate(ORDERS):
             planted = [*ORDERS[:place], bent(order, part), *ORDERS[place + 1 :]]
             found = run_check(claim, {"core.orders": source, "mart.orders": planted})
-            assert found == [{"entity_id": order["order_id"], "location": "fields"}]
+            assert [each["entity_id"] for each in found] == [order["order_id"]] * 2  # the row of each table
 
 
 def test_local_times(run_check: Run) -> None:
@@ -91,7 +91,10 @@ def test_daily_sales_tie(run_check: Run, column: str) -> None:
     """A day off by one order, line or unit, or by a hundredth of a cent in any part, is found; a null day too."""
     claim = "mart.daily_store_sales__tie_to_orders"
     assert run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": DAILY}) == []
-    for row, place in ((0, (1, "2026-01-10, counted")), (1, (None, "no day, unmapped"))):
+    for row, place in (
+        (0, (1, "business_date 2026-01-10, sale_class counted")),
+        (1, (None, "no business_date, sale_class unmapped")),
+    ):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(DAILY)]
         found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": planted})
         assert [(each["entity_id"], each["location"]) for each in found] == [place]
@@ -102,7 +105,7 @@ def test_an_order_in_the_wrong_class_is_found(run_check: Run) -> None:
     claim = "mart.daily_store_sales__tie_to_orders"
     swapped = [DAILY[0] | {"sale_class": "excluded"}, DAILY[1]]
     found = run_check(claim, {"mart.orders": ORDERS, "mart.daily_store_sales": swapped})
-    assert [each["location"] for each in found] == ["2026-01-10, counted", "2026-01-10, excluded"]
+    assert [each["location"].partition(", ")[2] for each in found] == ["sale_class counted", "sale_class excluded"]
 
 
 @pytest.mark.duckdb2
@@ -116,7 +119,10 @@ def test_product_mix_ties(run_check: Run, column: str) -> None:
         NOWHERE | {"product_id": 5, "line_count": 1, "unit_count": 1},
     ]
     assert run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": mix}) == []
-    for row, place in ((1, "2026-01-10, counted"), (2, "no day, unmapped")):
+    for row, place in (
+        (1, "business_date 2026-01-10, sale_class counted"),
+        (2, "no business_date, sale_class unmapped"),
+    ):
         planted = [bent(each, column) if n == row else each for n, each in enumerate(mix)]
         found = run_check(claim, {"mart.daily_store_sales": DAILY, "mart.product_mix": planted})
         assert [each["location"] for each in found] == [place]
@@ -138,9 +144,9 @@ def test_reconciliation_ties(run_check: Run) -> None:
     for change in changes:
         planted = [clean[0] | change, clean[1]]
         found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": planted})
-        assert [row["entity_id"] for row in found] == [1]
+        assert [row["entity_id"] for row in found] == [1, 1]  # the row of each table
     found = run_check(claim, {"mart.orders": orders, "mart.order_reconciliation": clean[:1]})
-    assert found == [{"entity_id": 3, "location": "missing"}]
+    assert found == [{"entity_id": 3, "location": "all", "detail": "rows off by -1"}]
 
 
 @pytest.mark.duckdb2

@@ -41,15 +41,15 @@ def test_mart_lines_tie_to_core_lines(run_check: Run) -> None:
     given: Given = {"core.order_lines": source, "mart.orders": ORDERS}
     assert run_check(claim, given | {"mart.order_lines": LINES}) == []
     assert run_check(claim, given | {"mart.order_lines": LINES[:1]}) == [
-        {"entity_id": 2, "location": "line 1", "detail": "missing"}
+        {"entity_id": 2, "location": "line_no 1", "detail": "rows off by -1"}
     ]
     assert run_check(claim, given | {"mart.order_lines": [*LINES, LINES[0] | {"line_no": 2}]}) == [
-        {"entity_id": 1, "location": "line 2", "detail": "not in core.order_lines"}
+        {"entity_id": 1, "location": "line_no 2", "detail": "rows off by 1"}
     ]
     changes = ({"quantity": 3}, {"product_id": None}, {"sale_class": "deleted"}, {"business_date": None})
     for change in (*changes, {"store_id": 2}, {"currency": "BRL"}):
-        (found,) = run_check(claim, given | {"mart.order_lines": [LINES[0] | change, LINES[1]]})
-        assert (found["entity_id"], found["detail"]) == (1, "differs")
+        found = run_check(claim, given | {"mart.order_lines": [LINES[0] | change, LINES[1]]})
+        assert [(each["entity_id"], each["location"]) for each in found] == [(1, "line_no 1")] * 2  # of each table
 
 
 @pytest.mark.duckdb2
@@ -76,11 +76,13 @@ def test_product_mix_ties_to_lines(run_check: Run) -> None:
     assert run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": mix}) == []
     planted = [mix[0] | {"line_amount": "99999999999999.9998"}, mix[1]]
     (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
-    assert (found["location"], found["residual"]) == ("2026-01-10, counted", Decimal("-0.0001"))
-    planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
-    assert (
-        run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})[0]["location"] == "no day, unmapped"
+    assert (found["location"], found["detail"]) == (
+        "business_date 2026-01-10, sale_class counted",
+        "line_amount off by -0.0001",
     )
+    planted = [mix[0], mix[1] | {"unvalued_line_count": 0}]
+    (found,) = run_check(claim, {"mart.order_lines": LINES, "mart.product_mix": planted})
+    assert found["location"] == "no business_date, sale_class unmapped"
 
 
 @pytest.mark.duckdb2
@@ -94,10 +96,14 @@ def test_lines_and_unallocated_equal_subtotal(run_check: Run) -> None:
     assert run_check(claim, given | {"mart.daily_reconciliations": days}) == []
     planted = [days[0], days[1] | {"unallocated_amount": "0.0001"}]
     assert run_check(claim, given | {"mart.daily_reconciliations": planted}) == [
-        {"entity_id": None, "location": "no day, unmapped", "residual": Decimal("0.0001")}
+        {
+            "entity_id": None,
+            "location": "no business_date, sale_class unmapped",
+            "detail": "unallocated_amount off by 0.0001",
+        }
     ]
     lost = given | {"mart.product_mix": mix[1:], "mart.daily_reconciliations": days}
-    assert run_check(claim, lost)[0]["residual"] == -Decimal(MOST)
+    assert run_check(claim, lost)[0]["detail"] == f"unallocated_amount off by -{MOST}"
 
 
 RECONCILED: list[dict[str, Any]] = [
@@ -150,7 +156,7 @@ def test_daily_reconciliations_tie_to_orders(run_check: Run, column: str) -> Non
     more = 1 if column in COUNTS else Decimal("0.0001")
     bent = DAYS[0] | {column: str(Decimal(DAYS[0][column]) + more)}
     found = run_check(claim, given | {"mart.daily_reconciliations": [bent, DAYS[1]]})
-    assert [row["location"] for row in found] == ["2026-01-10, counted"]
+    assert [row["location"] for row in found] == ["business_date 2026-01-10, sale_class counted, currency EUR"]
 
 
 def test_missing_or_repeated_day_is_found(run_check: Run) -> None:
@@ -158,6 +164,8 @@ def test_missing_or_repeated_day_is_found(run_check: Run) -> None:
     claim = "mart.daily_reconciliations__tie_to_order_reconciliation"
     given: Given = {"mart.order_reconciliation": RECONCILED}
     assert [row["entity_id"] for row in run_check(claim, given | {"mart.daily_reconciliations": DAYS[1:]})] == [1]
+    twice = run_check(claim, given | {"mart.daily_reconciliations": [DAYS[0], *DAYS]})
+    assert [row["entity_id"] for row in twice] == [1]
     mixed = [*RECONCILED, RECONCILED[0] | {"order_id": 3, "currency": "BRL"}]
     found = run_check(claim, {"mart.order_reconciliation": mixed, "mart.daily_reconciliations": DAYS})
     assert [row["entity_id"] for row in found] == [1]

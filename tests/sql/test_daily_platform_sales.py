@@ -56,4 +56,4 @@ def test_check_finds_platforms_that_do_not_add_up(run_check: Run) -> None:
     }
     assert run_check(name, given) == []
     (found,) = run_check(name, given | {"mart.daily_store_sales": [day | {"total_price": "4"}]})
-    assert (found["entity_id"], found["residual"]) == (1, Decimal(1))
+    assert (found["entity_id"], found["detail"]) == (1, "total_price off by 1.0000")

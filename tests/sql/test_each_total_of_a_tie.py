@@ -1,4 +1,4 @@
-"""sql/ties: each total that differs is found by itself, whatever its sign."""
+"""Ties: each total that differs is found by itself, whatever its sign."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-SIDES = re.compile(r"\bboth_sides as (?:materialized )?\(\n.*?\n\)", re.DOTALL)
+SIDES = re.compile(r"\bboth_sides as \(\n.*?\n\)(?=\n\nselect)", re.DOTALL)
 KEYS = re.compile(r"from both_sides\n *group by ([^\n]+)")
 TYPES = {"business_date": "date", "store_id": "bigint"}
 

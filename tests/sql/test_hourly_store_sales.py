@@ -60,4 +60,4 @@ def test_check_finds_hours_that_do_not_add_up(run_check: Run) -> None:
     for wrong in ({"order_count": 2}, {"total_price": "2.4"}, {"tip": "1"}):
         spoiled = [hours[0] | wrong, hours[1]]
         (found,) = run_check(name, {"mart.hourly_store_sales": spoiled, "mart.daily_store_sales": days})
-        assert (found["entity_id"], found["location"]) == (1, "2026-01-10, counted")
+        assert (found["entity_id"], found["location"]) == (1, "business_date 2026-01-10, sale_class counted")

@@ -22,6 +22,6 @@ def test_every_column_has_a_meaning(table: catalogue.Table) -> None:
 
 
 def test_every_claim_is_tried() -> None:
-    """Each file of sql/checks/ is named by a test of tests/sql/, which plants a fault that it finds."""
+    """Each check is named by a test of tests/sql/, which plants a fault that it finds."""
     tests = "".join(path.read_text(encoding="utf-8") for path in (FILE.parents[1] / "tests").glob("*/test_*.py"))
     assert [check.name for check in catalogue.checks() if f'"{check.name}"' not in tests] == []

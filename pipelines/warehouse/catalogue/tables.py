@@ -2,9 +2,9 @@
 
 A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts/head.py`), and its select,
 which of some is generated from the shape of documents (`GENERATED`). A check is a file
-`sql/checks/<schema>.<table>__<claim>.sql`, or generated. Selects that are alike but for names share a file of
-`sql/templates/`, see `templates.py`. What a select reads is read from the select itself. Inputs of the build (typed
-documents, states, settings) are in schema `raw`; see `inputs.py`.
+`sql/checks/<schema>.<table>__<claim>.sql`, declared in `sql/comparisons.toml`, or generated. Selects that are alike but
+for names share a file of `sql/templates/`, see `templates.py`. What a select reads is read from the select itself.
+Inputs of the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -32,9 +32,10 @@ from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.catalogue import field_values
+from pipelines.warehouse.catalogue.comparisons import comparisons
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
-from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu, tie_to_daily_store_sales
+from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu
 from pipelines.warehouse.contracts.contract import SCOPES, CatalogueError
 from pipelines.warehouse.contracts.head import contract_of, head_of
 
@@ -54,10 +55,6 @@ GENERATED: dict[str, Callable[[], str]] = {
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {
     **{f"core.{kind}__match_validation": functools.partial(match_validation, kind) for kind in SHAPES},
-    **{
-        f"{table}__tie_to_daily_store_sales": functools.partial(tie_to_daily_store_sales, table)
-        for table in ("mart.daily_platform_sales", "mart.hourly_store_sales")
-    },
     "core.order_lines__reference_a_known_product": functools.partial(references_a_menu, "product"),
     "core.order_line_modifiers__reference_a_known_modifier": functools.partial(references_a_menu, "modifier"),
 }
@@ -95,7 +92,7 @@ class Table:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every claim that a build checks of it: contract, key, and the files of `sql/checks/` and `sql/ties/`."""
+        """Every claim that a build checks of it: contract, key, checks and ties."""
         return (
             contract_check(self),
             key_check(self),
@@ -182,8 +179,9 @@ def stages() -> dict[str, int]:
 
 @functools.cache
 def checks() -> tuple[Check, ...]:
-    """Return every check of `sql/checks/`, by name."""
-    names = {path.stem for path in (SQL / "checks").glob("*.sql")} | GENERATED_CHECKS.keys()
+    """Return every check of `sql/checks/`, and every declared or generated one, by name."""
+    files = {path.stem for path in (SQL / "checks").glob("*.sql")}
+    names = files | GENERATED_CHECKS.keys() | comparisons("checks").keys()
     found = tuple(check(name) for name in sorted(names))
     keep_reads()
     return found
@@ -197,8 +195,9 @@ def build_sql(name: str) -> str:
 
 @functools.cache
 def ties() -> tuple[Check, ...]:
-    """Return every tie of `sql/ties/`, by name: checks of totals over all rows."""
-    found = tuple(_check(path, path.read_text(encoding="utf-8")) for path in sorted((SQL / "ties").glob("*.sql")))
+    """Return every tie of `sql/ties/` and every declared one, by name: checks of totals over all rows."""
+    written = {path.stem: path.read_text(encoding="utf-8") for path in (SQL / "ties").glob("*.sql")}
+    found = tuple(_check(name, sql) for name, sql in sorted((written | comparisons("ties")).items()))
     keep_reads()
     return found
 
@@ -221,8 +220,10 @@ def table(name: str) -> Table:
 
 def check(name: str) -> Check:
     """Return the check of that name (`core.orders__match_validation`), whatever the state of the others."""
-    path = SQL / "checks" / f"{name}.sql"
-    return _check(path, GENERATED_CHECKS[name]() if name in GENERATED_CHECKS else path.read_text(encoding="utf-8"))
+    if name in GENERATED_CHECKS:
+        return _check(name, GENERATED_CHECKS[name]())
+    file = SQL / "checks" / f"{name}.sql"
+    return _check(name, comparisons("checks").get(name) or file.read_text(encoding="utf-8"))
 
 
 def contract_check(table: Table) -> Check:
@@ -264,21 +265,19 @@ def _reads(sql: str) -> Reads:
     )
 
 
-def _check(path: Path, sql: str) -> Check:
-    about = path.stem.partition("__")[0]
+def _check(name: str, sql: str) -> Check:
+    about = name.partition("__")[0]
     claim = re.match(r"-- (.+)", sql)
     severity = re.search(r"^-- severity: (blocking|warning)$", sql, re.MULTILINE)
     scope = re.search(rf"^-- scope: ({'|'.join(SCOPES)})$", sql, re.MULTILINE)
     if not claim or not severity:
-        raise CatalogueError(
-            f"{path.parent.name}/{path.name} must start with its claim, then `-- severity: blocking` or `warning`"
-        )
+        raise CatalogueError(f"{name} must start with its claim, then `-- severity: blocking` or `warning`")
     try:
         read = _reads(sql)
     except CatalogueError as error:
-        raise CatalogueError(f"{path.parent.name}/{path.name}: {error}") from None
+        raise CatalogueError(f"{name}: {error}") from None
     return Check(
-        name=path.stem,
+        name=name,
         table=about,
         claim=claim[1],
         severity="blocking" if severity[1] == "blocking" else "warning",

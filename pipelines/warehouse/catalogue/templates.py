@@ -20,11 +20,6 @@ _SOLD = {
 }
 
 
-def tie_to_daily_store_sales(table: str) -> str:
-    """Return the check that a table by store, day, sale class and more adds up to mart.daily_store_sales."""
-    return filled("tie_to_daily_store_sales", table=table)
-
-
 def field_issues(kind: str) -> str:
     """Return the table of what validation noted of each document of a kind."""
     return filled("field_issues", kind=kind, entity=ENTITIES[kind])

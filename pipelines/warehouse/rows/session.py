@@ -227,8 +227,8 @@ def code_fingerprint() -> dict[str, str]:
 
 @functools.cache
 def _sql_hash() -> str:
-    """Hash every file of SQL: a process reads them once."""
-    return _hash_files(sorted(catalogue.SQL.rglob("*.sql")))
+    """Hash every file of `sql/`: a process reads them once."""
+    return _hash_files(sorted(catalogue.SQL.rglob("*.*")))
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Compare totals of related tables over all of their rows, before a build commits or replaces them.
 
-Each tie is a select of its violations, `sql/ties/<schema>.<table>__<claim>.sql`, of the form of a check. It adds up
+Each tie is a select of its violations, of `sql/ties/` or `sql/comparisons.toml`, of the form of a check. It adds up
 columns of the stored tables and reads neither affected keys nor views of a build, so that a build that forgot a day or
 an order cannot forget it here too. Knows nothing of how rows were made.
 """
