@@ -11,32 +11,12 @@ import tomllib
 from typing import Any, Literal
 
 from pipelines.resources import resource
+from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.contracts.contract import CatalogueError
 
 CHARGES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 FILE = resource("sql") / "comparisons.toml"
 _ENTITIES = ("order_id", "store_id")
-_SIDE = """
-    select
-        {columns},
-    from {relation}
-{grouping}"""
-_SELECT = """{head}with
-
-both_sides as ({sides})
-
-select
-    {entity} as entity_id,
-    concat_ws(', ', {places}) as location,
-    concat_ws(
-        ', ',
-        {details}
-    ) as detail,
-from both_sides
-group by {grouped}
-having
-    {differs}
-"""
 
 
 @functools.cache
@@ -62,17 +42,21 @@ def _select(head: str, name: str, what: dict[str, Any]) -> str:
             ]
         else:
             columns += [f"{sign}1 as rows"]
-        grouping = "    group by all\n" if "sums" in what else ""  # of one row each, grouping once is enough
-        sides.append(_SIDE.format(columns=",\n        ".join(columns), relation=relation, grouping=grouping))
-    return _SELECT.format(
-        head=head,
-        sides="\n    union all\n".join(sides),
+        grouping = "\n    group by all" if "sums" in what else ""  # of one row each, grouping once is enough
+        sides.append(f"    select\n        {_listed(columns)},\n    from {relation}{grouping}")
+    return head + filled(
+        "comparison",
+        sides="\n\n    union all\n\n".join(sides),
         entity=next((key for key in keys if key in _ENTITIES), "cast(null as bigint)"),
         places=", ".join(f"coalesce('{key} ' || {key}, 'no {key}')" for key in keys if key not in _ENTITIES) or "'all'",
-        details=",\n        ".join(f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums),
+        details=_listed([f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums]),
         grouped=", ".join(keys | same) or "all",
         differs="\n    or ".join(f"sum({each}) <> 0" for each in sums),
     )
+
+
+def _listed(texts: list[str]) -> str:
+    return ",\n        ".join(texts)
 
 
 def _columns(declared: list[str]) -> dict[str, tuple[str, str]]:

@@ -41,7 +41,6 @@ from pipelines.warehouse.contracts.head import contract_of, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pipelines.warehouse.contracts.contract import Column, Contract
 

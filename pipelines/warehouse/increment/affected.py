@@ -6,9 +6,9 @@ also reads tables of another scope (stores, products), the rows that changed in 
 that hold the same value in a key column of the same name; where no name is shared, all orders. Of a table of intervals,
 only orders created while it says other than before: spans.py. One that compares orders with each other is about those
 compared with it, too: comparison_scope.py. A table by business day is about the days, old and new, of the orders whose
-rows changed in what it reads, or that were asked for where it reads raw checks; one by month adds up tables by day, and
-is about the months of their days; one by customer, about the customers, old and new, of such orders. Too many is
-allowed and costs time; too few would be wrong. Where a source changed, what reads it is recomputed whole.
+rows changed in what it reads, or that were asked for where it reads raw checks; one by customer, about the customers,
+old and new, of such orders. Too many is allowed and costs time; too few would be wrong. Where a source changed, what
+reads it is recomputed whole.
 
 Knows nothing of SQL files' contents beyond what they read.
 """
@@ -29,7 +29,6 @@ from pipelines.warehouse.rows.views import (
     changed_rows,
     days_between,
     key_of,
-    month_of_day,
     projected_rows_sql,
 )
 
@@ -49,8 +48,6 @@ def touched(staged: Staged, item: Table | Check) -> str | None:
         return compared_orders(staged, item)
     if item.scope == "day":
         return _days(staged, item)
-    if item.scope == "month":
-        return _months(staged, item)
     if item.scope == "customer":
         return _customers(staged, item)
     return "touched.loads" if item.scope == "load" else None
@@ -186,21 +183,6 @@ def _days(staged: Staged, item: Table | Check) -> str:
         )
         staged.con.execute(f'create or replace table touched."orders of {item.name}" as {orders}')
     return keys
-
-
-def _months(staged: Staged, item: Table | Check) -> str:
-    """Return the months of the touched days; all months where anything else that is read changed."""
-    daily = [name for name in item.depends_on if not name.startswith("raw.") and staged.catalogue[name].scope == "day"]
-    month = f"select {month_of_day('business_date')} as business_month"
-    changed = [name for name in item.depends_on if reads_change(staged, name, item)]
-    selects = [f"{month} from {staged.sets[name]}" for name in daily if name in changed]
-    others = [name for name in changed if name not in daily]
-    if staged.sources.intersection(item.depends_on) or any(
-        _any(staged, changed_rows(staged, name, item)) for name in others
-    ):
-        selects += [f"{month} from ({projected_rows_sql(staged, name)})" for name in daily]
-        selects.append(f"select business_month from warehouse.{item.name}")
-    return _keep(staged, item, " union ".join(selects) or "select null::date as business_month limit 0")
 
 
 def _customers(staged: Staged, item: Table | Check) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STATES = "raw.states_to_be"
 ORDERS = ("order", "comparison")  # whose rows are about an order each
 ENTITIES = (*ORDERS, *(kinds.ENTITIES[kind] for kind in kinds.WHOLE_KINDS))
-UNDATED = ("business_date", "business_month")  # keys that are null for orders without that time
+UNDATED = "business_date"  # the key that is null for orders without that time
 
 
 @dataclass
@@ -95,17 +95,6 @@ def days_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
     first, last, has_null = row or (None, None, True)
     dated = "false" if first is None else f"t.business_date between date '{first}' and date '{last}'"
     return f"({dated} or t.business_date is null)" if has_null or has_null is None else dated
-
-
-def months_between(con: duckdb.DuckDBPyConnection, keys: str) -> str:
-    """Return the condition that a business day lies from the first to the last of the months `keys`, or has no date."""
-    days = f"(select business_month as business_date from {keys} union all select last_day(business_month) from {keys})"
-    return days_between(con, days)
-
-
-def month_of_day(day: str) -> str:
-    """Return the expression of the first day of the month in which a business day lies."""
-    return f"cast(date_trunc('month', {day}) as date)"
 
 
 def _body(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
@@ -192,7 +181,7 @@ def of_fresh_keys(staged: Staged, name: str) -> str:
     bound = within(staged, keys, key, key) if table.scope in ENTITIES else "true"
     plain = f"{bound} and {key} in (select {key} from {keys} where {key} is not null)"
     null = f"({key} is null and exists (select 1 from {keys} where {key} is null))"
-    return f"{plain} or {null}" if key in UNDATED else plain
+    return f"{plain} or {null}" if key == UNDATED else plain
 
 
 def changed_rows(staged: Staged, name: str, item: Table | Check) -> str:
@@ -241,7 +230,7 @@ def _in(staged: Staged, name: str, keys: str) -> str:
 
 def _same(staged: Staged, name: str) -> str:
     key = key_of(staged.catalogue[name])
-    return f"k.{key} {'is not distinct from' if key in UNDATED else '='} t.{key}"
+    return f"k.{key} {'is not distinct from' if key == UNDATED else '='} t.{key}"
 
 
 def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | None) -> str:
@@ -252,9 +241,6 @@ def _restriction(staged: Staged, item: Table | Check, name: str, keys: str | Non
     if table.scope == item.scope:
         days = f"{days_between(staged.con, keys)} and " if item.scope == "day" else ""
         return f"{days}{_in(staged, name, keys)}"
-    if item.scope == "month" and table.scope == "day":
-        month = f"k.business_month is not distinct from {month_of_day('t.business_date')}"
-        return f"{months_between(staged.con, keys)} and exists (select 1 from {keys} as k where {month})"
     if table.scope != "order" or item.scope not in {"customer", "day"}:
         return "true"
     if item.scope == "day" and any(column.name == "business_date" for column in table.columns):
