@@ -35,10 +35,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from raw_world import make_orders, make_raw, seconds_apart  # noqa: E402 - beside this file
 
+from pipelines.record import WEBHOOKS  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - found through the path above
 from pipelines.warehouse import build, publish, tables, warehouse_file  # noqa: E402 - the same
 from pipelines.warehouse.increment import increment  # noqa: E402 - the same
-from pipelines.warehouse.release.need import HINT  # noqa: E402 - the same
 from pipelines.warehouse.rows.making import Making  # noqa: E402 - the same
 from pipelines.warehouse.rows.views import UNDATED, key_of  # noqa: E402 - the same
 
@@ -192,7 +192,7 @@ def _night(settings: Any, *, published: bool = False) -> tuple[float, Steps]:
             setattr(where, name, was)
     if result.full:
         raise SystemExit(f"the night was no increment: {result.why}")
-    if published and (why := publish(settings, result, run=HINT).why_kept):
+    if published and (why := publish(settings, result, run=WEBHOOKS).why_kept):
         raise SystemExit(f"the night published nothing: {why}")
     return seconds, steps
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 UNFINISHED = ".tmp"
 _PUBLISHED = "published"
 # Ours alone are closed: a data folder may be one that somebody uses for other things too.
-_FOLDERS = {"backups", "dagster", "inbox", "ledger", "notify", "raw", "sandbox", "vault", "warehouse", _PUBLISHED}
+_FOLDERS = {_PUBLISHED, *"backups dagster inbox ledger notify raw runs sandbox vault warehouse".split()}
 # Others may reach what is published below the data folder, but see nothing else there, not even names.
 _DATA, _PRIVATE, _READABLE, _PRIVATE_UMASK = 0o711, 0o700, 0o755, 0o077
 # Of a data folder that a group shares: with these modes besides, and files for the group.

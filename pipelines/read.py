@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.record import current_release
 from pipelines.settings import load_settings
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

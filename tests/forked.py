@@ -32,7 +32,7 @@ _MESSAGE = 1 << 20  # of arguments and environment; a socket takes more at once 
 # What the commands import when they need it, and what starts no threads.
 _IMPORTED = (
     *("aiohttp", "altair", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
-    *("pipelines.cli.runs", "pipelines.definitions", "pipelines.assets.night", "pipelines.report.summary"),
+    *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.summary"),
 )
 
 

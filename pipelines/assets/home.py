@@ -10,11 +10,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import dagster as dg
-from dagster._core.instance.ref import InstanceRef
 
 from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.dev import Processes, check_port, only_one, run_together
 from pipelines.ingest.lock import RunLockedError, run_lock
+from pipelines.run.healing import damage_of, set_aside
+from pipelines.run.telling import tell_of_dead_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _INSTANCE = """\
-# Written by ordermart. Dagster keeps its runs, events and schedules in this folder.
+# Written by ordermart, and again whenever it differs; without this line the file is yours.
+# Dagster keeps its runs, events and schedules in this folder.
 telemetry:
   enabled: false
 # No dialog about newsletters over the pages.
@@ -32,14 +34,14 @@ nux:
 concurrency:
   runs:
     max_concurrent_runs: 1
+# Ends runs that hang, and those that take longer than [dagster] max_run_hours.
+run_monitoring:
+  enabled: true
+# Evaluates whether a night ended by [schedule] fresh_by.
+freshness:
+  enabled: true
 """
-# What steps print stands where a command prints it. To keep it besides, Dagster starts four processes a run.
-_NOT_KEPT = {
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-    }
-}
+_OURS = "# Written by ordermart"
 
 
 def dagster_home(data_dir: Path) -> Path:
@@ -47,17 +49,11 @@ def dagster_home(data_dir: Path) -> Path:
     home = data_dir / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     instance = home / "dagster.yaml"
-    if not instance.exists():
+    text = instance.read_text(encoding="utf-8") if instance.exists() else _OURS
+    if text.startswith(_OURS) and text != _INSTANCE:
         instance.write_text(_INSTANCE, encoding="utf-8")
     os.environ["DAGSTER_HOME"] = str(home)
     return home
-
-
-def instance_of_command(data_dir: Path) -> dg.DagsterInstance:
-    """Open the instance for a run of the command line: what steps print is kept only where dagster.yaml says how."""
-    home = dagster_home(data_dir)
-    says_how = "compute_logs" in (home / "dagster.yaml").read_text(encoding="utf-8")
-    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides={} if says_how else _NOT_KEPT))
 
 
 def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = False) -> int:
@@ -71,7 +67,7 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
         environ["ORDERMART_CONFIG"] = str(settings.file)
     with only_one(settings.data_dir):
         check_port(host, port)
-        _fail_dead_runs(settings.data_dir)
+        _look_for_dead_runs(settings)
         processes = Processes()
         allowed = settings.dagster.allowed_hosts
         processes.start("Dagster's pages", [python, "-m", "pipelines.assets.pages", host, str(port), *allowed], environ)
@@ -83,9 +79,28 @@ def dagster_dev(settings: Settings, *, host: str, port: int, webhooks: bool = Fa
         return run_together(processes)
 
 
-def _fail_dead_runs(data_dir: Path) -> None:
+def _look_for_dead_runs(settings: Settings) -> None:
+    """Tell of a run that was killed, and have Dagster take it for failed; set records that are damaged aside."""
     try:
-        with run_lock(data_dir, "a look for dead runs"), dg.DagsterInstance.get() as instance:
-            fail_dead_runs(instance)
+        with run_lock(settings.data_dir, "a look for dead runs"):
+            for sentence in set_records_aside(settings.data_dir):
+                sys.stderr.write(f"{sentence}\n")
+            tell_of_dead_runs(settings)
+            with dg.DagsterInstance.get() as instance:
+                fail_dead_runs(instance)
     except RunLockedError:
         return  # a run of the command line is alive
+
+
+def set_records_aside(data_dir: Path) -> list[str]:
+    """Rename a folder of Dagster's records that SQLite cannot read, and say so: only the history of runs is lost.
+
+    The caller holds the lock.
+    """
+    home = data_dir / "dagster"
+    notes = []
+    for folder, names in ((home / "history", ("runs.db", "runs/index.db")), (home / "schedules", ("schedules.db",))):
+        if found := next(filter(None, (damage_of(folder / name) for name in names)), ""):
+            target = set_aside(folder)
+            notes.append(f"Dagster's {folder.name} was damaged ({found}) and set aside as {target}; only that is lost.")
+    return notes

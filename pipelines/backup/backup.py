@@ -36,10 +36,10 @@ from pipelines.ledger import ledger_of
 from pipelines.ledger.privacy import erasures
 from pipelines.notify.last_backup import LastBackup, record_backup
 from pipelines.privacy.log import LOG, add_to_log, erasure_log
+from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
 from pipelines.vault.snapshot import forget_later_loads
-from pipelines.warehouse.release.release import current_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

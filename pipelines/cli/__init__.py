@@ -32,7 +32,7 @@ from pipelines.cli import (
     verify,
     webhooks,
 )
-from pipelines.cli.options import Config, end, exit_code
+from pipelines.cli.options import Config, end
 from pipelines.cli.terminal import write_plain_text
 
 app = typer.Typer(
@@ -91,24 +91,17 @@ def ordermart(
 
 def main() -> None:
     """Run the command line; an expected error is one sentence on standard error and an exit code."""
-    import atexit
-    import gc
-
     from pipelines.durable import write_privately
-    from pipelines.hidden import hidden
 
-    # Imports make a million objects that stay: looking for garbage among them is a fifth of a short command.
-    gc.set_threshold(50_000, 20, 50)
-    atexit.register(gc.freeze)
     write_privately()
     write_plain_text()
     try:
-        with hidden():
-            app()
+        app()
     except Exception as error:
         from pipelines.report.text import sentence_of
+        from pipelines.run.exit_codes import code_of_error
 
         sentence = sentence_of(error)
         if sentence is None:
             raise
-        end(sentence, exit_code(error))
+        end(sentence, code_of_error(error))

@@ -5,16 +5,14 @@ Imports nothing but typer until a command runs, so that `--help` answers at once
 
 from __future__ import annotations
 
-import gc
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pipelines.settings import Settings
 
@@ -27,17 +25,6 @@ Config = Annotated[
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 Since = Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")]
 Until = Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")]
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Keep the garbage collector away from what imports make, now and later: all of it stays."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def load_settings(config: Path | None) -> Settings:
@@ -72,14 +59,6 @@ def say(lines: Iterable[str]) -> None:
     encoding = stream.encoding or "utf-8"
     for line in lines:
         typer.echo(line.encode(encoding, "replace").decode(encoding))
-
-
-def exit_code(error: Exception) -> int:
-    """Return the exit code of an expected error: 2 for settings and usage, 4 for a held run lock, else 1."""
-    from pipelines.ingest.lock import RunLockedError
-    from pipelines.settings import SettingsError
-
-    return 2 if isinstance(error, SettingsError) else 4 if isinstance(error, RunLockedError) else 1
 
 
 def end(sentence: str, code: int) -> NoReturn:

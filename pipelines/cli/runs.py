@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Config, importing, load_settings, say, usage_error
+from pipelines.cli.options import Config, load_settings, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from datetime import datetime
 
-    from pipelines.report.summary import Night
+    from pipelines.record import Run, RunKind
+    from pipelines.run.telling import Told
     from pipelines.settings import Settings
 
 app = typer.Typer()
@@ -50,127 +49,78 @@ def run(
     that are not up to date; 4 another run holds the lock, for half an hour unless with --due;
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
-    from pipelines.clock import utc_now
     from pipelines.ingest.stop import stoppable
 
-    started, settings = utc_now(), load_settings(config)
+    settings = load_settings(config)
+    kind: RunKind = "webhooks" if due else "night"
     with stoppable() as stop:
         try:
-            before, night = _run_night(settings, order_ids, order_id_range, menu_ids, due=due, as_json=as_json)
-        except KeyboardInterrupt:
-            name = stop.signal.name if stop.signal else "an interruption"
-            typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
-            raise typer.Exit(stop.exit_code) from None
-        except Exception as error:
-            _tell_of(error, settings, started, due=due, as_json=as_json)
-            raise
-    from pipelines.assets.exit_codes import exit_code
-    from pipelines.report.ended import tell
-    from pipelines.report.json_lines import line, night_lines
-    from pipelines.report.page.morning import morning_page
-    from pipelines.report.summary import kept_open, refused, summary
-
-    with kept_open(settings):
-        failures, unwritten = tell(settings, night, started, is_nightly=not due)
-        now = refused(settings)
-        code = exit_code(night, new_refusals=bool(now if strict else now - before))
-        if as_json:
-            say(
-                [
-                    *(line("alarm_not_sent", text=text) for text in failures),
-                    *([line("note", text=unwritten)] if unwritten else []),
-                    *night_lines(settings, night, code),
-                ]
-            )
-        else:
-            typer.echo(summary(settings, night))
-            for failure in failures:
-                typer.echo(f"An alarm could not be sent: {failure}", err=True)
-            typer.echo(
-                unwritten or f"Morning page: {morning_page(settings.data_dir / 'published')}", err=bool(unwritten)
-            )
+            code = _run(settings, kind, order_ids, order_id_range, menu_ids, as_json=as_json, strict=strict)
+        except KeyboardInterrupt:  # before it began
+            code = stop.exit_code
+    if stop.signal and code == stop.exit_code:
+        name = stop.signal.name
+        typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
     raise typer.Exit(code)
 
 
-def _run_night(
+def _run(
     settings: Settings,
+    kind: RunKind,
     order_ids: Path | None,
     order_id_range: str,
     menu_ids: Path | None,
     *,
-    due: bool,
     as_json: bool,
-) -> tuple[set[tuple[Any, ...]], Night]:
-    """Return what was unresolved before, and the night."""
-    with importing():
-        import duckdb
-
-        from pipelines.assets.healing import heal, set_records_aside
-        from pipelines.assets.preflight import check_before_run
-        from pipelines.assets.quiet import quiet_night
-        from pipelines.ingest.lock import A_NIGHT_WAITS, RUN, run_lock
-        from pipelines.landing import guard_source
-        from pipelines.landing.disk import naming_a_full_disk
-        from pipelines.report.json_lines import json_progress, line
-        from pipelines.report.progress import terminal_progress
-        from pipelines.report.summary import current_release, refused
-
-    check_before_run(settings, (order_ids, menu_ids), order_id_range)
+    strict: bool,
+) -> int:
+    """Run all steps, say how it went, and return the exit code."""
+    from pipelines.report.json_lines import json_progress, line
+    from pipelines.report.progress import terminal_progress
+    from pipelines.report.summary import kept_open, summary
+    from pipelines.run.exit_codes import exit_code
+    from pipelines.run.under_way import Asked, NotBegunError, perform
 
     def note(text: str) -> None:
         say([line("note", text=text) if as_json else text])
 
-    with (
-        naming_a_full_disk(settings.data_dir),
-        run_lock(settings.data_dir, RUN) if due else run_lock(settings.data_dir, RUN, wait=A_NIGHT_WAITS, say=note),
-        _service(settings),
-        json_progress(typer.echo) if as_json else terminal_progress() as progress,
-    ):
-        guard_source(settings)
-        is_for_due_alone = due and not (order_ids or order_id_range or menu_ids)
-        release, before = current_release(settings), None
-        with suppress(duckdb.Error):  # a damaged release: known once it was published again
-            before = refused(settings)
-        healed = heal(settings, progress, is_hint=is_for_due_alone)
-        say([line("note", text=text) for text in healed] if as_json else healed)
-        before = refused(settings) if before is None else before
-        if is_for_due_alone and not healed and (quiet := quiet_night(settings)):
-            return before, quiet
-        aside = set_records_aside(settings.data_dir)
-        say([line("note", text=text) for text in aside] if as_json else aside)
-        with importing():
-            from pipelines.assets.night import run_night
-            from pipelines.assets.notifications import NOTIFIED
-            from pipelines.definitions import NIGHTLY, job
+    asked = Asked(_path(order_ids), order_id_range, _path(menu_ids))
+    try:
+        with _service(settings), json_progress(typer.echo) if as_json else terminal_progress() as progress:
+            run, told = perform(settings, kind, asked, progress, say=note)
+    except NotBegunError as error:
+        _say_told(error.run, error.told, exit_code(error.run), as_json=as_json)
+        raise (error.__cause__ or error) from None
+    code = exit_code(run, is_strict=strict)
+    if not run.stopped_by:
+        if not as_json:
+            with kept_open(settings):
+                typer.echo(summary(settings, run))
+        _say_told(run, told, code, as_json=as_json)
+        if not as_json and not told.unwritten:
+            from pipelines.report.page.morning import morning_page
 
-        night = run_night(
-            settings,
-            job(settings, NOTIFIED if due else NIGHTLY, progress),
-            order_ids=order_ids,
-            order_id_range=order_id_range,
-            menu_ids=menu_ids,
-            is_small=due,
-            is_repaired=True,
-        )
-    return before, replace(night, is_new=current_release(settings) != release)
+            typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
+    return code
 
 
-def _tell_of(error: Exception, settings: Settings, started: datetime, *, due: bool, as_json: bool) -> None:
-    """Tell of a run that an error ended outside its job; for a run for webhooks, another under way is none."""
-    from pipelines.cli.options import exit_code
-    from pipelines.ingest.lock import RunLockedError
-    from pipelines.report.ended import ended_by, tell
-    from pipelines.report.json_lines import line, night_lines
+def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
+    """Say what could not be sent or written; of JSON, all of the run."""
+    from pipelines.report.json_lines import line, run_lines
 
-    night = ended_by(error)
-    is_missed = settings.data_dir.exists() and not (due and isinstance(error, RunLockedError))
-    failures = tell(settings, night, started, is_nightly=not due)[0] if is_missed else []
     if as_json:
-        failed = [line("alarm_not_sent", text=text) for text in failures]
-        say([*failed, *night_lines(settings, night, exit_code(error))])
+        say([line("alarm_not_sent", text=text) for text in told.failures])
+        say([line("note", text=told.unwritten)] if told.unwritten else [])
+        say(run_lines(run, code))
     else:
-        for failure in failures:
+        for failure in told.failures:
             typer.echo(f"An alarm could not be sent: {failure}", err=True)
+        if told.unwritten:
+            typer.echo(told.unwritten, err=True)
+
+
+def _path(file: Path | None) -> str:
+    return str(file.resolve()) if file else ""
 
 
 def _service(settings: Settings) -> AbstractContextManager[object]:
@@ -209,6 +159,7 @@ def build(
     from pipelines.report.profile import costs
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
+    from pipelines.run.telling import tell_of_dead_runs
     from pipelines.warehouse import publish
     from pipelines.warehouse.release.removal import make_room
     from pipelines.warehouse.rows.profile import profiled
@@ -216,6 +167,7 @@ def build(
     settings = _on_engine(load_settings(config), engine, address)
     with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
         say(migrate(settings.data_dir))
+        tell_of_dead_runs(settings)
         make_room(settings)
         with profiled() if profile else nullcontext() as measured:
             result = build_and_record(settings, full=full, progress=progress)

@@ -19,6 +19,8 @@ def status(
 ) -> None:
     """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
 
+    A run that was killed since is told first, as the next run would do: by an alarm and on the morning page.
+
     Exit codes: 0 the last good night is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
     was none.
     """
@@ -26,8 +28,11 @@ def status(
 
     from pipelines.report.status import status as state_of
     from pipelines.report.status_lines import status_lines
+    from pipelines.run.telling import look_for_dead_runs
 
-    state = state_of(load_settings(config))
+    settings = load_settings(config)
+    look_for_dead_runs(settings)
+    state = state_of(settings)
     say([json.dumps(state, indent=1)] if as_json else status_lines(state))
     raise typer.Exit(3 if state["is_stale"] else 0)
 

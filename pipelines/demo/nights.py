@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from pipelines.assets.exit_codes import Exit
-from pipelines.assets.night import run_night
-from pipelines.clock import shift_clock, utc_now
-from pipelines.definitions import NIGHTLY, job
+from pipelines.clock import shift_clock
 from pipelines.demo.books import close_the_books
 from pipelines.demo.place import (
     DAYS,
@@ -34,12 +31,12 @@ from pipelines.demo.place import (
 )
 from pipelines.demo.webhooks import advance_with_webhooks
 from pipelines.durable import make_folder
-from pipelines.landing import guard_source
-from pipelines.notify.history import ended_run, remember_run
-from pipelines.report.night_alarms import after_run
-from pipelines.report.page.morning import morning_page, write_morning_page
+from pipelines.record import NIGHT
+from pipelines.report.page.morning import morning_page
 from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
+from pipelines.run.exit_codes import Exit
+from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
 from pipelines.sandbox.events import events
 from pipelines.sandbox.process import Sandbox
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pipelines.report.summary import Night
+    from pipelines.record import Run
     from pipelines.sandbox.world import World
     from pipelines.settings import Settings
 
@@ -83,23 +80,23 @@ def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, ne
         write_reference(settings, world)
     with service(settings, state) as sandbox:
         for now in nights:
-            night, state = _play(settings, sandbox, world, state, now, is_last=now == nights[-1])
-            if not night.published:
+            run, state = _play(settings, sandbox, world, state, now)
+            if not run.is_published:
                 break
             if now != nights[-1]:
-                accepted = night.landed.get("orders", {}).get("accepted", 0)
+                accepted = run.landed.get("orders", {}).get("accepted", 0)
                 typer.echo(
                     f"Night {state.night}, {now:%Y-%m-%d %H:%M}: {accepted:,} orders accepted, a release published"
                 )
             if len(nights) > 1 and state.night == _CLOSING:
                 close_the_books(settings, now)
-    typer.echo(summary(settings, night))
+    typer.echo(summary(settings, run))
     typer.echo(
         f"\nTook {time.monotonic() - started:.1f} s. Faults were planted: {settings.data_dir}/sandbox/truth.json"
     )
     typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
     typer.echo(f"Other commands: `ordermart --config {settings.file} reconcile`, and so on.")
-    return Exit.PUBLISHED if night.published else Exit.FAILED
+    return Exit.PUBLISHED if run.is_published else Exit.FAILED
 
 
 def service_of(settings: Settings) -> AbstractContextManager[object]:
@@ -132,40 +129,30 @@ def _due(world: World, state: State, *, next_night: bool) -> list[dt.datetime]:
     return [now]
 
 
-def _play(
-    settings: Settings, sandbox: Sandbox, world: World, state: State, now: dt.datetime, *, is_last: bool
-) -> tuple[Night, State]:
-    """Move both clocks, run a night for what changed since the last one, and keep the state; the last has a page.
+def _play(settings: Settings, sandbox: Sandbox, world: World, state: State, now: dt.datetime) -> tuple[Run, State]:
+    """Move both clocks, run a night for what changed since the last one, and keep the state.
 
     The first three nights request what changed by a list of ids; later ones learn of it by webhooks.
     """
     number = state.night + (now.isoformat() != state.now)
     ahead = shift_clock(now)
-    file = None
+    asked = Asked()
     if number < _WEBHOOKS:
         sandbox.set_clock(now)
         file = folder(settings) / "order_ids.txt"
         file.write_text("".join(f"{order_id}\n" for order_id in _changed(world, state, now)), encoding="ascii")
+        asked = Asked(str(file))
     else:
         write_state(settings, replace(state, ahead_seconds=ahead))  # the receiver reads the time from there
         advance_with_webhooks(settings, sandbox, now)
-    guard_source(settings)
     seconds = 1 if number == _VERIFYING else 0
     chosen = msgspec.structs.replace(settings, verify=msgspec.structs.replace(settings.verify, seconds=seconds))
-    started = utc_now()
     with terminal_progress() as progress:
-        night = run_night(chosen, job(chosen, NIGHTLY, progress), order_ids=file)
-    facts = {"is_good": night.published and not night.incomplete, "is_new": night.is_new, "landed": night.landed}
-    after_run(settings, succeeded=night.published, is_new=night.is_new, incomplete=night.incomplete)
-    run = ended_run(started, utc_now(), errors=night.own_errors, **facts)
-    if is_last:
-        write_morning_page(settings, run)
-    else:
-        remember_run(settings.data_dir, run)
+        run, _ = perform(chosen, NIGHT, asked, progress)
     played = replace(state, now=now.isoformat(), night=number, ahead_seconds=ahead)
-    if night.published:
+    if run.is_published:
         write_state(settings, played)
-    return night, played
+    return run, played
 
 
 def _changed(world: World, state: State, now: dt.datetime) -> list[int]:

@@ -15,9 +15,10 @@ import msgspec
 
 from pipelines.finance.closed_scopes import population_conditions
 from pipelines.ledger.signed_head import signing_ledger
+from pipelines.record import current_release
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The run lock: one run at a time per data folder.
 
 Knows nothing of Dagster. It is a kernel lock (flock), released when its holder ends, however that happens. The holder
-writes a note into the file and clears it when it ends; a note without a holder was left by a killed or stopped run.
+writes a note into the file, for others who look, and clears it when it ends.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
@@ -22,15 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-# The folders that this process has locked, each with the start of the killed run that it resumes, if any. A command
-# holds the lock for the job that it executes in its own process.
-_held: dict[Path, datetime | None] = {}
-RUN = "ordermart run"
-JOB = "Dagster run"
 RESTORE = "ordermart restore"
-A_NIGHT_WAITS = timedelta(minutes=30)
-_RESUMABLE_FOR = timedelta(hours=12)  # a later run is the next night's: it requests everything again
-_A_MOMENT = timedelta(seconds=1)  # for those who only look who holds it
+_held: set[Path] = set()  # the folders that this process has locked
+A_MOMENT = timedelta(seconds=1)  # for those who only look who holds it
 _LOOK_AGAIN_SECONDS = 0.1
 
 
@@ -40,7 +34,7 @@ class RunLockedError(Exception):
 
 @contextmanager
 def run_lock(
-    data_dir: Path, holder: str, *, wait: timedelta = _A_MOMENT, say: Callable[[str], None] = lambda _: None
+    data_dir: Path, holder: str, *, wait: timedelta = A_MOMENT, say: Callable[[str], None] = lambda _: None
 ) -> Iterator[None]:
     """Hold `data/run.lock` while the block runs; raise RunLockedError if another process holds it for all of `wait`.
 
@@ -54,15 +48,11 @@ def run_lock(
     descriptor = os.open(data_dir / "run.lock", os.O_RDWR | os.O_CREAT, 0o666)  # less umask: one group may close
     try:
         _take(descriptor, wait, say)
-        left = os.pread(descriptor, 4096, 0)
-        is_run = holder.startswith((RUN, JOB))
-        resumed = _killed_since(left) if is_run else None
         note = {
             "holder": holder,
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": utc_now().isoformat(timespec="seconds"),
-            "resumed_since": resumed.isoformat() if resumed else None,
         }
         from pipelines.landing.disk import naming_a_full_disk  # noqa: PLC0415 -- slow: a status only asks who holds it
         from pipelines.landing.formats import guard_format  # noqa: PLC0415 -- the same
@@ -70,21 +60,14 @@ def run_lock(
         with naming_a_full_disk(data_dir):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps(note).encode(), 0)
-        _held[data_dir] = resumed
-        stays = False
+        _held.add(data_dir)
         try:
             if holder != RESTORE:  # which starts over if it was killed
                 guard_format(data_dir)
             yield
-        except KeyboardInterrupt:
-            stays = is_run  # as after a kill: the next run resumes this one
-            raise
         finally:
-            del _held[data_dir]
-            if not stays:
-                os.ftruncate(descriptor, 0)
-            if not is_run and _killed_since(left):  # only a run resumes a killed one
-                os.pwrite(descriptor, left, 0)
+            _held.discard(data_dir)
+            os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
@@ -122,21 +105,6 @@ def lock_holder(data_dir: Path) -> str | None:
     finally:
         os.close(descriptor)
     return None
-
-
-def resumed_since(data_dir: Path) -> datetime | None:
-    """Return the start of the killed run that the current run resumes; None if it resumes none."""
-    return _held.get(data_dir)
-
-
-def _killed_since(note: bytes) -> datetime | None:
-    try:
-        killed = json.loads(note)
-        since = datetime.fromisoformat(killed["resumed_since"] or killed["since"])
-        is_resumable = killed["holder"].startswith((RUN, JOB)) and utc_now() - since <= _RESUMABLE_FOR
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return since if is_resumable else None
 
 
 def _holder_in(note: bytes) -> str:

@@ -15,7 +15,6 @@ from pipelines.clock import utc_now
 from pipelines.inbox.entries import BAD_TOGETHER, INT64
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.lock import resumed_since
 from pipelines.ingest.outcome import (
     AnswerCheck,
     Ingested,
@@ -36,6 +35,7 @@ from pipelines.vault import open_spool, open_vault
 from pipelines.warehouse.build.known import known_among, known_ids
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Iterator
 
     from pipelines.landing import Load, LoadSummary, Refusal
@@ -61,13 +61,15 @@ def ingest(
     *,
     lists: bool = True,
     session: PartnerSession | None = None,
+    since: dt.datetime | None = None,
 ) -> Ingested:
     """Fetch and land everything of one kind that is due; `progress` gets (kind, done, total).
 
     `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
     service's list of stores is added too, or the known stores if there is no usable list. Menus that store records name
-    are put on the work list. `session` is shared by the kinds of a run. The result says what is missing, and whether
-    the service, or the doubt about its address, stopped it.
+    are put on the work list. `session` is shared by the kinds of a run. What was fetched `since` then, by a killed run
+    that this one resumes, is not requested again. The result says what is missing, and whether the service, or the
+    doubt about its address, stopped it.
     """
     guard_source(settings)
     with ExitStack() as stack:
@@ -75,7 +77,7 @@ def ingest(
         vault = stack.enter_context(open_vault(settings))
         spool = stack.enter_context(open_spool(settings, kind))
         session = session or stack.enter_context(PartnerSession(settings))
-        ingestion = _Ingestion(settings, vault, spool, work, kind, progress)
+        ingestion = _Ingestion(settings, vault, spool, work, kind, progress, since)
         if kind == "menus" and any(
             before.kind == "stores" and (before.stopped or before.counts["failed"]) for before in session.ingested
         ):
@@ -101,10 +103,11 @@ class _Ingestion:
         work: WorkList,
         kind: Kind,
         progress: Progress | None,
+        since: dt.datetime | None,
     ) -> None:
         self.settings, self.vault, self.spool, self.work, self.kind = settings, vault, spool, work, kind
         self.progress = progress or (lambda *_: None)
-        self.since = resumed_since(settings.data_dir)
+        self.since = since
         self.result = Ingested(kind)
         self.menu_ids: set[int] = set()
         self.check = AnswerCheck(settings, kind)

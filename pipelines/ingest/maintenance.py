@@ -51,7 +51,8 @@ def _result(task: str, run: Callable[[Settings, datetime], int], settings: Setti
     try:
         return TaskResult(task, run(settings, now))
     except Exception as error:  # noqa: BLE001 -- report and continue: maintenance must not fail the run
-        return TaskResult(task, 0, f"{type(error).__name__}: {error}")
+        is_own = type(error).__module__.startswith("pipelines.")  # a library may quote a value of a document
+        return TaskResult(task, 0, f"{type(error).__name__}: {error}" if is_own else type(error).__name__)
 
 
 def _prune_entries(settings: Settings, now: datetime) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Handler = Callable[[int, Any], None]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_SHELL = 128  # a shell's exit code for a process ended by a signal is this and its number
+SHELL = 128  # a shell's exit code for a process ended by a signal is this and its number
 _current: Stop | None = None
 
 
@@ -43,7 +43,7 @@ class Stop:
     @property
     def exit_code(self) -> int:
         """The exit code that a shell gives a process ended by this signal."""
-        return _SHELL + (self.signal or signal.SIGINT)
+        return SHELL + (self.signal or signal.SIGINT)
 
     @contextmanager
     def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
@@ -56,7 +56,7 @@ class Stop:
 
         def handle(number: int, _frame: Any) -> None:
             if self._signal is not None:
-                os._exit(_SHELL + number)
+                os._exit(SHELL + number)
             self._signal = signal.Signals(number)
             end()
 

@@ -5,16 +5,12 @@ Knows nothing of what an alarm is about: who raises it gives a cause, which tell
 
 from pipelines.notify.alarms import Alarm, standing, update_alarms
 from pipelines.notify.channels import NotifyError, beat, channels_of
-from pipelines.notify.run_log import LastRun, last_run, record_run
 
 __all__ = [
     "Alarm",
-    "LastRun",
     "NotifyError",
     "beat",
     "channels_of",
-    "last_run",
-    "record_run",
     "standing",
     "update_alarms",
 ]

@@ -26,11 +26,12 @@ from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.privacy.log import add_to_log, required_log
+from pipelines.record import current_release
 from pipelines.vault import Destroyed, open_vault
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.release.removal import remove_release
 
 if TYPE_CHECKING:

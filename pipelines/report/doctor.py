@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
-from pipelines.notify import channels_of, last_run, standing
+from pipelines.notify import channels_of, standing
 from pipelines.notify.last_backup import last_backup
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
 from pipelines.report.doctor_service import service_findings
+from pipelines.report.status import last_runs
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
@@ -61,7 +62,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     holder = lock_holder(settings.data_dir)
     yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
     yield _daemon(settings, now)
-    yield _last_run(settings, now)
+    yield _last_run(settings, now, is_any_alive=holder is not None)
     for alarm in standing(settings.data_dir):
         yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
     yield _channels(settings)
@@ -153,12 +154,12 @@ def _daemon(settings: Settings, now: dt.datetime) -> Finding:
     return Finding("daemon", "ok", "Dagster's scheduler is alive.")
 
 
-def _last_run(settings: Settings, now: dt.datetime) -> Finding:
-    last, hours = last_run(settings.data_dir), settings.notify.max_age_hours
-    if last is None:
+def _last_run(settings: Settings, now: dt.datetime, *, is_any_alive: bool) -> Finding:
+    last, hours = last_runs(settings.data_dir, is_any_alive=is_any_alive), settings.notify.max_age_hours
+    if last.run is None:
         return Finding("last run", "warning", "there was none.", "`ordermart run`")
-    said = f"ended at {last.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.outcome}."
-    if not last.is_good:
+    said = f"ended at {last.run.ended_at:%Y-%m-%d %H:%M:%S}Z, {last.verdict}."
+    if last.verdict != "good":
         return Finding("last run", "failure", said, "`ordermart status`, which says why")
     if last.is_stale(now, hours):
         return Finding(

@@ -17,7 +17,7 @@ import msgspec
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.validate import Validator
 from pipelines.partner import ListingBroken, PartnerClient, PartnerError, ServiceDown
-from pipelines.report.summary import current_release
+from pipelines.record import current_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def _judged(settings: Settings, kind: str, body: bytes, asked: int | None) -> An
 
 def _known(settings: Settings, table: str, key: str) -> list[int]:
     """Return the highest id of a table of the current release; none without one."""
-    release = current_release(settings)
+    release = current_release(settings.data_dir / "published")
     if release is None:
         return []
     try:

@@ -11,13 +11,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
-from pipelines.report.summary import current_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.report.summary import Night
-    from pipelines.settings import Settings
+    from pipelines.record import Run
 
 
 def line(event: str, **values: Any) -> str:
@@ -40,27 +38,27 @@ def json_progress(write: Callable[[str], None]) -> Iterator[Callable[[str, int, 
     yield show
 
 
-def night_lines(settings: Settings, night: Night, exit_code: int) -> Iterator[str]:
+def run_lines(run: Run, exit_code: int) -> Iterator[str]:
     """Yield the lines of a finished run; the last one is `ended`, with the exit code."""
-    for kind, verdicts in night.landed.items():
+    for kind, verdicts in run.landed.items():
         yield line("landed", kind=kind, verdicts=dict(verdicts))
-    for table, check, violations in night.failing:
+    for table, check, violations in run.failing:
         yield line("check", table=table, check=check, violations=violations)
-    for text in night.said:
+    for text in run.said:
         yield line("note", text=text)
-    for kind, sentences in night.incomplete.items():
+    for kind, sentences in run.incomplete.items():
         yield from (line("incomplete", kind=kind, text=text) for text in sentences)
-    for text in night.errors:
+    for text in run.errors:
         yield line("error", text=text)
-    for text in night.undone:
+    for text in run.undone:
         yield line("maintenance_failed", text=text)
-    release = current_release(settings)
     yield line(
         "ended",
         exit_code=exit_code,
-        run_id=night.run_id,
-        is_good=night.published and not night.incomplete,
-        is_new_release=night.published and night.is_new,
-        release=release.name if release else None,
-        checks=night.checks,
+        run_id=run.id,
+        kind=run.kind,
+        is_good=run.verdict == "good",
+        is_new_release=run.is_published and run.is_new,
+        release=run.release or None,
+        checks=run.checks,
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.read import NoReleaseError
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.record import current_release
+from pipelines.warehouse.release.release import DATABASE
 
 PROCESS = Path(__file__).with_name("query_process.py")
 MIB = 2**20

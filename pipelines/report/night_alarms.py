@@ -2,8 +2,8 @@
 
 | cause | raised when |
 |---|---|
-| run_failed | a night failed or could not begin; over after the next night |
-| run_failed:due | a run for webhooks failed |
+| run_failed | a night failed, was killed or stopped, or could not begin; over after the next night |
+| run_failed:webhooks | a run for webhooks did |
 | outage | the service gave no usable answer for too long |
 | incomplete:KIND | stores, menus or orders could not all be fetched, or what came is doubtful |
 | new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
@@ -12,7 +12,7 @@
 | verification | a sample that was rebuilt from raw differs from the warehouse or the release |
 | rule_changed | orders show another formula than in the release before |
 
-Knows nothing of channels or of Dagster.
+Knows nothing of channels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, record_run, standing, update_alarms
+from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
+from pipelines.record import NIGHT, current_release, save
 from pipelines.report.text import counted
 from pipelines.report.unresolved import unresolved
 from pipelines.warehouse import warehouse_file
@@ -34,12 +35,13 @@ from pipelines.warehouse.inputs.verifications import verifications
 from pipelines.warehouse.release.need import deferred_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from pipelines.record import Run
     from pipelines.settings import Settings
 
-_ALWAYS = ("run_failed:due", "outage", "disk")
+_ALWAYS = ("run_failed:webhooks", "outage", "disk")
 _AFTER_NIGHT = ("run_failed", "incomplete")
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
@@ -48,59 +50,54 @@ _RECEIVED = "select max(last_observed_at) from audit.loads where not is_backfill
 _RULES = "select rule_target, scope, rule from audit.formula_populations where rule is not null"
 
 
-def after_run(
-    settings: Settings,
-    *,
-    succeeded: bool,
-    is_new: bool,
-    is_outage: bool = False,
-    incomplete: Mapping[str, Sequence[str]] | None = None,
-    errors: Sequence[str] = (),
-    is_nightly: bool = True,
-    now: dt.datetime | None = None,
-) -> list[str]:
-    """Record a run, send what changed about alarms, call the heartbeat after a good night; return what failed of it.
+def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> list[str]:
+    """Record what is said of a run, send what changed about alarms, call the heartbeat after a good night.
 
-    `is_new` says that the run published another release, `incomplete` why a kind is not up to date, `errors` why the
-    run failed, without texts of libraries. A run that is not nightly does not request everything: it ends no alarm
-    about a night, and is not good while one about an incomplete kind stands.
+    Return what failed of it. A run for webhooks does not request everything: it ends no alarm about a night.
     """
     now = now or utc_now()
-    alarms = list(_alarms(settings, succeeded=succeeded, is_new=is_new, now=now))
-    if is_outage:
-        text = "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
-        alarms.insert(0, Alarm("outage", text))
-    elif not succeeded:
-        alarms.insert(0, _failure(errors, is_nightly=is_nightly))
-    for kind, sentences in (incomplete or {}).items():
-        why = "; ".join(sentence.rstrip(".") for sentence in sentences)
-        alarms.append(Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}."))
-    did = (
-        "It published a release."
-        if is_new
-        else "It published nothing."
-        if not succeeded
-        else "Its changes wait for the next release."
-        if deferred_until(settings.data_dir / "published")
-        else "There was nothing to publish."
-    )
-    sentence = " ".join([did, *_said(settings.data_dir, alarms)])
-    is_good = succeeded and not incomplete and (is_nightly or not _is_incomplete(settings.data_dir))
-    looked_at = {*_ALWAYS, *(_AFTER_SUCCESS if succeeded else ()), *(_AFTER_NIGHT if succeeded and is_nightly else ())}
+    alarms = [*_of_run(run), *_alarms(settings, run, now)]
+    run.sentence = " ".join([_did(settings, run), *_said(settings.data_dir, alarms)])
     failures = []
     try:
-        record_run(
-            settings.data_dir, sentence, is_good=is_good, has_failed=not succeeded, is_nightly=is_nightly, now=now
-        )
+        save(settings.data_dir, run)
     except OSError as error:  # the disk is full: alarms are sent all the same
         failures.append(f"the run could not be recorded: {error.strerror}")
+    is_night = run.kind == NIGHT
+    looked_at = {
+        *_ALWAYS,
+        *(_AFTER_SUCCESS if run.is_published else ()),
+        *(_AFTER_NIGHT if run.is_published and is_night else ()),
+    }
     failures += update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now)
-    if is_good and is_nightly:
+    if run.verdict == "good" and is_night:
         try:
             beat(settings)
         except NotifyError as error:
             failures.append(str(error))
     return failures
+
+
+def _of_run(run: Run) -> Iterator[Alarm]:
+    """Yield the alarms that follow from the record of a run alone."""
+    if run.is_outage:
+        text = "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
+        yield Alarm("outage", text)
+    elif not run.is_published:
+        yield _failure(run)
+    for kind, sentences in run.incomplete.items():
+        why = "; ".join(sentence.rstrip(".") for sentence in sentences)
+        yield Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
+
+
+def _did(settings: Settings, run: Run) -> str:
+    if run.is_new:
+        return "It published a release."
+    if not run.is_published:
+        return "It published nothing."
+    if deferred_until(settings.data_dir / "published"):
+        return "Its changes wait for the next release."
+    return "There was nothing to publish."
 
 
 def _said(data_dir: Path, alarms: Sequence[Alarm]) -> list[str]:
@@ -110,21 +107,25 @@ def _said(data_dir: Path, alarms: Sequence[Alarm]) -> list[str]:
     return said or ["No new alarms." if alarms else "No alarms."]
 
 
-def _failure(errors: Sequence[str], *, is_nightly: bool) -> Alarm:
-    what, cause = ("night", "run_failed") if is_nightly else ("run for webhooks", "run_failed:due")
-    why = f": {errors[0].rstrip('.')}" if errors else ""
+def _failure(run: Run) -> Alarm:
+    what, cause = ("night", "run_failed") if run.kind == NIGHT else ("run for webhooks", "run_failed:webhooks")
+    if run.stopped_by:
+        return Alarm(cause, f"The last {what} {run.how}; what had landed is kept, and the next run resumes it.")
+    errors = run.errors
     more = f" (and {counted(len(errors) - 1, 'error', 'errors')} more)" if len(errors) > 1 else ""
-    return Alarm(cause, f"The last {what} failed, and the previous release stays current{why}{more}.")
+    why = f"{errors[0].rstrip('.')}{more}"
+    return Alarm(cause, f"The last {what} failed, and the previous release stays current: {why}.")
 
 
-def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, now: dt.datetime) -> Iterator[Alarm]:
+def _alarms(settings: Settings, run: Run, now: dt.datetime) -> Iterator[Alarm]:
+    is_new = run.is_new
     free = shutil.disk_usage(settings.data_dir).free / _GB
     if free < settings.notify.min_free_gb:
         yield Alarm(
             "disk", f"{free:.1f} GB are free below [data] dir; [notify] min_free_gb is {settings.notify.min_free_gb}."
         )
     current, before = _releases(settings)
-    if current is None or not succeeded:
+    if current is None or not run.is_published:
         return
     refused, rules, received = _rows(_file(current), _REFUSED, _RULES, _RECEIVED)
     refused_before, rules_before = _rows(_file(before), _REFUSED, _RULES) if before and is_new else (set(), set())
@@ -141,10 +142,6 @@ def _alarms(settings: Settings, *, succeeded: bool, is_new: bool, now: dt.dateti
             "rule_changed",
             f"Orders show other formula rules than before ({len(changed):,} changes): see audit.formula_populations.",
         )
-
-
-def _is_incomplete(data_dir: Path) -> bool:
-    return any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
 
 
 def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.datetime) -> Iterator[Alarm]:
@@ -181,10 +178,9 @@ def _is_silent(data_dir: Path, since: dt.datetime) -> bool:
 
 def _releases(settings: Settings) -> tuple[Path | None, Path | None]:
     """Return the current release and the one before it, as far as there are any."""
-    link = settings.data_dir / "published" / "current"
-    if not link.exists():
+    current = current_release(settings.data_dir / "published")
+    if current is None:
         return None, None
-    current = link.resolve()
     older = [folder for folder in sorted(current.parent.iterdir()) if folder.name < current.name]
     return current, older[-1] if older and (older[-1] / "ordermart.duckdb").exists() else None
 

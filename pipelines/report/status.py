@@ -10,7 +10,7 @@ import datetime as dt
 import json
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
@@ -19,15 +19,16 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.waiting import due_by_reason
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import lock_holder
-from pipelines.notify import last_run, standing
+from pipelines.notify import standing
 from pipelines.notify.last_backup import last_backup
+from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.cron import next_tick
-from pipelines.report.summary import current_release
 from pipelines.report.text import moment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.record import Run
     from pipelines.settings import Settings
 
 _WAITING = ("waiting", "started", "dead")
@@ -38,27 +39,29 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
     """Return the state of the data folder as plain values; times are ISO 8601 in UTC, null if unknown."""
     now = now or utc_now()
     data_dir, hours, schedule = settings.data_dir, settings.notify.max_age_hours, settings.schedule
-    last = last_run(data_dir)
+    holder = lock_holder(data_dir)
+    last = last_runs(data_dir, is_any_alive=holder is not None)
     return {
-        "is_stale": last is None or last.is_stale(now, hours),
+        "is_stale": last.is_stale(now, hours),
         "max_age_hours": hours,
         "last_run": None
-        if last is None
+        if last.run is None
         else {
-            "ended_at": _text(last.ended_at),
-            "is_good": last.is_good,
-            "outcome": last.outcome,
+            "kind": last.run.kind,
+            "ended_at": _text(last.run.ended_at),
+            "is_good": last.verdict == "good",
+            "outcome": last.verdict,
             "sentence": last.sentence,
         },
-        "last_good_at": _text(last.good_at) if last else None,
-        "lock_holder": lock_holder(data_dir),
+        "last_good_at": _text(last.good_at),
+        "lock_holder": holder,
         "schedule": {
             "cron": schedule.cron,
             "timezone": schedule.timezone,
             "is_on": schedule.is_on,
             "next_tick": _text(next_tick(schedule.cron, schedule.timezone, now)) if schedule.is_on else None,
         },
-        "release": _release(current_release(settings), now),
+        "release": _release(current_release(settings.data_dir / "published"), now),
         "publication_due": _deferred(data_dir),
         "verification": _verification(data_dir),
         "last_backup": _backup(data_dir),
@@ -66,6 +69,35 @@ def status(settings: Settings, now: dt.datetime | None = None) -> dict[str, Any]
         "alarms": [{"cause": a.cause, "since": _text(a.since), "text": a.text} for a in standing(data_dir)],
         "free_bytes": shutil.disk_usage(data_dir).free if data_dir.exists() else None,
     }
+
+
+class LastRuns(NamedTuple):
+    """The last run that ended, with its verdict, and when the last good night ended."""
+
+    run: Run | None = None
+    verdict: str = ""
+    sentence: str = ""
+    good_at: dt.datetime | None = None
+
+    def is_stale(self, now: dt.datetime, max_age_hours: float) -> bool:
+        """Return whether the last good night ended longer ago than that, or there was none."""
+        return self.good_at is None or now - self.good_at > dt.timedelta(hours=max_age_hours)
+
+
+def last_runs(data_dir: Path, *, is_any_alive: bool) -> LastRuns:
+    """Return how the last run ended; one for webhooks is incomplete while a kind of document is, since a night."""
+    ended = ended_runs(data_dir, is_any_alive=is_any_alive)
+    if not ended:
+        return LastRuns()
+    run = ended[-1]
+    stands = run.kind == WEBHOOKS and any(alarm.cause.startswith("incomplete:") for alarm in standing(data_dir))
+    nights = [each.ended_at for each in ended if each.kind == NIGHT and each.verdict == "good"]
+    return LastRuns(
+        run,
+        "incomplete" if run.verdict == "good" and stands else run.verdict,
+        run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors)),
+        nights[-1] if nights else None,
+    )
 
 
 def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:

@@ -6,21 +6,22 @@ Reads the current release, which has no personal data.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from pipelines.finance.currencies import money
+from pipelines.record import current_release
 from pipelines.report.alarms import alarms
 from pipelines.report.inbox import waiting
 from pipelines.report.text import counted, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipelines.landing import Backfilled, LoadSummary, Refusal
+    from pipelines.record import Run
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
 
@@ -39,37 +40,10 @@ TRY = (
 )
 
 
-@dataclass(frozen=True)
-class Night:
-    """The outcome of one run of the job; `published` if it succeeded.
-
-    `landed` is kind → verdict → count, `failing` is (table, check, violations), `errors` are sentences.
-    """
-
-    published: bool
-    run_id: str
-    is_new: bool = True  # whether the release changed
-    landed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    failing: tuple[tuple[str, str, int], ...] = ()
-    checks: int = 0
-    errors: tuple[str, ...] = ()
-    own_errors: tuple[str, ...] = ()  # the same without messages of libraries, which may quote documents
-    said: tuple[str, ...] = ()  # about the plan and its results
-    undone: tuple[str, ...] = ()  # failed maintenance tasks, a sentence each
-    is_outage: bool = False  # whether the service gave no usable answer for too long
-    incomplete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # kind → why it is not up to date
-
-
-def current_release(settings: Settings) -> Path | None:
-    """Return the folder of the current release, None before the first."""
-    current = settings.data_dir / "published" / "current"
-    return current.resolve() if current.exists() else None
-
-
 @contextmanager
 def kept_open(settings: Settings) -> Iterator[None]:
     """Keep the file of the current release open: to open it once more then costs next to nothing."""
-    release = current_release(settings)
+    release = current_release(settings.data_dir / "published")
     with ExitStack() as stack:
         if release is not None:
             with suppress(duckdb.Error):  # whoever reads it says what is wrong with it
@@ -79,7 +53,7 @@ def kept_open(settings: Settings) -> Iterator[None]:
 
 def refused(settings: Settings) -> set[tuple[Any, ...]]:
     """Return the unresolved rows of audit.quarantine: kind and id, or load and sequence number."""
-    release = current_release(settings)
+    release = current_release(settings.data_dir / "published")
     if release is None:
         return set()
     with duckdb.connect(str(release / "ordermart.duckdb"), read_only=True) as db:
@@ -91,40 +65,40 @@ def refused(settings: Settings) -> set[tuple[Any, ...]]:
         )
 
 
-def summary(settings: Settings, night: Night) -> str:
+def summary(settings: Settings, run: Run) -> str:
     """Return the summary of a run: what it did, what failed, and what to look at next."""
-    return "\n".join(_summary(settings, night))
+    return "\n".join(_summary(settings, run))
 
 
-def _summary(settings: Settings, night: Night) -> Iterator[str]:
-    release = current_release(settings)
+def _summary(settings: Settings, run: Run) -> Iterator[str]:
+    release = current_release(settings.data_dir / "published")
     yield ""
-    if night.published:
-        yield f"Published {release}" if night.is_new else f"Published nothing: the current release is still {release}"
+    if run.is_published:
+        yield f"Published {release}" if run.is_new else f"Published nothing: the current release is still {release}"
     else:
         yield "FAILED. Nothing was published; " + (
             f"the previous release stays current: {release}" if release else "there is no release yet."
         )
-        for error in night.errors:
+        for error in run.errors:
             yield f"  {error}"
-    for kind, verdicts in night.landed.items():
+    for kind, verdicts in run.landed.items():
         counts = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.items() if number)
         yield f"  {kind + ':':8} {counts or 'nothing was due'}"
-    for kind, sentences in night.incomplete.items():
+    for kind, sentences in run.incomplete.items():
         for sentence in sentences:
             yield f"  {kind} are not up to date: {sentence}"
     yield from waiting(settings.data_dir)
-    for table, check, violations in night.failing:
+    for table, check, violations in run.failing:
         yield f"  check {table} {check}: {counted(violations, 'row', 'rows')}"
-    for sentence in night.said:
+    for sentence in run.said:
         yield f"  {sentence}"
-    for task in night.undone:
+    for task in run.undone:
         yield f"  maintenance task failed: {task}"
-    if night.published and release is not None:
-        yield from _contents(release, night)
+    if run.is_published and release is not None:
+        yield from _contents(release, run)
 
 
-def _contents(release: Path, night: Night) -> Iterator[str]:
+def _contents(release: Path, run: Run) -> Iterator[str]:
     from pipelines.warehouse.release.manifest import read_manifest  # noqa: PLC0415 - `status` needs no warehouse
 
     file = release / "ordermart.duckdb"
@@ -151,11 +125,11 @@ def _contents(release: Path, night: Night) -> Iterator[str]:
             amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
         yield from _unnamed(db)
-        yield from alarms(db, release, is_new=night.is_new)
+        yield from alarms(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
-    failing = len(night.failing)
-    yield f"Checks: {night.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
+    failing = len(run.failing)
+    yield f"Checks: {run.checks - failing} passed, {failing} with warnings ({warned:,} rows in audit.findings)"
     yield "Try next in `duckdb -readonly FILE`, or in Python duckdb.connect(FILE, read_only=True).sql(QUERY); FILE is"
     yield f"  {file}"
     for query in TRY:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
 _RULE = re.compile(r"[a-z0-9_+]+(/[a-z0-9_]+)+")
+_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
@@ -63,7 +64,7 @@ def _times(settings: Settings) -> Iterator[str]:
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             yield f"{key}: {name!r} is not a timezone of the IANA database"
     start = settings.business_day.day_start
-    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
+    if not _TIME.fullmatch(start):
         yield f"[business_day] day_start: {start!r} is not a local time such as 04:00"
     dayparts = settings.business_day.dayparts
     for part in dayparts:
@@ -72,6 +73,9 @@ def _times(settings: Settings) -> Iterator[str]:
     for key, values in (("name", [each.name for each in dayparts]), ("hour", [each.from_hour for each in dayparts])):
         if len(set(values)) < len(values):
             yield f"[business_day] dayparts: two have the same {key}; give each its own"
+    fresh_by = settings.schedule.fresh_by
+    if fresh_by and not _TIME.fullmatch(fresh_by):
+        yield f"[schedule] fresh_by: {fresh_by!r} is not a local time such as 06:00"
     if not _CRON.fullmatch(settings.schedule.cron):
         yield f"[schedule] cron: {settings.schedule.cron!r} is not a cron expression such as 15 3 * * *"
 

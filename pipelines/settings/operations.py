@@ -51,6 +51,7 @@ class Schedule(Table, frozen=True):
 
     cron: str
     timezone: str
+    fresh_by: str
     is_on: bool
 
 
@@ -61,6 +62,7 @@ class DagsterPages(Table, frozen=True):
     port: int
     allowed_hosts: tuple[str, ...]
     keep_days: PositiveFloat
+    max_run_hours: PositiveFloat
 
 
 class Notify(Table, frozen=True):

@@ -11,15 +11,19 @@ import pytest
 
 from pipelines.landing import open_load
 from pipelines.report.alarms import alarms
-from pipelines.report.summary import Night, summary
+from pipelines.report.summary import summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build, publish
+from tests.recorded import recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
+
+
+NOW = dt.datetime(2026, 11, 5, 3, tzinfo=dt.UTC)
 
 
 def _items(action: str) -> list[dict[str, Any]]:
@@ -87,8 +91,8 @@ def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> N
         "  orders /tip: null, first in 8",
     ]
     heading = "Schema drift since the previous release"
-    assert heading in summary(settings, Night(published=True, run_id="new"))
-    assert heading not in summary(settings, Night(published=True, run_id="unchanged", is_new=False))
+    assert heading in summary(settings, recorded(NOW, is_new=True))
+    assert heading not in summary(settings, recorded(NOW))
     # a later status of an order makes nothing else of it new
     third = [_order(2, platform="kiosk", status="eaten"), _order(5, deliveries=drones, status="new"), _order(9)]
     assert _night(settings, 4, *third) == []

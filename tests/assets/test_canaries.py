@@ -181,7 +181,7 @@ def test_marked_values_are_nowhere_but_in_the_vault(night: tuple[Place, Complete
     assert not MARKS.in_bytes((done.stdout + done.stderr).encode())
     assert MARKS.hits(place.data) == []  # in the vault it is encrypted
     kinds = {file.relative_to(place.data).parts[0] for file in place.data.rglob("*") if file.is_file()}
-    assert {"raw", "warehouse", "published", "dagster", "inbox", "vault"} <= kinds
+    assert {"raw", "warehouse", "published", "runs", "inbox", "vault"} <= kinds
 
 
 # Every command, in this order, with its arguments; None: why it is not run here.

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import subprocess
-import sys
-from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
 
 from pipelines.assets.dead_runs import any_alive, fail_dead_runs
-from pipelines.ingest.lock import lock_holder, run_lock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dg.op
@@ -69,27 +62,3 @@ def test_a_starting_run_gets_five_minutes(instance: dg.DagsterInstance) -> None:
     assert fail_dead_runs(instance) == []
     later = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=6)
     assert fail_dead_runs(instance, now=later) == [starting]
-
-
-def test_looking_at_the_lock_leaves_a_killed_runs_note(tmp_path: Path) -> None:
-    """Looking, and a holder that is no run, leave the note by which the next run resumes the killed one."""
-    script = (
-        "import sys, time; from pathlib import Path; from pipelines.ingest.lock import run_lock\n"
-        "with run_lock(Path(sys.argv[1]), 'ordermart run'): print('held', flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        assert f"process {other.pid}" in (lock_holder(tmp_path) or "")
-        other.kill()
-    note = (tmp_path / "run.lock").read_bytes()
-    assert note
-    assert lock_holder(tmp_path) is None
-    with run_lock(tmp_path, "ordermart land orders"):
-        assert lock_holder(tmp_path) is not None
-    assert (tmp_path / "run.lock").read_bytes() == note
-    from pipelines.ingest.lock import resumed_since  # noqa: PLC0415
-
-    with run_lock(tmp_path, "ordermart run"):
-        assert resumed_since(tmp_path) is not None
-    assert (tmp_path / "run.lock").read_bytes() == b""

@@ -12,9 +12,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from pipelines.assets.checks import WARNINGS
 from pipelines.assets.home import dagster_home
-from pipelines.assets.tables import CHECK
-from pipelines.definitions import NIGHTLY, wiring
+from pipelines.definitions import wiring
+from pipelines.record import KINDS_OF_RUNS
 from pipelines.settings import load_settings
 from pipelines.warehouse import Table, tables
 from pipelines.warehouse.inputs import LANDED_KINDS, RAW
@@ -22,29 +23,37 @@ from pipelines.warehouse.inputs import LANDED_KINDS, RAW
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_asset_graph_is_the_catalogue() -> None:
-    """Every table is an asset with its columns and its checks; besides them there is what is landed and published.
-
-    Only what is executed has a step: a step, or a check, per table would cost more than the build.
-    """
+def test_the_asset_graph_is_the_flow() -> None:
+    """Raw documents, every table with its columns, and the release: nothing stands beside the flow."""
     repository = wiring(load_settings(environ={})).get_repository_def()
     graph = repository.asset_graph
     ours = {dg.AssetKey(table.name.split(".")) for table in tables()}
     raw = {dg.AssetKey(["raw", kind]) for kind in ("stores", "menus", "orders")}
-    steps = raw | {dg.AssetKey(["warehouse"]), dg.AssetKey(["maintenance"])}
-    assert set(graph.get_all_asset_keys()) == ours | steps | {dg.AssetKey(["release"])}
-    assert set(graph.executable_asset_keys) == steps
-    assert {check.asset_key for check in graph.asset_check_keys} == ours
-    for table in tables():
-        spec = graph.get_check_spec(dg.AssetCheckKey(dg.AssetKey(table.name.split(".")), CHECK))
-        assert all(f"{check.name} ({check.severity}): {check.claim}" in spec.description for check in table.checks)
-    assert repository.has_job(NIGHTLY)
-    planned = repository.get_job(NIGHTLY).asset_layer
-    assert set(planned.executable_asset_keys) == steps
-    assert not planned.executable_asset_keys - steps
+    everything = ours | raw | {dg.AssetKey("release")}
+    assert set(graph.get_all_asset_keys()) == everything == set(graph.executable_asset_keys)
+    released = {dg.AssetKey(table.name.split(".")) for table in tables() if table.is_released}
+    assert graph.get(dg.AssetKey("release")).parent_keys == released
     for table in tables():
         schema = graph.get(dg.AssetKey(table.name.split("."))).metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == [column.name for column in table.columns]
+    for kind in KINDS_OF_RUNS:
+        job = repository.get_job(kind)
+        assert set(job.asset_layer.executable_asset_keys) == everything
+        assert job.tags["dagster/max_runtime"] == "43200"
+
+
+def test_each_blocking_claim_is_a_check_of_its_name() -> None:
+    """The warnings of a table share one check, whose description names them."""
+    graph = wiring(load_settings(environ={})).get_repository_def().asset_graph
+    wanted = {
+        (check.table, check.name.partition("__")[2] if check.severity == "blocking" else WARNINGS): check.claim
+        for table in tables()
+        for check in table.checks
+    }
+    assert {(".".join(key.asset_key.path), key.name) for key in graph.asset_check_keys} == wanted.keys()
+    for (table, name), claim in wanted.items():
+        spec = graph.get_check_spec(dg.AssetCheckKey(dg.AssetKey(table.split(".")), name))
+        assert claim in (spec.description or "")
 
 
 def _edges(table: Table) -> set[str]:
@@ -73,16 +82,26 @@ def test_asset_edges_are_what_the_sql_reads() -> None:
 
 
 def test_every_asset_has_an_owner_a_kind_and_a_description() -> None:
-    """Dagster's pages say of each asset what it is, what it is made of and whose it is; the data must stay fresh."""
+    """Dagster's pages say of each asset what it is, what it is made of and whose it is."""
     graph = wiring(load_settings(environ={})).get_repository_def().asset_graph
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.owners, key
         assert node.kinds, key
         assert node.description, key
-    policy = graph.get(dg.AssetKey("warehouse")).freshness_policy
-    assert policy is not None
-    assert policy.fail_window.to_timedelta() == timedelta(hours=load_settings(environ={}).notify.max_age_hours)
+
+
+@pytest.mark.parametrize(
+    ("fresh_by", "cron", "deadline", "hours"),
+    [("06:00", "15 3 * * *", "0 6 * * *", 2.75), ("07:30", "@daily", "30 7 * * *", 7.5), ("", "@daily", "", 0)],
+)
+def test_a_release_is_due_by_the_time_of_the_settings(fresh_by: str, cron: str, deadline: str, hours: float) -> None:
+    """Between the schedule's tick and the deadline a night has to end; without a deadline nothing is overdue."""
+    environ = {"ORDERMART_SCHEDULE__FRESH_BY": fresh_by, "ORDERMART_SCHEDULE__CRON": cron}
+    graph = wiring(load_settings(environ=environ)).get_repository_def().asset_graph
+    policy = graph.get(dg.AssetKey("release")).freshness_policy
+    wanted = dg.FreshnessPolicy.cron(deadline, timedelta(hours=hours), "UTC") if deadline else None
+    assert policy == wanted
 
 
 def test_every_input_declares_its_kinds() -> None:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.notify import Alarm, record_run, update_alarms
+from pipelines.notify import Alarm, update_alarms
 from pipelines.notify.last_backup import LastBackup, record_backup
+from pipelines.record import save
 from pipelines.report.doctor import Finding, examine, exit_code
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
+from tests.recorded import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +64,7 @@ def examined(environ: dict[str, str], **more: str) -> dict[str, Finding]:
 
 def test_a_working_installation_is_ok(tmp_path: Path, environ: dict[str, str]) -> None:
     """With a receiver, a daemon and a good run only what was never landed is a warning; the exit code says so."""
-    record_run(tmp_path / "data", "", is_good=True, now=NOW)
+    save(tmp_path / "data", recorded(NOW))
     runs = tmp_path / "data" / "dagster" / "history" / "runs.db"
     runs.parent.mkdir(parents=True)
     with closing(sqlite3.connect(runs)) as db, db:
@@ -123,12 +125,14 @@ def test_what_is_wrong_is_named_with_its_fix(
 
 def test_a_failed_or_old_run_and_its_alarms_are_shown(tmp_path: Path, environ: dict[str, str]) -> None:
     """A failed run is a failure, so is a good one of long ago; alarms that stand are warnings."""
-    record_run(tmp_path / "data", "", is_good=False, has_failed=True, now=NOW)
+    failed = recorded(NOW, errors=["no"])
+    save(tmp_path / "data", failed)
     update_alarms(tmp_path / "data", [Alarm("disk", "little is free")], {}, looked_at={"disk"}, now=NOW)
     found = examined(environ)
     assert (found["last run"].level, "failed" in found["last run"].text) == ("failure", True)
     assert "alarm" in found
-    record_run(tmp_path / "data", "", is_good=True, now=NOW - dt.timedelta(hours=40))
+    (tmp_path / "data" / "runs" / f"{failed.id}.json").unlink()
+    save(tmp_path / "data", recorded(NOW - dt.timedelta(hours=40)))
     assert examined(environ)["last run"].level == "failure"
 
 

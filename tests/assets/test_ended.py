@@ -8,12 +8,13 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
-from pipelines.assets.healing import heal
+from pipelines.assets.home import set_records_aside
 from pipelines.ingest.lock import run_lock
-from pipelines.notify import last_run, standing
+from pipelines.notify import standing
+from pipelines.record import KILLED, WEBHOOKS, runs, save
+from pipelines.run.under_way import begun
 from pipelines.settings import load_settings
+from tests.recorded import recorded
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -28,9 +29,8 @@ def test_a_night_that_cannot_begin_is_told(place: Place) -> None:
     assert json.loads(done.stdout.splitlines()[-1])["event"] == "ended"
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 2
     assert "raw has format 99" in done.stderr
-    last = last_run(place.data)
-    assert last is not None
-    assert (last.is_good, last.has_failed) == (False, True)
+    (run,) = runs(place.data)
+    assert (run.verdict, run.steps) == ("failed", [])
     (alarm,) = (each for each in standing(place.data) if each.cause == "run_failed")
     assert "raw has format 99" in alarm.text
     page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
@@ -43,32 +43,27 @@ def test_a_run_for_webhooks_during_another_run_is_no_failure(place: Place) -> No
         done = place.command("run", "--due", "--json")
     assert done.returncode == 4, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 4
-    assert last_run(place.data) is None
+    assert runs(place.data) == []
     assert standing(place.data) == []
 
 
 def test_a_run_says_which_killed_one_it_resumes(place: Place) -> None:
-    """A killed run leaves no trace but its note in the lock: the next run says when it began."""
-    since = dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)
-    note = {"holder": "ordermart run", "since": since.isoformat(), "resumed_since": None}
-    place.data.mkdir()
-    (place.data / "run.lock").write_text(json.dumps(note))
+    """A killed run leaves no trace but its record: the next run says when it began."""
+    killed = recorded(dt.datetime.now(dt.UTC) - dt.timedelta(hours=1), stopped_by=KILLED)
+    save(place.data, killed)
     settings = load_settings(environ=place.environ)
-    with run_lock(place.data, "ordermart run"):
-        said = heal(settings)
-    assert [f"The run that began {since:%Y-%m-%d %H:%M:%S}Z did not end; this one resumes it."] == [
-        sentence for sentence in said if "resumes" in sentence
-    ]
+    with begun(settings, WEBHOOKS) as way:
+        step = way.do("heal")
+    began = f"{killed.started_at:%Y-%m-%d %H:%M:%S}Z"
+    assert step.said == [f"The run that began {began} did not end; this one resumes it."]
 
 
-@pytest.mark.slow
 def test_damaged_records_of_dagster_cost_the_history_alone(place: Place) -> None:
-    """A garbled file of Dagster's is set aside, with a sentence, and the night goes on."""
-    command = ("run", "--order-id-range", "100-105")
-    assert place.command(*command).returncode in (0, 3)
-    records = place.data / "dagster" / "history" / "runs.db"
-    records.write_bytes(os.urandom(records.stat().st_size))
-    done = place.command(*command)
-    assert done.returncode in (0, 3), done.stdout + done.stderr
-    assert "Dagster's history was damaged (file is not a database) and set aside as" in done.stdout
-    assert "Dagster's history" not in place.command(*command).stdout
+    """A garbled file of Dagster's is set aside, with a sentence, and all others stay."""
+    history = place.data / "dagster" / "history"
+    history.mkdir(parents=True)
+    (history / "runs.db").write_bytes(os.urandom(9000))
+    (said,) = set_records_aside(place.data)
+    assert "Dagster's history was damaged (file is not a database) and set aside as" in said
+    assert not history.exists()
+    assert set_records_aside(place.data) == []

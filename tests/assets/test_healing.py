@@ -7,22 +7,20 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-import dagster as dg
 import pytest
 
-from pipelines.assets.healing import heal
-from pipelines.assets.notifications import NOTIFIED
-from pipelines.definitions import job
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import LandingError, raw_files
 from pipelines.landing.checksums import RawDamageError, check_raw
+from pipelines.record import NIGHT, WEBHOOKS
+from pipelines.run.healing import heal
+from pipelines.run.under_way import begun
 from pipelines.settings import SettingsError, load_settings
 from pipelines.vault import new_key_file
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.need import NIGHT
 from pipelines.warehouse.release.release import DATABASE
 from tests.warehouse.conftest import World, order
 
@@ -277,8 +275,8 @@ def test_night_after_everything_derived_was_damaged(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_repairs_the_data_folder_unless_its_command_did(world: World) -> None:
-    """A run of the daemon publishes a damaged release again; the step of a command, which did so, does not look."""
+def test_a_run_repairs_the_data_folder(world: World) -> None:
+    """The first step of a run publishes a damaged release again."""
     new_key_file(world.data.parent / "keys.json")
     environ = {
         "ORDERMART_PARTNER__CLIENT_ID": "a client",
@@ -291,11 +289,7 @@ def test_a_job_repairs_the_data_folder_unless_its_command_did(world: World) -> N
     database = damaged / DATABASE
     database.chmod(0o644)
     _cut(database)
-    for repairs in (False, True):
-        ops = {"raw__stores": {"config": {"lists": False, "repairs": repairs}}}
-        with dg.DagsterInstance.ephemeral() as instance:
-            result = job(settings, NOTIFIED).execute_in_process(
-                instance=instance, asset_selection=[dg.AssetKey(["raw", "stores"])], run_config={"ops": ops}
-            )
-        assert result.success
-        assert (_release(world) != damaged) is repairs
+    with begun(settings, WEBHOOKS) as way:
+        assert _release(world) == damaged
+        way.do("heal")
+    assert _release(world) != damaged

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.definitions import wiring
 from pipelines.inbox.store import connect, inbox_path, micros, transaction
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import open_load, raw_files
+from pipelines.record import NIGHT, WEBHOOKS
+from pipelines.run.steps import steps_of
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 
@@ -82,8 +83,6 @@ def test_run_maintenance_failing_task_stops_no_other(settings: Settings) -> None
     assert done[2].sentence().startswith("quarantined payloads purged: failed, ")
 
 
-def test_only_the_nightly_job_runs_maintenance(settings: Settings) -> None:
-    """The nightly job ends with maintenance; the job for webhook notifications has none."""
-    defined = wiring(settings)
-    assert "maintenance" in defined.resolve_job_def("nightly").graph.node_dict
-    assert "maintenance" not in defined.resolve_job_def("notified").graph.node_dict
+def test_only_a_night_runs_maintenance() -> None:
+    """A night ends with maintenance; a run for webhooks has none."""
+    assert steps_of(NIGHT) == [*steps_of(WEBHOOKS), "maintenance"]

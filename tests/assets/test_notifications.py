@@ -13,6 +13,7 @@ import pytest
 from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import run_lock
+from pipelines.record import WEBHOOKS
 from pipelines.settings import load_settings
 from pipelines.warehouse.release.need import defer
 
@@ -29,7 +30,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def _tick(settings: Settings) -> dg.SensorResult | dg.SkipReason:
-    sensor = wiring(settings).resolve_sensor_def("notifications_waiting")
+    sensor = wiring(settings).resolve_sensor_def("webhooks_waiting")
+    assert sensor.job_name == WEBHOOKS  # without the list of stores and without a plan
     with dg.DagsterInstance.ephemeral() as instance:
         return sensor(dg.build_sensor_context(instance=instance))  # type: ignore[return-value]
 
@@ -57,7 +59,6 @@ def test_sensor_starts_one_small_run_for_waiting_notifications(settings: Setting
     assert first.run_requests is not None
     assert again.run_requests is not None
     assert len(first.run_requests) == 1
-    assert first.run_requests[0].run_config["ops"]["raw__orders"]["config"] == {"plans": False}
     assert first.run_requests[0].run_key == again.run_requests[0].run_key
     with _work(settings) as work:
         work.done("orders", [1, 2, 3])
@@ -81,7 +82,7 @@ def test_sensor_publishes_what_was_deferred(settings: Settings) -> None:
     due = _tick(settings)
     assert isinstance(due, dg.SensorResult)
     assert due.run_requests is not None
-    assert due.run_requests[0].run_config["ops"]["warehouse"]["config"] == {"run": "hint"}
+    assert len(due.run_requests) == 1
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipelines.assets.records import prune_records
+from pipelines.run.dagster_records import prune_records
 
 RUNS = 24
 DAYS = 2.0

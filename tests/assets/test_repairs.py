@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from pipelines.assets.healing import heal
 from pipelines.finance.restating import build_and_record
+from pipelines.record import WEBHOOKS
+from pipelines.run.healing import heal
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.build.damage import unreadable
 from pipelines.warehouse.release.release import DATABASE
@@ -93,7 +94,7 @@ def test_room_is_made_before_a_night(world: World) -> None:
     for folder in (older, left):
         shutil.copytree(release, folder)
     settings = world.settings
-    heal(settings, is_hint=True)
+    heal(settings, kind=WEBHOOKS)
     assert older.exists()
     settings = replace(settings, warehouse=replace(settings.warehouse, keep_releases=1))
     heal(settings)

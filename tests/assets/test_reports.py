@@ -1,95 +1,80 @@
-"""What the build reports to Dagster: tables that changed, checks that find something else, nothing besides.
+"""What a run shows Dagster: tables that changed, every claim of a build, nothing besides. Each run is a real one."""
 
-Dagster reads the annotations at runtime, so this file does not postpone them.
-"""
+from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from pipelines.assets.tables import CHECK, evaluations, report
-from pipelines.assets.warehouse import _is_after_failure, _stale, failing_checks
+from pipelines.assets.checks import WARNINGS, evaluations
+from pipelines.assets.home import dagster_home
+from pipelines.definitions import wiring
+from pipelines.inbox.worklist import WorkList
+from pipelines.record import NIGHT, WEBHOOKS, runs
 from pipelines.settings import load_settings
-from pipelines.warehouse import BuildResult, CheckResult
+from pipelines.warehouse import CheckResult, tables
 
-HOLDS = CheckResult("core.orders__a", "core.orders", "blocking", 0)
-FINDS = CheckResult("mart.orders__b", "mart.orders", "warning", 2, [{"entity_id": 7}])
-RESULT = BuildResult(changed=True, full=False, why="", rows={"core.orders": 5}, checks=[HOLDS, FINDS])
+if TYPE_CHECKING:
+    from conftest import Place
 
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Give an instance of its own, with the storage of a data folder."""
-    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    with dg.DagsterInstance.from_config(str(tmp_path)) as made:
-        yield made
+BLOCKING = {check.name for table in tables() for check in table.checks if check.severity == "blocking"}
 
 
-def run(instance: dg.DagsterInstance, result: BuildResult | None, blocked: CheckResult | None = None) -> Any:
-    """Run a step that reports as the build does."""
-
-    @dg.asset(name="warehouse")
-    def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        if blocked is not None:
-            yield from evaluations([blocked])
-            raise dg.Failure(description="blocked", allow_retries=False)
-        assert result is not None
-        report(context, result, all_checks=_is_after_failure(context.instance, context.run.run_id))
-        yield dg.MaterializeResult()
-
-    return dg.materialize([warehouse], instance=instance, raise_on_error=False)
-
-
-def reported(done: Any) -> tuple[set[str], dict[str, bool]]:
-    """Return the tables reported as materialized, and by table whether its check passed."""
-    tables = {event.asset_key.to_user_string() for event in done.get_asset_materialization_events()}
-    checks = {each.asset_key.to_user_string(): each.passed for each in done.get_asset_check_evaluations()}
-    assert all(each.check_name == CHECK for each in done.get_asset_check_evaluations())
-    return tables - {"warehouse"}, checks
+def test_claims_are_evaluated_by_name() -> None:
+    """One evaluation for each that blocks, and one for all warnings of a table, with what they found."""
+    rows = [{"entity_id": 7}]
+    results = [
+        CheckResult("core.orders__a", "core.orders", "blocking", 0),
+        CheckResult("core.orders__b", "core.orders", "blocking", 3, rows),
+        CheckResult("core.orders__c", "core.orders", "warning", 0),
+        CheckResult("core.orders__d", "core.orders", "warning", 2, rows),
+    ]
+    found = {each.check_name: each for each in evaluations(results)}
+    assert {name: each.passed for name, each in found.items()} == {"a": True, "b": False, WARNINGS: False}
+    assert found["b"].severity == dg.AssetCheckSeverity.ERROR
+    assert found[WARNINGS].severity == dg.AssetCheckSeverity.WARN
+    assert found[WARNINGS].metadata["d"].value == 2
+    assert found["b"].metadata["first"].value == {"b": rows}
 
 
-@pytest.mark.slow
-def test_only_what_changed_is_reported(instance: dg.DagsterInstance) -> None:
-    """A table whose rows changed and a check whose findings changed are reported, each by itself; else nothing."""
-    assert reported(run(instance, RESULT)) == (set(), {})
-    changed = dataclasses.replace(RESULT, changed_tables=frozenset({"core.orders"}))
-    assert reported(run(instance, changed)) == ({"core/orders"}, {})
-    event = instance.get_latest_materialization_event(dg.AssetKey(["core", "orders"]))
-    assert event is not None
-    assert event.asset_materialization is not None
-    assert event.asset_materialization.metadata["dagster/row_count"].value == 5
-    found = dataclasses.replace(RESULT, changed_checks=frozenset({FINDS.name}))
-    done = run(instance, found)
-    assert reported(done) == (set(), {"mart/orders": False})
-    (evaluation,) = done.get_asset_check_evaluations()
-    assert evaluation.severity == dg.AssetCheckSeverity.WARN
-    assert evaluation.metadata[FINDS.name].value == 2
+def execute(place: Place, kind: str, order_ids: str = "") -> Counter[str]:
+    """Run a job as Dagster's daemon does; return how many events of each type its records have."""
+    settings = load_settings(environ={**place.environ, "ORDERMART_VERIFY__SECONDS": "0"})
+    config = {"resources": {"run": {"config": {"order_ids": order_ids}}}}
+    with dg.DagsterInstance.get() as instance:
+        done = wiring(settings).resolve_job_def(kind).execute_in_process(instance=instance, run_config=config)
+        events = [each.dagster_event for each in instance.all_logs(done.run_id)]
+    assert done.success
+    return Counter(event.event_type_value for event in events if event)
+
+
+def evaluated() -> set[str]:
+    """Return the blocking claims that Dagster has an evaluation of."""
+    keys = {name: dg.AssetCheckKey(dg.AssetKey(name.partition("__")[0].split(".")), name.partition("__")[2])
+            for name in BLOCKING}  # fmt: skip
+    with dg.DagsterInstance.get() as instance:
+        found = instance.event_log_storage.get_latest_asset_check_execution_by_key(list(keys.values()))
+    return {name for name, key in keys.items() if key in found}
 
 
 @pytest.mark.slow
-def test_a_check_that_blocked_is_reported_again_once_it_holds(instance: dg.DagsterInstance) -> None:
-    """A failed claim is an error on its table; after the next good run its page says that it holds."""
-    broken = dataclasses.replace(HOLDS, violations=3)
-    done = run(instance, None, blocked=broken)
-    assert reported(done) == (set(), {"core/orders": False})
-    assert done.get_asset_check_evaluations()[0].severity == dg.AssetCheckSeverity.ERROR
-    assert reported(run(instance, RESULT))[1]["core/orders"]
-    assert reported(run(instance, RESULT)) == (set(), {})
-
-
-def test_a_table_is_reported_again_before_its_report_is_removed(instance: dg.DagsterInstance) -> None:
-    """What did not change for half of keep_days is reported again, so that Dagster never forgets it."""
-    run(instance, dataclasses.replace(RESULT, changed_tables=frozenset({"core.orders"})))
-    assert _stale(instance, load_settings(environ={})) == []
-    assert _stale(instance, load_settings(environ={"ORDERMART_DAGSTER__KEEP_DAYS": "0.0000001"})) == ["core.orders"]
-
-
-def test_failed_checks_are_read_from_the_step() -> None:
-    """The summary of a run has the checks from the step's metadata: few events stand for all of them."""
-    shown = {"checks": dg.MetadataValue.json({"ran": 2, "failing": [["mart.orders", "b", 2]]})}
-    assert failing_checks(shown) == (2, (("mart.orders", "b", 2),))
-    assert failing_checks({}) == (0, ())
+@pytest.mark.sample
+@pytest.mark.timeout(600)
+def test_a_run_of_dagster_shows_what_changed(place: Place) -> None:
+    """A first run reports all; one without news reports no table, evaluates no check and skips none."""
+    dagster_home(place.data)
+    first = execute(place, NIGHT, str(place.ids))
+    assert first["ASSET_MATERIALIZATION"] == len(tables()) + 4
+    assert evaluated() == BLOCKING
+    quiet = execute(place, WEBHOOKS)
+    assert quiet["ASSET_MATERIALIZATION"] == 4
+    assert quiet["ASSET_CHECK_EVALUATION"] == quiet["ASSET_CHECK_EVALUATION_PLANNED"] == quiet["STEP_SKIPPED"] == 0
+    with WorkList(place.data / "inbox" / "worklist.sqlite") as work:
+        work.add("orders", [int(place.ids.read_text().split()[0])], why="a test")
+    again = execute(place, WEBHOOKS)
+    assert again["ASSET_CHECK_EVALUATION"] == first["ASSET_CHECK_EVALUATION"]
+    assert again["ASSET_MATERIALIZATION"] < first["ASSET_MATERIALIZATION"]
+    ended = [(run.kind, run.verdict) for run in runs(place.data)]
+    assert ended == [(NIGHT, "good"), (WEBHOOKS, "good"), (WEBHOOKS, "good")]

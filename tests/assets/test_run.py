@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from pipelines.assets.home import dagster_home
+from pipelines.definitions import wiring
 from pipelines.ingest.lock import run_lock
 from pipelines.report.summary import TRY
+from pipelines.settings import load_settings
+from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import tables
 
 if TYPE_CHECKING:
@@ -184,15 +186,21 @@ def _readable(file) -> bytes:  # noqa: ANN001 -- a path
     return file.read_bytes()
 
 
-def test_the_run_is_in_dagsters_history(published: Place) -> None:
-    """The command's run stands on the same instance as the schedule's, with checks and row counts."""
-    dagster_home(published.data)
-    with dg.DagsterInstance.get() as instance:
-        runs = instance.get_runs()
-        assert [run.job_name for run in runs] == ["nightly"]
-        records = instance.fetch_materializations(dg.AssetKey(["core", "orders"]), limit=1).records
-        metadata = records[0].asset_materialization.metadata
-    assert metadata["dagster/row_count"].value == published.all("select count(*) from core.orders")[0][0]
+def test_dagster_shows_what_a_command_did(published: Place) -> None:
+    """Dagster's sensor reports the tables and the release of a run that Dagster did not execute, once."""
+    settings = load_settings(environ=published.environ)
+    sensor = wiring(settings).resolve_sensor_def("recorded_runs")
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = sensor(dg.build_sensor_context(instance=instance))
+        assert isinstance(first, dg.SensorResult)
+        again = sensor(dg.build_sensor_context(instance=instance, cursor=first.cursor))
+    assert isinstance(again, dg.SensorResult)
+    assert (again.asset_events, again.cursor) == ([], first.cursor)
+    shown = {event.asset_key.to_user_string(): event for event in first.asset_events or []}
+    names = {table.name.replace(".", "/") for table in tables()}
+    assert shown.keys() == names | {f"raw/{kind}" for kind in KINDS} | {"release"}
+    rows = shown["core/orders"].metadata["dagster/row_count"].value
+    assert rows == published.all("select count(*) from core.orders")[0][0]
 
 
 def test_what_the_summary_proposes_answers(published: Place) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import dagster as dg
 import pytest
 
-from pipelines.assets.shortfalls import fail_if_nothing_came, noted, shortfalls
 from pipelines.ingest.outcome import Ingested
 from pipelines.ingest.session import PartnerSession
 from pipelines.landing import open_load
 from pipelines.partner import AuthenticationFailed, ServiceDown
+from pipelines.run.steps import NothingCameError, fail_if_nothing_came
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 
@@ -41,23 +40,12 @@ def _stopped(kind: str, error: ServiceDown | AuthenticationFailed) -> Ingested:
     return Ingested(kind, stopped=error, shortfalls=[str(error)])
 
 
-@pytest.mark.parametrize("error", [ServiceDown("no token"), AuthenticationFailed("no token")])
-def test_metadata_says_what_is_missing_and_whether_it_is_an_outage(error: ServiceDown | AuthenticationFailed) -> None:
-    """Sentences come back by kind; an outage is told from other reasons; a complete kind has no note."""
-    assert noted(Ingested("menus")) == {}
-    noted_by = {kind: noted(_stopped(kind, error)) for kind in ("stores", "orders")} | {"menus": {}}
-    materialized = [dg.AssetMaterialization(["raw", kind], metadata=metadata) for kind, metadata in noted_by.items()]
-    found = shortfalls(materialized)
-    assert found.sentences == {"stores": ("no token",), "orders": ("no token",)}
-    assert found.is_outage == isinstance(error, ServiceDown)
-
-
 def test_a_run_that_nothing_came_of_fails_with_the_reason(settings: Settings, session: PartnerSession) -> None:
     """Kinds that were stopped for the same reason are one sentence; what waits to be built is built all the same."""
     fail_if_nothing_came(settings, session)
     error = ServiceDown("the service has failed")
     session.ingested += [_stopped("stores", error), Ingested("menus"), _stopped("orders", error)]
-    with pytest.raises(dg.Failure, match="stores, orders: the service has failed") as raised:
+    with pytest.raises(NothingCameError, match="stores, orders: the service has failed") as raised:
         fail_if_nothing_came(settings, session)
     assert raised.value.__cause__ is error
     with open_vault(settings) as vault, open_load(settings, vault, "orders") as load:

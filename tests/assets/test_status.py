@@ -16,13 +16,14 @@ from dagster._utils.schedules import schedule_execution_time_iterator
 
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.notify import record_run
+from pipelines.record import KILLED, save
 from pipelines.report.cron import next_tick
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import status
 from pipelines.report.status_lines import status_lines
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
+from tests.recorded import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,7 @@ def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: t
     assert json.loads(place.command("status", "--json", **notify).stdout)["last_run"]["is_good"] is False
     page = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert "The run failed: nothing was published" in page
-    assert '<p class="bad">warehouse: ' in page
+    assert '<p class="bad">build: ' in page
     texts.clear()
     assert place.command("run", **notify).returncode in (0, 3)
     assert "The run failed" not in (place.data / "published" / "morning.html").read_text(encoding="utf-8")
@@ -101,16 +102,23 @@ def test_disk_outage_and_staleness(tmp_path: Path) -> None:
     """Too little room and an outage are alarms of their own; a good run of long ago makes the state stale."""
     data = {"ORDERMART_DATA__DIR": str(tmp_path)}
     settings = load_settings(environ=data | {"ORDERMART_NOTIFY__MIN_FREE_GB": "1000000"})
-    after_run(settings, succeeded=False, is_new=False, is_outage=True, now=NOW)
+    after_run(settings, recorded(NOW, is_outage=True), NOW)
     assert [alarm["cause"] for alarm in status(settings, NOW)["alarms"]] == ["disk", "outage"]
     assert status(settings, NOW)["is_stale"]
     settings = load_settings(environ=data | {"ORDERMART_NOTIFY__MIN_FREE_GB": "0"})
-    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    after_run(settings, recorded(NOW), NOW)
     assert status(settings, NOW)["alarms"] == []
     assert not status(settings, NOW + dt.timedelta(hours=36))["is_stale"]
     assert status(settings, NOW + dt.timedelta(hours=37))["is_stale"]
-    for how in ("failed", "incomplete"):
-        record_run(tmp_path, "It.", is_good=False, has_failed=how == "failed", now=NOW + dt.timedelta(hours=1))
+    later = NOW + dt.timedelta(hours=1)
+    facts: dict[str, dict[str, Any]] = {
+        "failed": {"errors": ["no"]},
+        "incomplete": {"incomplete": {"menus": ["no"]}},
+        "killed": {"stopped_by": KILLED},
+        "stopped": {"stopped_by": "SIGTERM"},
+    }
+    for how, of_run in facts.items():
+        save(tmp_path, recorded(later, **of_run))
         state = status(settings, NOW + dt.timedelta(hours=2))
         assert (state["is_stale"], state["last_good_at"]) == (False, "2026-11-20T04:00:00Z")
         assert any(line.startswith(f"Last run: {how}, ") for line in status_lines(state))

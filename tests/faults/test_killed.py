@@ -31,17 +31,13 @@ _PULL = (
 
 # What `ordermart run` fetches, without the build.
 _NIGHT = """
-from pipelines.ingest.lock import RUN, resumed_since, run_lock
-from pipelines.ingest.request import add_requested
+from pipelines.record import FETCHING, NIGHT
+from pipelines.run.under_way import Asked, begun
 from pipelines.settings import load_settings
-from tests.ingested import ingest
 settings = load_settings()
-ids = str(settings.data_dir.parent / "ids")
-with run_lock(settings.data_dir, RUN):
-    since = resumed_since(settings.data_dir)
-    for kind in ("stores", "menus"):
-        ingest(settings, kind)
-    ingest(settings, "orders", request=lambda work: add_requested(work, order_ids_file=ids, unless_done_since=since))
+with begun(settings, NIGHT, Asked(order_ids=str(settings.data_dir.parent / "ids"))) as way:
+    for kind in FETCHING:
+        way.do(kind)
 """
 
 
@@ -97,8 +93,8 @@ def test_run_after_a_finished_one_requests_again(serve: Callable[..., Place]) ->
     """Ids of a finished run are requested again when they are given again."""
     place = serve(orders=20, stores=1, days=3)
     for _ in range(2):
-        with start(place, _NIGHT) as process:
-            assert process.wait() == 0
+        code, said = place.command("run", "--order-ids", str(place.folder / "ids"))
+        assert code == 0, said
     assert set(place.tries().values()) == set(place.tries("menus").values()) == {2}
 
 

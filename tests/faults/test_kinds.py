@@ -6,17 +6,15 @@ import dataclasses
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import dagster as dg
 import pytest
 
-from pipelines.assets.home import dagster_home
-from pipelines.definitions import wiring
 from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.loop import ingest
 from pipelines.ingest.outcome import Ingested, SuspectBaseUrlError
 from pipelines.ingest.session import PartnerSession
-from pipelines.notify import last_run, standing
+from pipelines.notify import standing
 from pipelines.partner import AuthenticationFailed, RunTooLong, ServiceDown
+from pipelines.report.status import last_runs
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import build
 
@@ -242,18 +240,6 @@ def alarms(place: Place) -> set[str]:
     return {alarm.cause for alarm in standing(place.data)}
 
 
-def look_as_the_schedule_does(place: Place) -> None:
-    """Run the sensor that sees the end of a run of the schedule."""
-    dagster_home(place.data)
-    with dg.DagsterInstance.get() as instance:
-        (run,) = instance.get_runs()
-        (record,) = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS).records
-        event = record.event_log_entry.dagster_event
-        assert event is not None
-        context = dg.build_run_status_sensor_context("run_succeeded", event, instance, run)
-        wiring(place.settings()).resolve_sensor_def("run_succeeded")(context)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Callable[..., Place]) -> None:
@@ -267,15 +253,9 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     assert "the list names no store" in said
     assert len(place.all("select order_id from core.orders")) == 30
     assert alarms(place) == {"incomplete:stores"}
-    last = last_run(place.data)
-    assert last is not None
-    assert (last.is_good, last.good_at) == (False, None)
-    shutil.rmtree(place.data / "notify")
-    page = place.data / "published" / "morning.html"
-    page.unlink()
-    look_as_the_schedule_does(place)
-    assert alarms(place) == {"incomplete:stores"}
-    text = page.read_text(encoding="utf-8")
+    last = last_runs(place.data, is_any_alive=False)
+    assert (last.verdict, last.good_at) == ("incomplete", None)
+    text = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
     assert ">Act:</span> \nThe stores are not up to date: " in text
     assert '<tr><td>orders</td><td class="n">30</td>' in text
     place.sandbox.set_faults()
@@ -295,9 +275,8 @@ def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callab
         code, said = place.command("run")
         assert code == 3, said
         assert "the service answers 403" in said
-        last = last_run(place.data)
-        assert last is not None
-        assert (last.is_good, last.good_at) == (False, None)
+        last = last_runs(place.data, is_any_alive=False)
+        assert (last.verdict, last.good_at) == ("incomplete", None)
         assert alarms(place) == {"incomplete:orders"}
     assert len(place.tries()) < 30
 

@@ -1,4 +1,4 @@
-"""A run stopped by a signal: what was received is committed, Dagster has it as cancelled, the next run resumes it."""
+"""A run stopped by a signal: what was received is committed, its record says so, the next run resumes it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dagster as dg
 import pytest
 
-from pipelines.assets.home import dagster_home
+from pipelines.record import runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +31,9 @@ def await_requests(place: Place, process: subprocess.Popen[str], requests: int) 
         time.sleep(0.01)
 
 
-def statuses(place: Place) -> list[str]:
-    """Return the statuses of Dagster's runs, the latest first."""
-    dagster_home(place.data)
-    with dg.DagsterInstance.get() as instance:
-        return [run.status.value for run in instance.get_runs()]
+def verdicts(place: Place) -> list[str]:
+    """Return how the runs ended, the latest first."""
+    return [run.verdict for run in reversed(runs(place.data))]
 
 
 def stop(place: Place, number: signal.Signals, requests: int) -> tuple[int, str, float]:
@@ -58,13 +55,13 @@ def test_sigterm_commits_what_landed_and_the_next_run_resumes(serve: Callable[..
     assert (code, said.count("\n")) == (143, 1), said
     assert "stopped by SIGTERM" in said
     assert seconds < 25
-    assert statuses(place) == ["CANCELED"]
+    assert verdicts(place) == ["stopped"]
     assert len(place.verdicts()) >= 200 - IN_FLIGHT
     assert not list((place.data / "vault").glob("spool-*"))
     place.sandbox.set_faults()
     code, said = place.command("run", "--order-ids", str(place.folder / "ids"))
     assert code == 0, said
-    assert statuses(place) == ["SUCCESS", "CANCELED"]
+    assert verdicts(place) == ["good", "stopped"]
     assert sum(place.tries().values()) <= len(place.ids) + IN_FLIGHT
     assert place.verdicts() == {id_: ["accepted"] for id_ in place.ids}
     assert {row[0] for row in place.all("select order_id from core.orders")} == set(place.ids)
@@ -81,19 +78,19 @@ def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
     # The circuit breaker may have opened before the signal came.
     assert all(line.startswith("the partner service keeps failing: ") for line in warnings), said
     assert seconds < 25
-    assert statuses(place) == ["CANCELED"]
+    assert verdicts(place) == ["stopped"]
 
 
 # A run as Dagster's daemon starts it: with Dagster's own signal handlers.
 _SCHEDULED = """
 from pipelines.assets.home import dagster_home
-from pipelines.definitions import NIGHTLY, wiring
+from pipelines.definitions import wiring
 from pipelines.settings import load_settings
 import dagster as dg
 settings = load_settings()
 dagster_home(settings.data_dir)
 with dg.DagsterInstance.get() as instance:
-    wiring(settings).resolve_job_def(NIGHTLY).execute_in_process(instance=instance, raise_on_error=False)
+    wiring(settings).resolve_job_def("night").execute_in_process(instance=instance, raise_on_error=False)
 """
 
 
@@ -122,13 +119,13 @@ def test_a_scheduled_run_that_is_terminated_keeps_what_it_received(serve: Callab
 # A run of the command, in which the build takes as long as the test wants.
 _SLOW_BUILD = """
 import os, pathlib, duckdb
-from pipelines.assets import warehouse
-build = warehouse.build_and_record
+from pipelines.run import steps
+build = steps.build_and_record
 def slow(*arguments, **options):
     pathlib.Path(os.environ["BUILDING"]).touch()
     duckdb.sql("select count(*) from range(10_000_000_000) as a, range(1_000) as b").fetchall()
     return build(*arguments, **options)
-warehouse.build_and_record = slow
+steps.build_and_record = slow
 from pipelines.cli import main
 main()
 """
@@ -136,7 +133,7 @@ main()
 
 @pytest.mark.slow
 def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> None:
-    """A run that is stopped while a query of the build runs ends with 143 too, as cancelled, without a release."""
+    """A run that is stopped while a query of the build runs ends with 143, too, and publishes nothing."""
     place = serve(orders=5, stores=1, days=3)
     building = place.folder / "building"
     command = [sys.executable, "-c", _SLOW_BUILD, "run", "--order-ids", str(place.folder / "ids")]
@@ -155,6 +152,6 @@ def test_a_signal_in_the_build_rolls_it_back(serve: Callable[..., Place]) -> Non
         process.terminate()
         said = process.communicate(timeout=60)[1]
     assert (process.returncode, said.count("\n")) == (143, 1), said
-    assert statuses(place) == ["CANCELED"]
+    assert verdicts(place) == ["stopped"]
     assert len(place.verdicts()) == 5
     assert not (place.data / "published" / "current").exists()

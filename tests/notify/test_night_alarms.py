@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import fcntl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 from msgspec.structs import replace
 
-from pipelines.notify import last_run, standing
+from pipelines.notify import standing
+from pipelines.record import WEBHOOKS
 from pipelines.report.night_alarms import after_run
+from pipelines.report.status import last_runs
 from pipelines.settings import load_settings
 from pipelines.settings.table import Secret
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
 from pipelines.warehouse.release.need import defer
+from tests.recorded import recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +68,11 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(environ={f"ORDERMART_{name}": value for name, value in environ.items()})
 
 
+def ended(settings: Settings, at: dt.datetime, **facts: Any) -> list[str]:
+    """Tell of a run that ended then; return what could not be sent."""
+    return after_run(settings, recorded(at, **facts), at)
+
+
 def causes(settings: Settings) -> list[str]:
     """Return the causes of the alarms that stand, that about a release without its name."""
     return [alarm.cause.removesuffix(":2") for alarm in standing(settings.data_dir)]
@@ -74,15 +82,15 @@ def causes(settings: Settings) -> list[str]:
 def test_each_cause_of_a_release_is_raised_and_ends(settings: Settings, cause: str) -> None:
     """New failures, silence and another rule are one alarm each, until a release is fine."""
     release(settings, "1")
-    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    ended(settings, NOW, is_new=True)
     assert causes(settings) == []
     release(settings, "2", CAUSES[cause])
-    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    ended(settings, NOW, is_new=True)
     assert causes(settings) == [cause]
-    after_run(settings, succeeded=False, is_new=False, now=NOW)  # a failed run says nothing about the release
+    ended(settings, NOW, errors=["no"])  # a failed run says nothing about the release
     assert set(causes(settings)) == {cause, "run_failed"}
     release(settings, "3", CAUSES[cause] if cause == "rule_changed" else "select 1")
-    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    ended(settings, NOW, is_new=True)
     assert causes(settings) == []
 
 
@@ -102,10 +110,10 @@ def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings
     ):
         if is_new:
             release(settings, name, *changes)
-        after_run(settings, succeeded=True, is_new=is_new, now=NOW)
+        ended(settings, NOW, is_new=is_new)
         told.append(causes(settings))
-        run = last_run(settings.data_dir)
-        said.append(run.sentence.partition(". ")[2] if run else "")
+        run = last_runs(settings.data_dir, is_any_alive=False)
+        said.append(run.sentence.partition(". ")[2])
     three, five = "new_failures:3", "new_failures:5"
     assert told == [[], [three], [three], [three], [three, five], [five], []]
     new = "1 id was newly quarantined or failed in release {}: see audit.quarantine.".format
@@ -116,16 +124,16 @@ def test_new_failures_stand_while_any_of_their_ids_still_fail(settings: Settings
 def test_new_failures_end_with_what_is_kept_of_them(settings: Settings) -> None:
     """An id that nobody heals raises no alarm once its bytes are gone; what has no id none after its own run."""
     release(settings, "1")
-    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    ended(settings, NOW, is_new=True)
     release(settings, "2", "insert into audit.quarantine values ('orders', null, 'no_id', true)")
-    after_run(settings, succeeded=True, is_new=True, now=NOW)
+    ended(settings, NOW, is_new=True)
     assert causes(settings) == ["new_failures"]
-    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    ended(settings, NOW)
     assert causes(settings) == []
     release(settings, "3", CAUSES["new_failures"])
     for days, expected in ((0, ["new_failures:3"]), (29, ["new_failures:3"]), (30, [])):
         now = NOW + dt.timedelta(days=days)
-        after_run(settings, succeeded=True, is_new=days == 0, now=now)
+        ended(settings, now, is_new=days == 0)
         assert [cause for cause in causes(settings) if cause != "silence"] == expected
 
 
@@ -134,7 +142,7 @@ def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
     release(settings, "1")
     for differences, expected in ((2, ["verification"]), (0, [])):
         verify(settings, differences)
-        after_run(settings, succeeded=True, is_new=False, now=NOW)
+        ended(settings, NOW)
         assert causes(settings) == expected
 
 
@@ -155,27 +163,25 @@ def test_silence_is_looked_for_in_the_warehouse_under_the_lock(settings: Setting
         with (settings.data_dir / "run.lock").open("ab") as lock:
             if is_locked:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            after_run(settings, succeeded=True, is_new=False, now=NOW)
+            ended(settings, NOW)
         assert causes(settings) == expected
 
 
 def test_an_incomplete_kind_stands_until_a_nightly_run_was_complete(settings: Settings) -> None:
     """A night without stores is no good run; a small run after it ends no such alarm, the next complete night does."""
     why = {"stores": ("the list names no store",)}
-    after_run(settings, succeeded=True, is_new=False, incomplete=why, now=NOW)
+    ended(settings, NOW, incomplete=why)
     assert causes(settings) == ["incomplete:stores"]
     (alarm,) = standing(settings.data_dir)
     assert alarm.text == "The stores are not up to date: the list names no store."
-    last = last_run(settings.data_dir)
-    assert last is not None
-    assert (last.is_good, last.good_at) == (False, None)
-    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
-    last = last_run(settings.data_dir)
-    assert last is not None
-    assert (causes(settings), last.is_good) == (["incomplete:stores"], False)
-    after_run(settings, succeeded=True, is_new=False, incomplete={"orders": ("no token",)}, now=NOW)
+    last = last_runs(settings.data_dir, is_any_alive=False)
+    assert (last.verdict, last.good_at) == ("incomplete", None)
+    ended(settings, NOW, kind=WEBHOOKS)
+    last = last_runs(settings.data_dir, is_any_alive=False)
+    assert (causes(settings), last.verdict) == (["incomplete:stores"], "incomplete")
+    ended(settings, NOW, incomplete={"orders": ("no token",)})
     assert causes(settings) == ["incomplete:orders"]
-    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    ended(settings, NOW)
     assert causes(settings) == []
 
 
@@ -183,41 +189,40 @@ def test_only_a_night_is_a_good_night(settings: Settings) -> None:
     """A good run for webhooks calls no heartbeat and leaves the time of the last good night, as a failed night does."""
     settings = replace(settings, notify=replace(settings.notify, heartbeat_url=Secret("http://127.0.0.1:1/")))
     release(settings, "1")
-    called = after_run(settings, succeeded=True, is_new=True, now=NOW)
+    called = ended(settings, NOW, is_new=True)
     assert called == ["heartbeat: ConnectError"]
     later = NOW + dt.timedelta(hours=1)
-    assert after_run(settings, succeeded=False, is_new=False, now=later) == []
-    assert after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=later) == []
-    last = last_run(settings.data_dir)
-    assert last is not None
-    assert (last.ended_at, last.is_good, last.good_at) == (later, True, NOW)
+    assert ended(settings, later, errors=["no"]) == []
+    assert ended(settings, later, kind=WEBHOOKS) == []
+    last = last_runs(settings.data_dir, is_any_alive=False)
+    assert (last.run and last.run.ended_at, last.verdict, last.good_at) == (later, "good", NOW)
 
 
 def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> None:
     """The alarm says why; a good run for webhooks ends that of its like, and not that of the night."""
     release(settings, "1")
-    why = ("warehouse: blocked by a check.", "maintenance: no")
-    after_run(settings, succeeded=False, is_new=False, errors=why, now=NOW)
+    why = ("blocked by a check.", "no")
+    ended(settings, NOW, errors=why)
     (alarm,) = standing(settings.data_dir)
-    failed = "The last night failed, and the previous release stays current: warehouse: blocked by a check"
+    failed = "The last night failed, and the previous release stays current: build: blocked by a check"
     assert alarm.text == f"{failed} (and 1 error more)."
-    last = last_run(settings.data_dir)
-    assert last is not None
+    last = last_runs(settings.data_dir, is_any_alive=False)
     assert last.sentence == f"It published nothing. {alarm.text}"
-    after_run(settings, succeeded=False, is_new=False, is_nightly=False, now=NOW)
-    assert set(causes(settings)) == {"run_failed", "run_failed:due"}
-    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
+    ended(settings, NOW, kind=WEBHOOKS, errors=["no"])
+    assert set(causes(settings)) == {"run_failed", "run_failed:webhooks"}
+    ended(settings, NOW, kind=WEBHOOKS)
     assert causes(settings) == ["run_failed"]
-    after_run(settings, succeeded=True, is_new=False, now=NOW)
+    ended(settings, NOW)
     assert causes(settings) == []
 
 
 def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> None:
     """Where the state cannot be written, as on a full disk, channels are called, and it is said what is missing."""
-    (settings.data_dir / "notify").write_text("no folder")
+    for name in ("notify", "runs"):
+        (settings.data_dir / name).write_text("no folder")
     settings = replace(settings, notify=replace(settings.notify, webhook_url=Secret("http://127.0.0.1:1/")))
-    recorded, sent, kept = after_run(settings, succeeded=False, is_new=False, now=NOW)
-    assert recorded.startswith("the run could not be recorded: ")
+    unrecorded, sent, kept = ended(settings, NOW, errors=["no"])
+    assert unrecorded.startswith("the run could not be recorded: ")
     assert sent == "webhook: webhook: ConnectError"
     assert kept.startswith("which alarms were sent could not be recorded: ")
 
@@ -225,13 +230,11 @@ def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> 
 def test_changes_that_wait_are_not_nothing(settings: Settings) -> None:
     """A run for webhooks whose changes wait for the next release does not say that there was nothing to publish."""
     release(settings, "1")
-    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
-    before = last_run(settings.data_dir)
+    ended(settings, NOW, kind=WEBHOOKS)
+    before = last_runs(settings.data_dir, is_any_alive=False)
     defer(settings.data_dir / "published", NOW)
-    after_run(settings, succeeded=True, is_new=False, is_nightly=False, now=NOW)
-    last = last_run(settings.data_dir)
-    assert before is not None
-    assert last is not None
+    ended(settings, NOW, kind=WEBHOOKS)
+    last = last_runs(settings.data_dir, is_any_alive=False)
     assert (before.sentence, last.sentence) == (
         "There was nothing to publish. No alarms.",
         "Its changes wait for the next release. No alarms.",

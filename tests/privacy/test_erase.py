@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
-from pipelines.assets.healing import heal
 from pipelines.backup import back_up
 from pipelines.backup.holding import backups_holding
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
@@ -23,6 +22,7 @@ from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.report.privacy import as_json
 from pipelines.report.privacy import erased as receipt
+from pipelines.run.healing import heal
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault
 from tests.privacy.conftest import ANN, BOB, CODE, EMAIL, NOTE, World, copied, person

@@ -15,12 +15,13 @@ from pipelines.finance.breaks import accept
 from pipelines.finance.currencies import money
 from pipelines.ledger.users import User
 from pipelines.notify.alarms import Alarm, update_alarms
-from pipelines.notify.history import Run, runs
+from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.page import charts
 from pipelines.report.page.headline import Books, headline
 from pipelines.report.page.markup import Chart
 from pipelines.report.page.morning import write_morning_page
 from pipelines.settings import load_settings
+from tests.recorded import recorded
 from tests.report.conftest import MARKUP, World
 from tests.report.pages import Page, offences
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NOW = dt.datetime(2026, 11, 2, 3, 20, tzinfo=dt.UTC)
-GOOD = Run(NOW.isoformat(), 19.3, is_good=True, is_new=True, landed={"orders": {"accepted": 10, "quarantined": 1}})
+GOOD = recorded(NOW, is_new=True, landed={"orders": {"accepted": 10, "quarantined": 1}})
 MOST_BYTES = 1_500_000
 
 
@@ -47,6 +48,7 @@ def written(morning: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     def write(run: Run = GOOD, *alarms: Alarm) -> str:
         looked_at = {"run_failed", "outage", "incomplete", "verification"}
         update_alarms(morning.settings.data_dir, alarms, {}, looked_at=looked_at, now=NOW)
+        save(morning.settings.data_dir, run)
         assert write_morning_page(morning.settings, run, NOW) == ""
         return (morning.settings.data_dir / "published" / "morning.html").read_text(encoding="utf-8")
 
@@ -94,11 +96,11 @@ def test_sales_are_those_of_the_release(written: Callable[..., str], morning: Wo
 def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str]) -> None:
     """The page of a failed run has its errors, the command to find the cause, and the last release's figures."""
     figures = Page(written()).tables[-3:]
-    failed = Run(NOW.isoformat(), 4.0, is_good=False, errors=("warehouse: blocked by <a check>",))
+    failed = recorded(NOW, seconds=4, errors=("blocked by <a check>",))
     text = written(failed, Alarm("run_failed", "The last run failed."))
     assert said(text).startswith("Act: The run failed: nothing was published")
     assert "Next: ordermart doctor" in said(text)
-    assert "warehouse: blocked by &lt;a check&gt;" in text
+    assert "build: blocked by &lt;a check&gt;" in text
     assert Page(text).tables[-3:] == figures
     down = written(failed, Alarm("outage", "No answer."))
     assert said(down).startswith("Act: The partner service gave no usable answer")
@@ -106,7 +108,7 @@ def test_a_failed_run_says_so_and_keeps_the_figures(written: Callable[..., str])
 
 def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> None:
     """A kind that is not up to date decides the verdict."""
-    incomplete = Run(NOW.isoformat(), 4.0, is_good=False)
+    incomplete = recorded(NOW, seconds=4, incomplete={"menus": ["3 failed"]})
     text = said(written(incomplete, Alarm("incomplete:menus", "The menus are not up to date: 3 failed.")))
     assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
 
@@ -120,7 +122,7 @@ def test_charts_are_drawn_once_per_release_and_ledger(
     first = written()
     with monkeypatch.context() as patched:
         patched.setattr(charts, "draw", lambda _: pytest.fail("drawn again"))
-        second = written(Run(NOW.isoformat(), 1.5, is_good=True))
+        second = written(recorded(NOW, seconds=1.5))
     assert "Nothing changed since the last release" in second
     kept = [re.sub(r"<!-- night -->.*<!-- end of night -->", "", text, flags=re.DOTALL) for text in (first, second)]
     assert re.findall(r"<!-- release.*", kept[0], re.DOTALL)[0][:50_000] in kept[1]
@@ -176,7 +178,7 @@ def test_before_the_first_release_there_is_a_page(tmp_path: Path) -> None:
     """A first run that fails writes a page, too; what a page cannot say never raises."""
     settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path / "data")})
     (tmp_path / "data").mkdir()
-    assert write_morning_page(settings, Run(NOW.isoformat(), 1, is_good=False, errors=("raw/stores: no",)), NOW) == ""
+    assert write_morning_page(settings, recorded(NOW, seconds=1, errors=("no",)), NOW) == ""
     text = (tmp_path / "data" / "published" / "morning.html").read_text(encoding="utf-8")
     assert "There is no release yet." in text
     assert offences(text) == []
@@ -190,20 +192,20 @@ def test_a_release_keeps_the_page_of_its_first_run(written: Callable[..., str], 
     written()
     copy = (morning.settings.data_dir / "published" / "current" / "morning.html").read_text(encoding="utf-8")
     assert offences(copy) == []
-    written(Run(NOW.isoformat(), 77.7, is_good=True))
+    written(recorded(NOW, seconds=77.7))
     assert copy == (morning.settings.data_dir / "published" / "current" / "morning.html").read_text(encoding="utf-8")
 
 
 def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., str]) -> None:
     """In the morning the page still has the night's errors and counts, below those of the run after it."""
-    failed = Run(NOW.isoformat(), 4.0, is_good=False, landed={"menus": {"accepted": 7}}, errors=("warehouse: no",))
+    failed = recorded(NOW, seconds=4, landed={"menus": {"accepted": 7}}, errors=("no",))
     assert "The last night" not in written(failed)
-    later = (NOW + dt.timedelta(hours=1)).isoformat()
-    alarm = Alarm("run_failed", "The last night failed: warehouse: no.")
-    text = written(Run(later, 1.0, is_good=True, is_nightly=False), alarm)
-    assert said(text).startswith("Act: The last night failed: warehouse: no. Next: ordermart doctor")
+    later = NOW + dt.timedelta(hours=1)
+    alarm = Alarm("run_failed", "The last night failed: build: no.")
+    text = written(recorded(later, seconds=1, kind=WEBHOOKS), alarm)
+    assert said(text).startswith("Act: The last night failed: build: no. Next: ordermart doctor")
     assert "The last night, ended 2 November, 03:20 UTC after 4.0 s: failed" in text
-    assert text.count('<p class="bad">warehouse: no') == 1
+    assert text.count('<p class="bad">build: no') == 1
     assert ["menus", "7"] in [row for table in Page(text).tables for row in table]
 
 
@@ -222,21 +224,19 @@ def test_the_verdict_names_what_requests_again(waits: str | None, dead: int, sen
         "release": {"quarantine": [{"kind": "orders", "reason": "no_id", "count": 2}]},
         "work_list": {"orders": {"due": 0, "dead": dead}},
     }
-    shown = headline(Run(NOW.isoformat(), 1, is_good=True), state, Books({}))
+    shown = headline(recorded(NOW, seconds=1), state, Books({}))
     assert shown.sentence.startswith(sentence)
     assert shown.command == command
 
 
 def test_runs_are_remembered_within_bounds(tmp_path: Path) -> None:
     """Many small runs do not push out the nights."""
-    settings = load_settings(environ={"ORDERMART_DATA__DIR": str(tmp_path)})
-    from pipelines.notify.history import remember_run  # noqa: PLC0415 -- of this test alone
-
     for minute in range(70):
-        at = (NOW + dt.timedelta(minutes=minute)).isoformat()
-        remember_run(settings.data_dir, Run(at, 1, is_good=True, is_nightly=minute < 3))
-    kept = runs(settings.data_dir)
-    assert (len(kept), sum(run.is_nightly for run in kept)) == (63, 3)
+        at = NOW + dt.timedelta(minutes=minute)
+        save(tmp_path, recorded(at, kind=NIGHT if minute < 3 else WEBHOOKS))
+    forget_old(tmp_path)
+    kept = runs(tmp_path)
+    assert (len(kept), sum(run.kind == NIGHT for run in kept)) == (63, 3)
 
 
 def many(db: duckdb.DuckDBPyConnection, table: str, times: int, **replaced: str) -> None:

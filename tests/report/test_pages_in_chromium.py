@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.notify.history import Run, remember_run
+from pipelines.record import save
 from pipelines.report.page.morning import write_morning_page
+from tests.recorded import recorded
 from tests.report.browser import PROGRAM, Browser, Tab
 from tests.report.conftest import World
 
@@ -44,12 +45,14 @@ def pages(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     shutil.copytree(world.folder, folder / "world", symlinks=True)
     copy = World.at(folder / "world")
     for day in range(29, 0, -1):
-        at = (NOW - dt.timedelta(days=day)).isoformat()
-        remember_run(
-            copy.settings.data_dir, Run(at, 20 + day % 7, day % 9 > 0, errors=("raw/orders: no",) * (day == 9))
+        at = NOW - dt.timedelta(days=day)
+        why = {"stores": ["no list"]} if day % 9 == 0 else {}
+        save(
+            copy.settings.data_dir,
+            recorded(at, seconds=20 + day % 7, incomplete=why, errors=("no",) * (day == 9)),
         )
     landed = {"orders": {"accepted": 10, "unchanged": 3, "quarantined": 1, "not_found": 2, "failed": 1}}
-    assert write_morning_page(copy.settings, Run(NOW.isoformat(), 19.3, is_good=True, landed=landed), NOW) == ""
+    assert write_morning_page(copy.settings, recorded(NOW, landed=landed), NOW) == ""
     reconciliation = folder / "reconciliation.html"
     done = copy.command("reconcile", "--html", str(reconciliation))
     assert done.returncode == 3, done.stderr

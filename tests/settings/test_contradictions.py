@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ("business_day", 'timezone = "../UTC"', "[business_day] timezone: '../UTC'"),
         ("business_day", 'timezone = "America"', "[business_day] timezone: 'America'"),
         ("schedule", 'timezone = "Nowhere"', "[schedule] timezone: 'Nowhere'"),
+        ("schedule", 'fresh_by = "6"', "[schedule] fresh_by: '6' is not a local time such as 06:00"),
         ("schedule", 'cron = "at night"', "[schedule] cron: 'at night'"),
         ("formula", "min_distinguishing_orders = 0", "[formula] min_distinguishing_orders: must be above zero"),
         ("finance", "duplicate_minutes = 0", "[finance] duplicate_minutes: must be above zero"),

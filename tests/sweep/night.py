@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.assets.healing import heal
 from pipelines.backup import back_up
 from pipelines.finance import closing
 from pipelines.finance.periods import one_day
@@ -22,23 +21,24 @@ from pipelines.inbox.committer import Committer, Delivery
 from pipelines.inbox.notifications import Notification
 from pipelines.inbox.store import inbox_path, micros
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.lock import RUN, resumed_since, run_lock
+from pipelines.ingest.lock import run_lock
 from pipelines.ingest.maintenance import run_maintenance
-from pipelines.ingest.request import add_requested
 from pipelines.landing import raw_files
 from pipelines.ledger import effective_totals, ledger_of, verify
 from pipelines.ledger.totals import HEADER, import_totals
+from pipelines.record import NIGHT, current_release
+from pipelines.run.under_way import COMMAND, Asked, begun
 from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse import catalogue, publish, warehouse_file
 from pipelines.warehouse.release.damage import damaged_files
-from pipelines.warehouse.release.release import current_release
-from tests.ingested import ingest
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pipelines.run.under_way import UnderWay
     from pipelines.settings import Settings
 
 WEBHOOKS = 3
@@ -79,8 +79,7 @@ def settings_of(place: Path, base_url: str) -> Settings:
 
 def first_night(place: Path, settings: Settings, ids: Path) -> None:
     """Fill an empty data folder, and close the day of its first order: what changes later is a restatement."""
-    heal(settings)
-    _ingest(settings, ids)
+    _heal_and_ingest(place, settings, ids)
     build_and_record(settings)
     publish(settings)
     with duckdb.connect(str(warehouse_file(settings.data_dir)), read_only=True) as con:
@@ -93,17 +92,17 @@ def first_night(place: Path, settings: Settings, ids: Path) -> None:
 
 def run_stage(name: str, place: Path, settings: Settings, ids: Path) -> None:
     """Run one stage of a night, which holds the run lock as all of it does."""
-    with run_lock(settings.data_dir, RUN):
+    with run_lock(settings.data_dir, COMMAND):
         STAGES[name](place, settings, ids)
 
 
 def next_night(place: Path, settings: Settings, ids: Path | None) -> None:
     """Run what an unattended run does after a fault: `ids` are given if they had not all been fetched."""
-    with run_lock(settings.data_dir, RUN):
-        heal(settings)
+    with _run(settings, ids) as way:
+        way.do("heal")
         if ids is not None:
             deliver(place, settings, ids)
-        _ingest(settings, ids)
+        _fetch(way)
         _import_totals(place, settings, ids)
         build_and_record(settings)
         publish(settings)
@@ -133,16 +132,21 @@ def deliver(_place: Path, settings: Settings, ids: Path) -> None:
 
 
 def _heal_and_ingest(_place: Path, settings: Settings, ids: Path) -> None:
-    heal(settings)
-    _ingest(settings, ids)
+    with _run(settings, ids) as way:
+        way.do("heal")
+        _fetch(way)
 
 
-def _ingest(settings: Settings, ids: Path | None) -> None:
-    since = resumed_since(settings.data_dir)
-    ingest(settings, "stores")
-    ingest(settings, "menus")
-    asked = str(ids) if ids else ""
-    ingest(settings, "orders", request=lambda work: add_requested(work, order_ids_file=asked, unless_done_since=since))
+def _run(settings: Settings, ids: Path | None) -> AbstractContextManager[UnderWay]:
+    return begun(settings, NIGHT, Asked(order_ids=str(ids) if ids else ""))
+
+
+def _fetch(way: UnderWay) -> None:
+    """Fetch all kinds; raise what stopped one."""
+    for kind in KINDS:
+        way.do(kind)
+        if (stopped := way.partner.ingested[-1].stopped) is not None:
+            raise stopped
 
 
 def _import_totals(place: Path, settings: Settings, _ids: Path | None) -> None:

@@ -16,13 +16,13 @@ import duckdb
 from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
 from pipelines.literals import literal
+from pipelines.record import current_release
 from pipelines.resources import resource
 from pipelines.warehouse import catalogue, warehouse_file
 from pipelines.warehouse.catalogue.examples import examples
 from pipelines.warehouse.catalogue.macros import create_macros, macros
 from pipelines.warehouse.inputs import RAW
 from pipelines.warehouse.inputs.sources import SOURCES, create_sources
-from pipelines.warehouse.release.release import current_release
 from pipelines.warehouse.rows.session import session
 from tests.unchanged.few import FEW_IDS, few_rows, roll_dice
 from tests.unchanged.hashed import Hashes, hashes

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pytest
 
+from pipelines.record import current_release
 from pipelines.warehouse import publish
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.release import current_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

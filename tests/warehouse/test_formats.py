@@ -12,7 +12,6 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.assets.healing import heal
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
@@ -21,6 +20,7 @@ from pipelines.landing.files import land_files
 from pipelines.landing.formats import FORMATS, migrate
 from pipelines.ledger import ledger_of
 from pipelines.ledger.chain import verify
+from pipelines.run.healing import heal
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
 from pipelines.warehouse import publish, warehouse_file

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.record import NIGHT, WEBHOOKS
 from pipelines.warehouse import publish
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.manifest import MANIFEST
-from pipelines.warehouse.release.need import HINT, NIGHT, deferred_until, superfluous
+from pipelines.warehouse.release.need import deferred_until, superfluous
 from pipelines.warehouse.release.release import DATABASE
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def test_a_hint_waits_for_its_turn(world: Any, makers: Any) -> None:
     before = released(world)
     world.land("orders", [{"id": 2, "document": makers[0](2, tip="1.00"), "at": 8}])
     world.build()
-    kept = publish(world.settings, run=HINT)
+    kept = publish(world.settings, run=WEBHOOKS)
     assert kept.id == before
     assert "publish_every_minutes" in kept.why_kept
     due = deferred_until(world.data / "published")
@@ -110,7 +111,7 @@ def test_a_hint_does_not_wait_for_a_clock_that_was_ahead(world: Any, makers: Any
     file.write_text(json.dumps(json.loads(file.read_text()) | {"as_of": ahead.isoformat()}))
     world.land("orders", [{"id": 3, "document": makers[0](3, tip="1.00"), "at": 9}])
     world.build()
-    assert publish(world.settings, run=HINT).id != before.name
+    assert publish(world.settings, run=WEBHOOKS).id != before.name
 
 
 def test_nightly_releases_outlive_those_of_hints(tmp_path: Path, world: Any) -> None:
@@ -118,7 +119,7 @@ def test_nightly_releases_outlive_those_of_hints(tmp_path: Path, world: Any) -> 
     for number in range(40):
         folder = tmp_path / f"{number:02}"
         folder.mkdir()
-        night = NIGHT if number % 4 == 0 else HINT
+        night = NIGHT if number % 4 == 0 else WEBHOOKS
         manifest = {"id": folder.name, "published_at": "", "commit": "", "code": {}, "settings": "", "run": night}
         (folder / "manifest.json").write_text(json.dumps({**manifest, "rows": {}, "checks": {}, "files": []}))
     gone = {each.name for each in superfluous(tmp_path, world.settings)}

@@ -13,7 +13,7 @@ from pipelines.report.text import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipelines.notify.history import Run
+    from pipelines.record import Run
 
 _FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "rule_changed")
 _COMMANDS = {
@@ -49,7 +49,7 @@ class Books:
 def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headline:
     """Return the verdict on a run, the state of the data folder and the books of its release (None: no release)."""
     causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
-    if not run.is_good:
+    if run.verdict != "good":
         what = _failure(run, causes)
         cause = next((name for name in _FIRST if name in causes), "run_failed")
         return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FIRST[:2] else "")
@@ -73,6 +73,8 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
 def _failure(run: Run, causes: Mapping[str, str]) -> str:
     if "outage" in causes:
         return "The partner service gave no usable answer: the figures are those of the last good night."
+    if run.stopped_by:
+        return f"The run {run.how}; the next run resumes it."
     if run.errors:
         return "The run failed: nothing was published, the figures are those of the last good night."
     return next((causes[name] for name in causes if name == "incomplete"), "The run is not complete.")

@@ -18,11 +18,11 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.finance.selection import Selection
 from pipelines.kept import fingerprint
-from pipelines.notify.history import remember_run
+from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.page.charts import drawn
 from pipelines.report.page.headline import Books, Headline, headline
 from pipelines.report.page.markup import Chart, Section, Table, page, paragraph, section_html, text
-from pipelines.report.page.nights import nights_section, outcome
+from pipelines.report.page.nights import nights_section
 from pipelines.report.page.quality import checks_section, coverage_section, drift_section, quarantine_section
 from pipelines.report.page.reconciled import (
     breaks_section,
@@ -34,7 +34,6 @@ from pipelines.report.page.reconciled import (
 from pipelines.report.page.sales import last_day, sales_section
 from pipelines.report.page.waterfall import waterfall_section
 from pipelines.report.status import status
-from pipelines.report.summary import current_release
 from pipelines.resources import PACKAGE
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     from pipelines.finance.reconciliation import Reconciliation
     from pipelines.finance.released import Released
-    from pipelines.notify.history import Run
+    from pipelines.record import Run
     from pipelines.settings import Settings
 
 PAGE = "morning.html"
@@ -62,7 +61,7 @@ def morning_page(published: Path) -> Path:
 
 
 def write_morning_page(settings: Settings, run: Run, now: dt.datetime | None = None) -> str:
-    """Remember the run and write the page; return why it could not be written, "" if it was. Raise nothing."""
+    """Write the page of a run that ended; return why it could not be written, "" if it was. Raise nothing."""
     try:
         _write(settings, run, now or utc_now())
     except Exception as error:  # noqa: BLE001 -- the run is over; its page must not change how it ended
@@ -71,9 +70,9 @@ def write_morning_page(settings: Settings, run: Run, now: dt.datetime | None = N
 
 
 def _write(settings: Settings, run: Run, now: dt.datetime) -> None:
-    runs = remember_run(settings.data_dir, run)
+    runs = [*(each for each in ended_runs(settings.data_dir, is_any_alive=True) if each.id != run.id), run]
     file = morning_page(settings.data_dir / "published")
-    release = current_release(settings)
+    release = current_release(settings.data_dir / "published")
     state = status(settings, now)
     books, kept = None, f"{_PLACE}{paragraph('There is no release yet.')}"
     if release is not None:
@@ -125,7 +124,7 @@ def _of_release(opened: Released, reconciled: Reconciliation, file: Path, run: R
         return _NIGHT.sub(_PLACE, last[0])
     breaks, *sections = _sections(opened, reconciled)
     charts = [part for section in sections for part in section.parts if isinstance(part, Chart)]
-    svgs, are_current = drawn(charts, file.parents[1] / _DRAWINGS, now, is_small=not run.is_nightly)
+    svgs, are_current = drawn(charts, file.parents[1] / _DRAWINGS, now, is_small=run.kind == WEBHOOKS)
     sales, *others = [section_html(section, svgs) for section in sections]
     cards = "\n".join([sales, _PLACE, *others])
     whole = f'{section_html(breaks, {})}\n<div class="cards">\n{cards}\n</div>\n'
@@ -195,25 +194,28 @@ def _nav() -> str:
 
 def _run(run: Run, state: Mapping[str, Any]) -> Section:
     """Return what this run did: errors and alarms first, then what came in by kind."""
-    parts: list[str | Table] = [paragraph(error, "bad") for error in run.errors]
+    parts: list[str | Table] = [paragraph(said, "bad") for said in _failures(run)]
     parts += [paragraph(f"Alarm since {alarm['since'][:16].replace('T', ' ')} UTC: {alarm['text']}")
               for alarm in state["alarms"]]  # fmt: skip
     waiting = [(kind, f"{counts.get('due', 0):,}", f"{counts.get('waiting', 0):,}", f"{counts.get('dead', 0):,}")
                for kind, counts in state["work_list"].items()]  # fmt: skip
     work = Table("Work list", ("kind", "due", "waiting", "given up"), waiting, frozenset({1, 2, 3}))
-    kind = "night" if run.is_nightly else "run for webhooks"
-    ended = dt.datetime.fromisoformat(run.ended_at)
-    title = f"This {kind}, ended {ended:%H:%M} UTC after {run.seconds:,.1f} s"
+    kind = "night" if run.kind == NIGHT else "run for webhooks"
+    title = f"This {kind}, ended {run.ended_at or run.started_at:%H:%M} UTC after {run.seconds:,.1f} s"
     return Section("run", title, [*parts, _came(run), work])
 
 
 def _last_night(run: Run, runs: Sequence[Run]) -> Iterator[Section]:
     """Yield what the last night did, if this run is none: it must not be gone by the morning."""
-    night = next((each for each in reversed(runs) if each.is_nightly), None)
-    if night and not run.is_nightly:
-        ended = dt.datetime.fromisoformat(night.ended_at)
-        title = f"The last night, ended {ended:%-d %B, %H:%M} UTC after {night.seconds:,.1f} s: {outcome(night)}"
-        yield Section("night", title, [*(paragraph(error, "bad") for error in night.errors), _came(night)])
+    night = next((each for each in reversed(runs) if each.kind == NIGHT), None)
+    if night and run.kind == WEBHOOKS:
+        ended = night.ended_at or night.started_at
+        title = f"The last night, ended {ended:%-d %B, %H:%M} UTC after {night.seconds:,.1f} s: {night.verdict}"
+        yield Section("night", title, [*(paragraph(said, "bad") for said in _failures(night)), _came(night)])
+
+
+def _failures(run: Run) -> list[str]:
+    return [*run.errors, *([f"The run {run.how}."] if run.stopped_by else [])]
 
 
 def _came(run: Run) -> Table:

@@ -5,31 +5,26 @@ The chart changes with every night, also an idle one, so it must not need the se
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING
 
+from pipelines.record import NIGHT
 from pipelines.report.page.markup import Chart, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.notify.history import Run
+    from pipelines.record import Run
 
 SHOWN = 30
 _TABLE = 10
 _WIDTH, _HEIGHT, _LEFT, _STEP = 440, 130, 38, 13
-_OUTCOMES = {"good": "blue", "incomplete": "orange", "failed": "red"}
-
-
-def outcome(run: Run) -> str:
-    """Return how a run ended, in a word."""
-    return "good" if run.is_good else "failed" if run.errors else "incomplete"
+_OUTCOMES = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": "red", "killed": "red"}
 
 
 def nights_section(runs: Sequence[Run]) -> tuple[Section, str]:
     """Return the section of the last nights, and the SVG of its chart."""
-    nights = [run for run in runs if run.is_nightly][-SHOWN:]
-    ended = {name: sum(outcome(run) == name for run in nights) for name in _OUTCOMES}
+    nights = [run for run in runs if run.kind == NIGHT][-SHOWN:]
+    ended = {name: sum(run.verdict == name for run in nights) for name in _OUTCOMES}
     counts = ", ".join(f"{number} {name}" for name, number in ended.items() if number)
     slowest = max((run.seconds for run in nights), default=0)
     chart = Chart(
@@ -41,7 +36,7 @@ def nights_section(runs: Sequence[Run]) -> tuple[Section, str]:
         [(colour, name) for name, colour in _OUTCOMES.items() if ended[name]],
     )
     rows = [
-        (_moment(run.ended_at), outcome(run), _duration(run.seconds), "yes" if run.is_new else "no", _landed(run))
+        (_moment(run), run.verdict, _duration(run.seconds), "yes" if run.is_new else "no", _landed(run))
         for run in reversed(nights)
     ]
     table = Table(
@@ -50,7 +45,7 @@ def nights_section(runs: Sequence[Run]) -> tuple[Section, str]:
         rows[:_TABLE],
         frozenset({2}),
         len(rows),
-        "data/notify/runs.json",
+        "data/runs",
         is_folded=True,
     )
     return Section("nights", f"Last {len(nights)} nights", (chart, table)), _svg(nights)
@@ -68,15 +63,15 @@ def _svg(nights: Sequence[Run]) -> str:
         )
     first = _WIDTH - 6 - _STEP * SHOWN
     for place, run in enumerate(nights, SHOWN - len(nights)):
-        how, x = outcome(run), first + place * _STEP + 1
+        how, x = run.verdict, first + place * _STEP + 1
         height = max(run.seconds / top * (_HEIGHT - 40), 1.5)
         parts.append(
             f'<rect x="{x}" y="{_HEIGHT - 25 - height:.1f}" width="{_STEP - 3}" height="{height:.1f}" '
             f'fill="var(--{_OUTCOMES[how]})"/>'
         )
-        if how == "failed":
+        if _OUTCOMES[how] == "red":
             parts.append(f'<text x="{x + 5}" y="{_HEIGHT - 14}" text-anchor="middle">×</text>')
-        day = dt.datetime.fromisoformat(run.ended_at)
+        day = run.ended_at or run.started_at
         if (SHOWN - place) % 7 == 1:
             parts.append(f'<text x="{x + _STEP - 3}" y="{_HEIGHT - 3}" text-anchor="end">{day:%-d %b}</text>')
     return (
@@ -89,8 +84,8 @@ def _tick(seconds: float, top: float) -> str:
     return f"{seconds:.1f}" if top < 10 else f"{seconds:,.0f}"
 
 
-def _moment(at: str) -> str:
-    return f"{dt.datetime.fromisoformat(at):%Y-%m-%d %H:%M}"
+def _moment(run: Run) -> str:
+    return f"{run.ended_at or run.started_at:%Y-%m-%d %H:%M}"
 
 
 def _duration(seconds: float) -> str:

@@ -41,8 +41,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
     `fingerprint` is what shaped its tables besides what was landed: a hash per thing. `as_of` is `published_at` in full
     precision: no load that began later is in its tables. `sources` are the states of the ledger and logs that it read,
-    `shown_in` is the last commit that concerns readers; `run` is night, hint, or empty for a build that a person asked
-    for. `reference` is a hash of the files of [reference].
+    `shown_in` is the last commit that concerns readers; `run` is night, webhooks, or empty for a build that a person
+    asked for. `reference` is a hash of the files of [reference].
     """
 
     id: str

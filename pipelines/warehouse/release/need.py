@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from pipelines.record import NIGHT
 from pipelines.warehouse.release.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-NIGHT, HINT = "night", "hint"  # what a manifest says of the run that published it
-
 
 def deferred_until(published: Path) -> dt.datetime | None:
-    """Return when changes that a hint run left unpublished are due, None if there are none."""
+    """Return when changes that a run for webhooks left unpublished are due, None if there are none."""
     try:
         return dt.datetime.fromisoformat(_deferred(published).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -19,6 +19,7 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.durable import make_folder, open_to_readers, sync
 from pipelines.landing.disk import naming_a_full_disk
+from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 DATABASE = "ordermart.duckdb"
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.
-_COMPARED_BYTES_OF_HINT, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
+_COMPARED_BYTES_OF_WEBHOOKS, _COMPARED_BYTES = 32 * 2**20, 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
     written; a damaged release is published again, as of the run that it was of, and removed. For a `run` (night or
-    hint) it is enough that `current` shows what readers need to know (see `need`); a hint's release waits for
-    [release] publish_every_minutes. The manifest has the violations of every check: from `result`, else as the build
-    stored them. One process at a time: the caller holds the run lock.
+    webhooks) it is enough that `current` shows what readers need to know (see `need`); a release of one for webhooks
+    waits for [release] publish_every_minutes. The manifest has the violations of every check: from `result`, else as
+    the build stored them. One process at a time: the caller holds the run lock.
     """
     with naming_a_full_disk(settings.data_dir):
         try:
@@ -93,7 +94,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     sweep(published)
     last = current_release(published)
     known = read_manifest(last) if last else None
-    damaged = damaged_files(last, by_times=run == need.HINT) if last else []
+    damaged = damaged_files(last, by_times=run == WEBHOOKS) if last else []
     reference = read_reference(settings)
     with plain_session(settings) as con:
         commit, shown_in, memory = _settle(con, settings)
@@ -154,12 +155,6 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     return Release(release_id, releases / release_id, rows, notes=tuple(notes))
 
 
-def current_release(published: Path) -> Path | None:
-    """Return the folder that `current` names, resolved once; None before the first release."""
-    current = published / "current"
-    return current.resolve() if current.exists() else None
-
-
 def _settle(con: duckdb.DuckDBPyConnection, settings: Settings) -> tuple[str, str, Memory | None]:
     """Write what a killed build left in the log into the file.
 
@@ -185,7 +180,7 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str) -> s
         return "no row of core or mart and no open decision changed since"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
-    if run != need.HINT or until <= now or made > now:
+    if run != WEBHOOKS or until <= now or made > now:
         return ""
     need.defer(published, until)
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
@@ -196,7 +191,7 @@ def _compared(
 ) -> list[tuple[MetaTable, list[dict[str, Any]]]]:
     """Return the rows of the tables of meta that say what differs from the release before."""
     changes = None
-    limit = _COMPARED_BYTES_OF_HINT if run == need.HINT else _COMPARED_BYTES
+    limit = _COMPARED_BYTES_OF_WEBHOOKS if run == WEBHOOKS else _COMPARED_BYTES
     if before and are_comparable(before, after) and differing_bytes(before, after) <= limit:
         changes = compare(con, before, after)
     release = {

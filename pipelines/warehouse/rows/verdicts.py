@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.hidden import show
 from pipelines.warehouse.catalogue.enums import may_become
 from pipelines.warehouse.catalogue.tables import contract_check, key_check
 from pipelines.warehouse.rows.results import SAMPLE, CheckResult, plain
@@ -95,7 +94,6 @@ def rows_as_declared(
 
 
 def _judged(con: duckdb.DuckDBPyConnection, table: Table, relation: str, columns: tuple[str, ...]) -> CheckResult:
-    show()
     from pipelines.warehouse.rows.judging import judged  # noqa: PLC0415 -- slow, and needed where rows are in doubt
 
     return judged(con, table, relation, columns)

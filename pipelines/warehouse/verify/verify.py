@@ -16,6 +16,7 @@ import duckdb
 from pipelines.clock import utc_now
 from pipelines.landing import raw_files
 from pipelines.literals import literal
+from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
@@ -23,7 +24,7 @@ from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.inputs.verifications import Verified, append_verification, verifications
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.session import (
     Memory,
     attached,

@@ -1,7 +1,6 @@
 """Before a run: bring the data folder to its present format, and rebuild whatever is damaged and can be derived.
 
-Raises nothing for what it cannot rebuild: the run itself says so where it needs it, and goes on with the rest. Knows
-nothing of Dagster.
+Raises nothing for what it cannot rebuild: the run itself says so where it needs it, and goes on with the rest.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ingest.lock import resumed_since
 from pipelines.landing import LandingError
 from pipelines.landing.clock import clock_set_back
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases
+from pipelines.record import NIGHT, WEBHOOKS, current_release
 from pipelines.report.text import moment
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
@@ -31,39 +30,45 @@ from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.damage import damaged_files
-from pipelines.warehouse.release.release import DATABASE, current_release
+from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.release.removal import make_room
 from pipelines.warehouse.rows.opening import NotOpenedError
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable
     from pathlib import Path
 
+    from pipelines.record import RunKind
     from pipelines.settings import Settings
 
 _WHY = "work list rebuilt"
 
 
 def heal(
-    settings: Settings, progress: Callable[[str, int, int], None] | None = None, *, is_hint: bool = False
+    settings: Settings,
+    progress: Callable[[str, int, int], None] | None = None,
+    *,
+    kind: RunKind = NIGHT,
+    resumes: dt.datetime | None = None,
 ) -> list[str]:
     """Repair what can be derived, and return a sentence for each thing that was found; one for a clock set back too.
 
-    The caller holds the lock.
+    `resumes` is when the killed run began that this one resumes. The caller holds the lock.
     """
     notes = migrate(settings.data_dir)
-    if since := resumed_since(settings.data_dir):
-        notes.append(f"The run that began {moment(since)} did not end; this one resumes it.")
+    if resumes:
+        notes.append(f"The run that began {moment(resumes)} did not end; this one resumes it.")
     if behind := clock_set_back(settings.data_dir):
         notes.append(behind)
-    if not is_hint:
+    if kind == NIGHT:
         make_room(settings)
     is_lost = _set_work_list_aside(inbox_path(settings.data_dir), notes)
     try:
         sign_missing_heads(settings)
         finish_erasure(settings, progress)
-        notes += _derived(settings, progress, is_hint=is_hint)
+        notes += _derived(settings, progress, kind)
         remove_old_releases(settings)
     except (
         LandingError,
@@ -80,11 +85,12 @@ def heal(
     return notes
 
 
-def _derived(settings: Settings, progress: Callable[[str, int, int], None] | None, *, is_hint: bool) -> list[str]:
+def _derived(settings: Settings, progress: Callable[[str, int, int], None] | None, kind: RunKind) -> list[str]:
     """Rebuild a warehouse that is damaged or of another version, and publish a damaged release again."""
     notes: list[str] = []
     release = current_release(settings.data_dir / "published")
-    is_release_damaged = bool(release and (damaged_files(release, by_times=is_hint) or unreadable(release / DATABASE)))
+    by_times = kind == WEBHOOKS
+    is_release_damaged = bool(release and (damaged_files(release, by_times=by_times) or unreadable(release / DATABASE)))
     if not warehouse_file(settings.data_dir).exists() and not release:
         return notes
     if why := _must_be_rebuilt(settings):
@@ -115,21 +121,7 @@ def _must_be_rebuilt(settings: Settings) -> str:
     return f"The warehouse was built by another version ({' and '.join(changed)} changed)" if changed else ""
 
 
-def set_records_aside(data_dir: Path) -> list[str]:
-    """Rename a folder of Dagster's records that SQLite cannot read, and say so: only the history of runs is lost.
-
-    For a command, which opens them afterwards; the caller holds the lock.
-    """
-    home = data_dir / "dagster"
-    notes = []
-    for folder, names in ((home / "history", ("runs.db", "runs/index.db")), (home / "schedules", ("schedules.db",))):
-        if found := next(filter(None, (_damage(folder / name) for name in names)), ""):
-            target = _aside(folder)
-            notes.append(f"Dagster's {folder.name} was damaged ({found}) and set aside as {target}; only that is lost.")
-    return notes
-
-
-def _damage(path: Path) -> str:
+def damage_of(path: Path) -> str:
     """Return why SQLite cannot read a file; "" where it can, or there is none, or it is only locked."""
     if not path.exists():
         return ""
@@ -143,15 +135,16 @@ def _damage(path: Path) -> str:
     return "" if found == "ok" else str(found)
 
 
-def _aside(path: Path) -> Path:
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file or folder, and return its new path."""
     return path.rename(path.with_name(f"{path.name}.damaged-{utc_now():%Y%m%dT%H%M%S}"))
 
 
 def _set_work_list_aside(path: Path, notes: list[str]) -> bool:
     """Rename a work list that SQLite cannot read, and say what went with it; tell whether it was."""
-    if not (found := _damage(path)):
+    if not (found := damage_of(path)):
         return False
-    target = _aside(path)
+    target = set_aside(path)
     for left in (path.with_name(path.name + end) for end in ("-wal", "-shm")):
         left.unlink(missing_ok=True)
     notes.append(

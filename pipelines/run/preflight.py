@@ -1,10 +1,11 @@
 """Check before a run whatever needs no service: keys, credentials, rules, and the files that it was given.
 
-A night that ends with such an error after an hour of requests is a night lost. Knows nothing of Dagster.
+A night that ends with such an error after an hour of requests is a night lost.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.engines import engine_of
@@ -19,15 +20,14 @@ from pipelines.warehouse.evidence.configured_rules import unknown_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pipelines.settings import Settings
 
 
-def check_before_run(settings: Settings, id_files: Iterable[Path | None] = (), order_id_range: str = "") -> None:
+def check_before_run(settings: Settings, id_files: Iterable[str] = (), order_id_range: str = "") -> None:
     """Raise SettingsError for the first thing that is wrong with the settings or the files of ids."""
     for file in id_files:
-        for _ in ids_of_file(file) if file else ():
+        for _ in ids_of_file(Path(file)) if file else ():
             pass
     if order_id_range:
         ids_of_range(order_id_range)

@@ -1,0 +1,185 @@
+"""The assets: stores, menus and orders as they were landed, every table, and the release that readers open.
+
+Each calls steps of `pipelines.run` on the run under way, which is a resource, and shows what their record has. Tables
+and release are outputs of one function, as they are made in one commit: a step per table would commit bad rows before
+a check could block them. Only what changed is yielded.
+
+Dagster reads the annotations at runtime, so this file does not postpone them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+
+from pipelines.assets.checks import evaluations
+from pipelines.clock import utc_now
+from pipelines.record import FETCHING, NIGHT, Step
+from pipelines.report.cron import next_tick
+from pipelines.report.page.morning import morning_page
+from pipelines.report.text import sentence_of
+from pipelines.settings import Settings
+from pipelines.warehouse import BuildBlocked, Table, tables
+from pipelines.warehouse.inputs import LANDED_KINDS
+
+OWNER = "team:data"
+RELEASE = "release"
+UNDER_WAY = "run"  # the resource that all steps need
+_SHOWN = 20  # rejected documents in the log
+_RAW = {
+    "stores": "Store records from the list of stores; one document per distinct record.",
+    "menus": "Menus that store records or a request name; one document per distinct menu.",
+    "orders": "Orders on the work list (the interface cannot list them); one document per distinct order.",
+}
+
+
+@contextmanager
+def failing_by_sentence() -> Iterator[None]:
+    """Raise an expected error of the block as a failure that shows its sentence; any other error as it is.
+
+    It is not tried again: it would end the same way, or is what the next run does.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (sentence := sentence_of(error)) is None:
+            raise
+        raise dg.Failure(description=sentence, allow_retries=False) from error
+
+
+def flow(settings: Settings) -> list[dg.AssetsDefinition]:
+    """Return the assets in the order of the flow."""
+    return [*(_raw(kind) for kind in FETCHING), _tables(settings)]
+
+
+def _raw(kind: str) -> dg.AssetsDefinition:
+    @dg.asset(
+        key=["raw", kind],
+        deps=[] if kind == "stores" else [["raw", "stores"]],
+        group_name="raw",
+        owners=[OWNER],
+        kinds={"parquet"},
+        required_resource_keys={UNDER_WAY},
+        description=_RAW[kind],
+    )
+    def fetched(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        way = getattr(context.resources, UNDER_WAY)
+        with failing_by_sentence():
+            if kind == FETCHING[0]:
+                _log(context, way.do("heal"))
+            step = way.do(kind)
+        _log(context, step)
+        for refusal in way.partner.ingested[-1].refused[:_SHOWN]:
+            context.log.warning("%s %s: %s %s", kind, refusal.id, refusal.reason, refusal.pointer or "")
+        requested = sum(step.counts.values())
+        said = {"incomplete": "\n".join(step.shortfalls)} if step.shortfalls else {}
+        return dg.MaterializeResult(metadata={"dagster/row_count": requested, **step.counts, **said})
+
+    return fetched
+
+
+def _tables(settings: Settings) -> dg.AssetsDefinition:
+    released = [key_of(table.name) for table in tables() if table.is_released]
+
+    @dg.multi_asset(
+        name="tables_and_release",
+        specs=[
+            *(_spec(table) for table in tables()),
+            dg.AssetSpec(
+                RELEASE,
+                deps=released,
+                group_name=RELEASE,
+                owners=[OWNER],
+                kinds={"duckdb", "parquet"},
+                freshness_policy=freshness(settings),
+                skippable=True,
+                description="What readers open: one DuckDB file, Parquet files and a manifest, switched in one rename. "
+                "Reported whenever a run found that it shows what readers need to know, also if it published none.",
+            ),
+        ],
+        required_resource_keys={UNDER_WAY},
+    )
+    def tables_and_release(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        way = getattr(context.resources, UNDER_WAY)
+        with failing_by_sentence():
+            try:
+                _log(context, way.do("build"))
+            except BuildBlocked as blocked:
+                yield from evaluations(blocked.checks)
+                raise
+        for name, rows in way.run.rows.items():
+            yield dg.MaterializeResult(asset_key=key_of(name), metadata={"dagster/row_count": rows})
+        if way.result.changed:
+            yield from evaluations(way.checks)
+        with failing_by_sentence():
+            published = way.do("publish")
+            _log(context, published)
+            page = morning_page(way.settings.data_dir / "published")
+            yield dg.MaterializeResult(
+                asset_key=RELEASE,
+                metadata={"release": way.current_release(), "morning page": dg.MetadataValue.path(str(page))},
+            )
+            if way.run.kind == NIGHT:
+                _log(context, way.do("maintenance"))
+
+    return tables_and_release
+
+
+def _log(context: dg.AssetExecutionContext, step: Step) -> None:
+    """Show what a step did in Dagster's log."""
+    counts = ", ".join(f"{number:,} {name}" for name, number in step.counts.items() if number)
+    context.log.info("%s: %s", step.name, counts or "nothing to do")
+    for sentence in step.said:
+        context.log.info(sentence)
+    for sentence in step.shortfalls:
+        context.log.error("%s: %s", step.name, sentence)
+
+
+def freshness(settings: Settings) -> dg.FreshnessPolicy | None:
+    """Return the policy that a night ends by [schedule] fresh_by, on the days of the schedule; None without it."""
+    schedule = settings.schedule
+    if not schedule.fresh_by:
+        return None
+    hour, minute = map(int, schedule.fresh_by.split(":"))
+    days = " ".join(schedule.cron.split()[2:]) or "* * *"
+    deadline = f"{minute} {hour} {days}"
+    due = next_tick(deadline, schedule.timezone, utc_now())
+    began = next_tick(schedule.cron, schedule.timezone, due - timedelta(days=1)) if due else None
+    window = due - began if due and began and began < due else timedelta(days=1)
+    return dg.FreshnessPolicy.cron(deadline, window, schedule.timezone)
+
+
+def key_of(name: str) -> dg.AssetKey:
+    """Return the asset key of a table."""
+    return dg.AssetKey(name.split("."))
+
+
+def _spec(table: Table) -> dg.AssetSpec:
+    columns = [
+        dg.TableColumn(
+            column.name,
+            column.type,
+            description=column.description,
+            constraints=dg.TableColumnConstraints(nullable=column.nullable),
+        )
+        for column in table.columns
+    ]
+    return dg.AssetSpec(
+        key_of(table.name),
+        deps=_deps(table),
+        group_name=table.name.split(".")[0],
+        description=table.description,
+        owners=[OWNER],
+        kinds={"duckdb", "sql"},
+        skippable=True,
+        metadata={"dagster/column_schema": dg.TableSchema(columns)},
+    )
+
+
+def _deps(table: Table) -> list[dg.AssetKey]:
+    """Return the other tables that its SQL reads, and the raw assets behind the inputs that it reads."""
+    kinds = sorted({kind for name in table.depends_on for kind in LANDED_KINDS.get(name, ())})
+    others = [name for name in table.depends_on if not name.startswith("raw.") and name != table.name]
+    return [*(key_of(name) for name in others), *(dg.AssetKey(["raw", kind]) for kind in kinds)]

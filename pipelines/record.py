@@ -1,0 +1,225 @@
+"""The record of a run: what it was, what each step did, and how it ended. One file below `data/runs` for each run.
+
+The file is replaced whenever a step begins or ends, so that the record of a killed run stays, without an end. Whoever
+holds the run lock knows that no other run is alive: a record that is not told yet is then of a run that ended without
+telling, and has to be told. All that is said of a run is read from its record: summary, page, alarms, status, exit
+code, and what Dagster shows.
+
+A record holds sentences of this project, counts and names; never a text of the partner's or of a library.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from pipelines.clock import utc_now
+from pipelines.durable import make_folder, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RunKind = Literal["night", "webhooks"]
+NIGHT: RunKind = "night"  # requests everything that may have changed, and ends with maintenance
+WEBHOOKS: RunKind = "webhooks"  # requests only what is due
+KINDS_OF_RUNS: tuple[RunKind, ...] = (NIGHT, WEBHOOKS)
+KILLED = "a kill"
+_KEPT = 60  # of each kind
+_TIME = "%Y%m%dT%H%M%S%f"
+_RESUMABLE_FOR = dt.timedelta(hours=12)  # a later run is the next night's: it requests everything again
+
+
+class Step(msgspec.Struct):
+    """A part of a run; one without an end is under way, or was when its run was stopped.
+
+    `counts` are documents by verdict, or what maintenance handled by task. `shortfalls` are sentences on what is not up
+    to date, or was not done, although the step ended; `error` is why it failed.
+    """
+
+    name: str
+    started_at: dt.datetime
+    ended_at: dt.datetime | None = None
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    said: list[str] = msgspec.field(default_factory=list)
+    shortfalls: list[str] = msgspec.field(default_factory=list)
+    is_outage: bool = False  # the service gave no usable answer for too long
+    error: str = ""
+
+
+class Run(msgspec.Struct):
+    """A run of some kind; `id` sorts by time. Nothing of it can be unknown but its end."""
+
+    id: str
+    kind: RunKind
+    started_at: dt.datetime
+    pid: int = 0
+    dagster_run_id: str = ""  # "": a command runs it
+    resumes: dt.datetime | None = None  # when the killed or stopped run began that this one resumes
+    steps: list[Step] = msgspec.field(default_factory=list)
+    ended_at: dt.datetime | None = None
+    error: str = ""  # why it could not begin
+    error_code: int = 0  # the exit code for that
+    stopped_by: str = ""  # the name of a signal, KILLED, or "an interruption"
+    release_before: str = ""  # the current release when it began; "": none
+    release: str = ""  # the current release when it ended
+    rows: dict[str, int] = msgspec.field(default_factory=dict)  # of each table that changed
+    checks: int = 0  # that ran, or that hold since the last build
+    failing: list[tuple[str, str, int]] = msgspec.field(default_factory=list)  # table, check, violations
+    refused: int = 0  # documents that are quarantined or failed, in the current release
+    newly_refused: int = 0  # of these, in the release before it was not
+    sentence: str = ""  # what it did, and its alarms
+    is_told: bool = False  # alarms were sent, and the page was written
+
+    @property
+    def errors(self) -> list[str]:
+        """Why it failed, or could not begin, a sentence each."""
+        of_steps = [f"{step.name}: {step.error}" for step in self.steps if step.error]
+        return [*([self.error] if self.error else []), *of_steps]
+
+    @property
+    def verdict(self) -> str:
+        """How it ended, in a word: good, incomplete, failed, stopped or killed; running, as long as it has no end."""
+        if self.stopped_by:
+            return "killed" if self.stopped_by == KILLED else "stopped"
+        if self.errors:
+            return "failed"
+        return "running" if self.ended_at is None else "incomplete" if self.incomplete else "good"
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it did all its steps: it published a release, or had nothing to publish."""
+        return self.verdict in {"good", "incomplete"}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it published another release."""
+        return self.release != self.release_before
+
+    @property
+    def landed(self) -> dict[str, dict[str, int]]:
+        """What came, by kind of document and verdict."""
+        return {step.name: step.counts for step in self.steps if step.name in FETCHING}
+
+    @property
+    def incomplete(self) -> dict[str, list[str]]:
+        """Why a kind of document is not up to date, by kind."""
+        return {step.name: step.shortfalls for step in self.steps if step.name in FETCHING and step.shortfalls}
+
+    @property
+    def said(self) -> list[str]:
+        """What its steps say besides."""
+        return [sentence for step in self.steps for sentence in step.said]
+
+    @property
+    def undone(self) -> list[str]:
+        """Which tasks of maintenance failed, a sentence each."""
+        return [each for step in self.steps if step.name == "maintenance" for each in step.shortfalls]
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the service gave no usable answer for too long."""
+        return any(step.is_outage for step in self.steps)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, as far as that is known."""
+        return round(((self.ended_at or self.started_at) - self.started_at).total_seconds(), 1)
+
+    @property
+    def how(self) -> str:
+        """What became of a run that did not end by itself, as a verb and where that was."""
+        what = "was killed" if self.stopped_by == KILLED else f"was stopped by {self.stopped_by}"
+        return f"{what} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """The step in which it ended, or is."""
+        if not self.steps:
+            return "before its first step"
+        return f"{'in' if self.steps[-1].ended_at is None else 'after'} step {self.steps[-1].name}"
+
+
+FETCHING = ("stores", "menus", "orders")  # the steps that fetch documents: one for each kind
+
+
+def new_run(kind: RunKind, started_at: dt.datetime | None = None, *, dagster_run_id: str = "") -> Run:
+    """Return a run that begins; nothing is written."""
+    at = started_at or utc_now()
+    return Run(f"{at.astimezone(dt.UTC):{_TIME}}-{kind}", kind, at, os.getpid(), dagster_run_id)
+
+
+def save(data_dir: Path, run: Run) -> None:
+    """Write the record of a run, whole or not at all; raise OSError where the disk does not take it."""
+    make_folder(_folder(data_dir), 0o700)
+    write_whole(_file(data_dir, run.id), msgspec.json.format(msgspec.json.encode(run), indent=1))
+
+
+def forget_old(data_dir: Path) -> None:
+    """Remove the oldest records of each kind."""
+    names = sorted(file.name for file in _folder(data_dir).glob("*.json"))
+    for kind in KINDS_OF_RUNS:
+        for name in [each for each in names if each.endswith(f"-{kind}.json")][:-_KEPT]:
+            (_folder(data_dir) / name).unlink(missing_ok=True)
+
+
+def runs(data_dir: Path) -> list[Run]:
+    """Return the runs that are remembered, oldest first; one whose record cannot be read is said to be unknown."""
+    found = [_read(file) for file in sorted(_folder(data_dir).glob("*.json"))]
+    return [run for run in found if run is not None]
+
+
+def ended_runs(data_dir: Path, *, is_any_alive: bool) -> list[Run]:
+    """Return the runs that ended, oldest first; one without an end was killed, unless it is the last and is alive."""
+    found = runs(data_dir)
+    if is_any_alive and found and found[-1].verdict == "running":
+        found.pop()
+    for run in found:
+        mark_if_killed(run)
+    return found
+
+
+def mark_if_killed(run: Run) -> None:
+    """Note of a run without an end, which is known to be alive no longer, that it was killed, and when it still was."""
+    if run.ended_at is None:
+        run.stopped_by = run.stopped_by or KILLED
+        run.ended_at = max([run.started_at, *(step.ended_at or step.started_at for step in run.steps)])
+
+
+def resumable_since(found: list[Run], now: dt.datetime) -> dt.datetime | None:
+    """Return when the run began that the next one resumes: the last one, if it was killed or stopped not long ago."""
+    begun = [run for run in found if run.steps]
+    if not begun or not begun[-1].stopped_by:
+        return None
+    since = begun[-1].resumes or begun[-1].started_at
+    return since if now - since <= _RESUMABLE_FOR else None
+
+
+def current_release(published: Path) -> Path | None:
+    """Return the folder of the release that `current` names, resolved once; None before the first."""
+    current = published / "current"
+    return current.resolve() if current.exists() else None
+
+
+def _read(file: Path) -> Run | None:
+    """Return a run; None where even the name of the file is not one of a record."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Run)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        at, _, kind = file.stem.partition("-")
+        try:
+            began = dt.datetime.strptime(at, _TIME).replace(tzinfo=dt.UTC)
+            error = f"the record of the run cannot be read, so that how it ended is unknown: {file.name}"
+            return Run(file.stem, msgspec.convert(kind, RunKind), began, ended_at=began, error=error)
+        except (ValueError, msgspec.ValidationError):
+            return None
+
+
+def _file(data_dir: Path, run_id: str) -> Path:
+    return _folder(data_dir) / f"{run_id}.json"
+
+
+def _folder(data_dir: Path) -> Path:
+    return data_dir / "runs"

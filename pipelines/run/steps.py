@@ -1,0 +1,169 @@
+"""The steps of a run, in their order, as plain functions over its record.
+
+| step | what it does |
+|---|---|
+| heal | brings the data folder to its present format, and rebuilds what is damaged and can be derived |
+| stores, menus, orders | fetch what is due of a kind of document, and land it |
+| build | makes the tables, and records restatements |
+| publish | publishes a release, if readers need one |
+| maintenance | of a night: removes by retention, merges small files, verifies a part of the warehouse |
+
+Each gets the run under way and its own part of the record, to which it adds what it did. It raises what ends the run.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from pipelines.clock import utc_now
+from pipelines.finance.restating import build_and_record
+from pipelines.inbox.store import inbox_path
+from pipelines.inbox.worklist import WorkList
+from pipelines.ingest.loop import ingest
+from pipelines.ingest.maintenance import TaskResult, run_maintenance
+from pipelines.ingest.plan import plan_orders, report_plan_results
+from pipelines.ingest.request import add_requested
+from pipelines.partner import ServiceDown
+from pipelines.record import NIGHT, RunKind
+from pipelines.run.dagster_records import prune_records
+from pipelines.run.healing import heal
+from pipelines.run.preflight import check_before_run
+from pipelines.warehouse import BuildBlocked, publish
+from pipelines.warehouse.build.known import unbuilt_loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipelines.ingest.outcome import Ingested
+    from pipelines.ingest.session import PartnerSession
+    from pipelines.record import Step
+    from pipelines.run.under_way import UnderWay
+    from pipelines.settings import Settings
+    from pipelines.settings.kinds import Kind
+    from pipelines.warehouse import CheckResult
+
+
+class NothingCameError(Exception):
+    """The service stopped the run before anything of it was landed; the message says why."""
+
+
+def _heal(way: UnderWay, step: Step) -> None:
+    check_before_run(way.settings)
+    step.said += heal(way.settings, way.progress, kind=way.run.kind, resumes=way.run.resumes)
+
+
+def _stores(way: UnderWay, step: Step) -> None:
+    _fetch(way, step, "stores")
+
+
+def _menus(way: UnderWay, step: Step) -> None:
+    _fetch(
+        way,
+        step,
+        "menus",
+        lambda work: add_requested(work, menu_ids_file=way.asked.menu_ids, unless_done_since=way.run.resumes),
+    )
+
+
+def _orders(way: UnderWay, step: Step) -> None:
+    def request(work: WorkList) -> None:
+        add_requested(
+            work,
+            order_ids_file=way.asked.order_ids,
+            order_id_range=way.asked.order_id_range,
+            unless_done_since=way.run.resumes,
+        )
+        if way.run.kind == NIGHT:
+            step.said += plan_orders(way.settings, work)
+
+    ingested = _fetch(way, step, "orders", request)
+    with WorkList(inbox_path(way.settings.data_dir)) as work:
+        step.said += report_plan_results(way.settings, work, ingested.loads)
+
+
+def _fetch(way: UnderWay, step: Step, kind: Kind, request: Callable[[WorkList], None] | None = None) -> Ingested:
+    ingested = ingest(
+        way.settings,
+        kind,
+        way.progress,
+        request,
+        lists=way.run.kind == NIGHT,
+        session=way.partner,
+        since=way.run.resumes,
+    )
+    step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
+    step.shortfalls = list(ingested.shortfalls)
+    step.is_outage = isinstance(ingested.stopped, ServiceDown)
+    return ingested
+
+
+def _build(way: UnderWay, step: Step) -> None:
+    fail_if_nothing_came(way.settings, way.partner)
+    try:
+        result = build_and_record(way.settings, progress=way.progress)
+    except BuildBlocked as blocked:
+        way.checks = blocked.checks
+        _note_checks(way, blocked.checks)
+        raise
+    way.result, way.checks = result, result.checks
+    _note_checks(way, result.checks)
+    way.run.rows = {name: rows for name, rows in result.rows.items() if name in result.changed_tables}
+    step.counts = {"changed tables": len(result.changed_tables)}
+    step.said += result.notes
+
+
+def fail_if_nothing_came(settings: Settings, session: PartnerSession) -> None:
+    """Raise NothingCameError if the service stopped the run, and neither it nor a run before landed anything new."""
+    stopped = [ingested for ingested in session.ingested if ingested.stopped]
+    if not stopped or any(ingested.requested for ingested in session.ingested) or unbuilt_loads(settings.data_dir):
+        return
+    kinds: dict[str, list[str]] = {}
+    for ingested in stopped:
+        kinds.setdefault(str(ingested.stopped), []).append(ingested.kind)
+    sentence = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in kinds.items())
+    raise NothingCameError(sentence) from stopped[0].stopped
+
+
+def _note_checks(way: UnderWay, checks: list[CheckResult]) -> None:
+    way.run.checks = len(checks)
+    way.run.failing = [(each.table, each.name, each.violations) for each in checks if each.violations]
+
+
+def _publish(way: UnderWay, step: Step) -> None:
+    release = publish(way.settings, way.result, run=way.run.kind)
+    step.said += release.notes
+    if release.why_kept:
+        step.said.append(f"No release was published: {release.why_kept} {release.id}.")
+
+
+def _maintenance(way: UnderWay, step: Step) -> None:
+    for result in [*run_maintenance(way.settings), _prune_dagster(way.settings)]:
+        if result.error:
+            step.shortfalls.append(f"{result.task}: {result.error}")
+        else:
+            step.counts[result.task] = result.items
+
+
+def _prune_dagster(settings: Settings) -> TaskResult:
+    task = "old Dagster runs removed"
+    try:
+        return TaskResult(task, prune_records(settings.data_dir / "dagster", settings.dagster.keep_days, utc_now()))
+    except (OSError, sqlite3.Error) as error:
+        return TaskResult(task, 0, f"{type(error).__name__}: {error}")
+
+
+STEPS: dict[str, Callable[[UnderWay, Step], None]] = {
+    "heal": _heal,
+    "stores": _stores,
+    "menus": _menus,
+    "orders": _orders,
+    "build": _build,
+    "publish": _publish,
+    "maintenance": _maintenance,
+}
+
+
+def steps_of(kind: RunKind) -> list[str]:
+    """Return the names of the steps of a kind of run."""
+    return [name for name in STEPS if kind == NIGHT or name != "maintenance"]

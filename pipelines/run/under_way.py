@@ -1,0 +1,208 @@
+"""A run under way: it holds the run lock and writes its record; when it ends, however it ends, it is told."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from pipelines.clock import utc_now
+from pipelines.ingest.lock import A_MOMENT, RunLockedError, run_lock
+from pipelines.ingest.session import PartnerSession
+from pipelines.ingest.stop import current_stop
+from pipelines.landing import guard_source
+from pipelines.landing.disk import naming_a_full_disk
+from pipelines.record import NIGHT, WEBHOOKS, Step, current_release, forget_old, new_run, resumable_since, save
+from pipelines.report.summary import refused
+from pipelines.report.text import sentence_of
+from pipelines.run.exit_codes import code_of_error
+from pipelines.run.preflight import check_before_run
+from pipelines.run.steps import STEPS, steps_of
+from pipelines.run.telling import Told, tell, tell_of_dead_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from pipelines.record import Run, RunKind
+    from pipelines.settings import Settings
+    from pipelines.warehouse import BuildResult, CheckResult
+
+    Progress = Callable[[str, int, int], None]
+
+COMMAND = "ordermart run"
+_A_NIGHT_WAITS = timedelta(minutes=30)
+_INTERRUPTED = "an interruption"
+_SEE_LOG = "failed, see the log"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked for besides what is due: files of ids, and a range."""
+
+    order_ids: str = ""
+    order_id_range: str = ""
+    menu_ids: str = ""
+
+
+NOTHING = Asked()
+
+
+class NotBegunError(Exception):
+    """A run could not begin; it is told, and the cause says why."""
+
+    def __init__(self, run: Run, told: Told) -> None:
+        self.run, self.told = run, told
+        super().__init__(run.error)
+
+
+class UnderWay:
+    """A run whose steps are done one by one. `result` and `checks` are of its build; `told` is set at its end."""
+
+    def __init__(
+        self, settings: Settings, run: Run, partner: PartnerSession, asked: Asked, progress: Progress, *, keeps: bool
+    ) -> None:
+        self.settings, self.run, self.partner, self.asked, self.progress = settings, run, partner, asked, progress
+        self.result: BuildResult | None = None
+        self.checks: list[CheckResult] = []
+        self.told = Told()
+        self._keeps = keeps
+        self._refused: set[tuple[Any, ...]] | None = None
+        with suppress(duckdb.Error):  # a damaged release: known once it was published again
+            self._refused = refused(settings)
+        run.release_before = _release_name(settings)
+        self._save()
+
+    def do(self, name: str) -> Step:
+        """Do a step, and return what the record has of it; raise what it raises, KeyboardInterrupt after a signal."""
+        step = Step(name, utc_now())
+        self.run.steps.append(step)
+        self._save()
+        try:
+            with naming_a_full_disk(self.settings.data_dir):
+                STEPS[name](self, step)
+        except Exception as error:
+            if current_stop().signal:
+                self._stopped()
+                raise KeyboardInterrupt from error
+            step.error = sentence_of(error) or _SEE_LOG
+            raise
+        except BaseException:
+            self._stopped()
+            raise
+        finally:
+            if not self.run.stopped_by:
+                step.ended_at = utc_now()
+            self._save()
+        if name == "heal" and self._refused is None:
+            self._refused = refused(self.settings)
+        return step
+
+    def current_release(self) -> str:
+        """Return the name of the release that readers see; "" if there is none."""
+        return _release_name(self.settings)
+
+    def end(self) -> None:
+        """Write how the run ended, and tell of it; of one that was stopped the next one tells."""
+        run = self.run
+        if not run.errors and [step.name for step in run.steps if step.ended_at] != steps_of(run.kind):
+            self._stopped()
+        run.release = _release_name(self.settings)
+        run.ended_at = utc_now()
+        if run.is_published:
+            with suppress(duckdb.Error):
+                now = refused(self.settings)
+                run.refused, run.newly_refused = len(now), len(now - (self._refused or set()))
+        self._save()
+        if self._keeps and not run.stopped_by:
+            self.told = tell(self.settings, run)
+
+    def _stopped(self) -> None:
+        signal = current_stop().signal
+        self.run.stopped_by = self.run.stopped_by or (signal.name if signal else _INTERRUPTED)
+
+    def _save(self) -> None:
+        if self._keeps:
+            with suppress(OSError):  # the disk is full: telling says so
+                save(self.settings.data_dir, self.run)
+
+
+@contextmanager
+def begun(
+    settings: Settings,
+    kind: RunKind,
+    asked: Asked = NOTHING,
+    progress: Progress = lambda _what, _done, _total: None,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+    holder: str = COMMAND,
+    dagster_run_id: str = "",
+    keeps: bool = True,
+) -> Iterator[UnderWay]:
+    """Begin a run, give it, and end it: what follows the steps of a run is the same whoever does them.
+
+    A night waits half an hour for the lock; `say` gets the sentence on that. Raise NotBegunError where the run cannot
+    begin. `keeps` is false for steps that somebody runs singly: they have no record and are not told.
+    """
+    with ExitStack() as stack:
+        run = new_run(kind, dagster_run_id=dagster_run_id)
+        try:
+            check_before_run(settings, (asked.order_ids, asked.menu_ids), asked.order_id_range)
+            wait = _A_NIGHT_WAITS if kind == NIGHT else A_MOMENT
+            with naming_a_full_disk(settings.data_dir):
+                stack.enter_context(run_lock(settings.data_dir, holder, wait=wait, say=say))
+                guard_source(settings)
+                known = tell_of_dead_runs(settings)
+            run = new_run(kind, dagster_run_id=dagster_run_id)
+            run.resumes = resumable_since(known, utc_now())
+            forget_old(settings.data_dir)
+            partner = stack.enter_context(PartnerSession(settings))
+            way = UnderWay(settings, run, partner, asked, progress, keeps=keeps)
+        except Exception as error:
+            raise _not_begun(settings, run, error) from error
+        try:
+            yield way
+        finally:
+            way.end()
+
+
+def perform(
+    settings: Settings,
+    kind: RunKind,
+    asked: Asked = NOTHING,
+    progress: Progress = lambda _what, _done, _total: None,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Run, Told]:
+    """Do all steps of a run in this process; return its record, and what could not be told.
+
+    A step that fails ends the run and raises nothing; an error that is not of this project is shown with its stack.
+    Raise NotBegunError where it cannot begin, and KeyboardInterrupt if a signal stopped it.
+    """
+    with begun(settings, kind, asked, progress, say=say) as way:
+        try:
+            for name in steps_of(kind):
+                way.do(name)
+        except Exception as error:  # noqa: BLE001 -- the record has it
+            if sentence_of(error) is None:
+                traceback.print_exc()
+    return way.run, way.told
+
+
+def _not_begun(settings: Settings, run: Run, error: Exception) -> NotBegunError:
+    """Tell of a run that could not begin; for a run for webhooks, another one under way is no failure."""
+    run.error = sentence_of(error) or f"{type(error).__name__}, see the log"
+    run.error_code = code_of_error(error)
+    run.release = run.release_before = _release_name(settings)
+    run.ended_at = utc_now()
+    is_missed = settings.data_dir.exists() and not (run.kind == WEBHOOKS and isinstance(error, RunLockedError))
+    return NotBegunError(run, tell(settings, run) if is_missed else Told())
+
+
+def _release_name(settings: Settings) -> str:
+    release = current_release(settings.data_dir / "published")
+    return release.name if release else ""
