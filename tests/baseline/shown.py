@@ -129,7 +129,7 @@ def run(folder: Path, words: list[str], config: str) -> int:
     """Run a command with settings of a folder; return its exit code."""
     environ = {name: text for name, text in os.environ.items() if not name.startswith("ORDERMART_")}
     environ |= {"ORDERMART_CONFIG": str(folder / config), "ORDERMART_VERIFY__SECONDS": "0"}
-    return forked.ordermart(tuple(words), environ, timeout=240, folder=folder).returncode
+    return forked.ordermart(tuple(words), environ, timeout=900, folder=folder).returncode
 
 
 def _paths(command: Any, path: str) -> Iterator[tuple[str, bool]]:

@@ -21,6 +21,7 @@ SLOW = {"exits", "worlds", "chipotle", "demo"}
 @pytest.mark.parametrize(
     "part", [pytest.param(part, marks=[pytest.mark.slow] if part in SLOW else []) for part in PARTS]
 )
+@pytest.mark.timeout(1800)
 def test_nothing_differs_from_what_was_saved(part: str, tmp_path: Path) -> None:
     """Each part is as saved, but for what meant.txt declares; `python -m tests.baseline` says the same."""
     found = PARTS[part](tmp_path)
