@@ -135,7 +135,7 @@ def main() -> None:
             port = probe.getsockname()[1]
         file = Path(folder) / "ordermart.toml"
         file.write_text(
-            f'[webhooks]\nport = {port}\nmax_unsigned_per_second = 0\nsignature = "{given.signature}"\n',
+            f'[webhooks]\nport = {port}\nmax_per_second = 0\nsignature = "{given.signature}"\n',
             encoding="utf-8",
         )
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "ORDERMART_WEBHOOKS__SECRET": SECRET}

@@ -3,7 +3,8 @@
 Dagster 1.13 serves its pages without authentication, executes mutations that come by GET, and knows no Host, Origin or
 CSRF setting: any page open in a browser on the same machine could stop runs. The guard refuses requests for a host that
 is not ours (DNS rebinding), requests and websockets that another origin sent, GraphQL that is not JSON sent by POST (a
-browser asks the server's leave before it sends that across origins), and the endpoints that take reports.
+browser asks the server's leave before it sends that across origins), and the endpoints that take reports. No page of
+another site may show them in a frame, in which a click could be stolen.
 
 Protects against other sites in a browser, not against users of the machine: see docs/deploy for authentication.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _READ = {"GET", "HEAD", "OPTIONS"}
 _REPORTS = "/report_asset_"
+_UNFRAMED = [(b"x-frame-options", b"DENY"), (b"content-security-policy", b"frame-ancestors 'none'")]
 _POLICY_VIOLATION = 1008  # RFC 6455, section 7.4.1
 
 
@@ -40,15 +42,21 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a refusal, or let Dagster answer."""
         reason = self._refusal(scope) if scope["type"] in {"http", "websocket"} else ""
+
+        async def unframed(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_UNFRAMED]
+            await send(message)
+
         if not reason:
-            await self._pages(scope, receive, send)
+            await self._pages(scope, receive, unframed)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})
         else:
             body = f"{reason}\n".encode()
             headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
-            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await unframed({"type": "http.response.start", "status": 403, "headers": headers})
             await send({"type": "http.response.body", "body": body})
 
     def _refusal(self, scope: Scope) -> str:

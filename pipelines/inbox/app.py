@@ -57,7 +57,7 @@ class Receiver:
         self._waiting = 0
         self._held = 0
         self._undecodable = 0  # bytes of undecodable bodies that wait to be stored
-        self._senders = Senders(settings.max_unsigned_per_second if settings.signature == "none" else 0)
+        self._senders = Senders(settings.max_per_second)
         self._loop: asyncio.AbstractEventLoop | None = None
         retry = [(b"retry-after", str(settings.retry_after_seconds).encode())]
         close = [(b"connection", b"close")]

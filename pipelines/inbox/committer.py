@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from pipelines.clock import utc_now
-from pipelines.inbox.entries import FROM_JSON, reason_bit, upsert
+from pipelines.inbox.entries import FROM_JSON, INTERVAL, reason_bit, upsert
 from pipelines.inbox.logkeeper import LogKeeper
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.settings.kinds import KINDS
@@ -156,7 +156,13 @@ class Committer:
             connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
             if removed:
                 connection.execute(_NOT_KEPT, (msgspec.json.encode(removed).decode(),))
-            values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
+            values = {
+                "why": reason_bit(connection, "webhook"),
+                "now": now,
+                "due": now,
+                "since": None,
+                "interval": INTERVAL,
+            }
             for kind, ids in ids_of.items():
                 if ids:
                     given = msgspec.json.encode(sorted(ids)).decode()

@@ -1,7 +1,7 @@
 """Decode a delivery: its topic, id and delivery id, at the locations that settings give.
 
-Takes nothing else from a body: its content is never trusted, the document is fetched. Knows nothing of signatures or
-storage.
+Takes nothing else from a body: its content is never trusted, the document is fetched. With a signature configured the
+id comes from the body alone, which is what was signed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _TOPIC = re.compile(r"[a-z_]{1,40}([.:/-][a-z_]{1,40}){1,3}", re.ASCII)
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _NOTHING = object()
+_HEADER = "header:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class Decoder:
     """Decodes deliveries as [webhooks] describes them; create one and reuse it."""
 
     def __init__(self, settings: Webhooks) -> None:
-        self._topic = [_location(text) for text in settings.topic_locations]
+        is_signed = settings.signature != "none"  # then anybody may have written the headers
+        own_topic = is_signed and not settings.allow_unsigned_topic
+        self._topic = [_location(text) for text in settings.topic_locations if not (own_topic and _is_header(text))]
         self._delivery = [_location(text) for text in settings.delivery_id_locations]
-        self._ids = {
-            kind: [_location(text.replace("{kind}", ENTITIES[kind])) for text in settings.id_locations]
-            for kind in KINDS
-        }
+        ids = [text for text in settings.id_locations if not (is_signed and _is_header(text))]
+        self._ids = {kind: [_location(text.replace("{kind}", ENTITIES[kind])) for text in ids] for kind in KINDS}
 
     def decode(self, headers: Mapping[bytes, bytes], body: bytes) -> Notification:
         """Return the content of a delivery; names in `headers` are in lower case. Raise nothing, whatever the bytes."""
@@ -92,8 +93,11 @@ class Decoder:
 
 def _location(text: str) -> bytes | tuple[str, ...]:
     """Return the name of a header in lower-case bytes, or the tokens of a JSON pointer."""
-    name = text.removeprefix("header:")
-    return parse(text) if name == text else name.lower().encode("ascii")
+    return text.removeprefix(_HEADER).lower().encode("ascii") if _is_header(text) else parse(text)
+
+
+def _is_header(text: str) -> bool:
+    return text.startswith(_HEADER)
 
 
 def _value_at(location: bytes | tuple[str, ...], headers: Mapping[bytes, bytes], body: bytes) -> Any:

@@ -56,6 +56,6 @@ def reprocess_deliveries(settings: Webhooks, path: Path, decrypt: Callable[[str]
                 "update deliveries set topic = ?, kind = ?, id = ?, delivery_id = ?, undecodable = null where seq = ?",
                 (named.topic, named.kind, named.id, named.delivery_id, delivery.seq),
             )
-            values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None}
+            values = {"why": reason_bit(connection, "webhook"), "now": now, "due": now, "since": None, "interval": 0}
             connection.execute(upsert(FROM_JSON), {**values, "kind": named.kind, "ids": f"[{named.id}]"})
     return decoded, undecoded

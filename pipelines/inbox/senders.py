@@ -1,4 +1,4 @@
-"""Limit how many deliveries each sender may make that nobody can verify: a bucket of tokens per address.
+"""Limit how many deliveries each sender may make, signed or not: a bucket of tokens per address.
 
 Knows nothing of what is delivered.
 """

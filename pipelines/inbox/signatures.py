@@ -75,20 +75,17 @@ def _hmac_sha256(settings: Webhooks) -> Verify:
     decode: Callable[[bytes], bytes] = binascii.unhexlify if settings.signature_encoding == "hex" else _strict_base64
 
     def verify(headers: Mapping[bytes, bytes], body: bytes, now: float) -> bool:
-        given, sent = headers.get(header, b"").strip(), b""
-        if clock:
-            sent = headers.get(clock, b"")
-            if not _SECONDS.fullmatch(sent) or abs(now - int(sent)) > settings.tolerance_seconds:
-                return False
-        if not given.startswith(prefix):
-            return False
+        given = headers.get(header, b"").strip()
+        sent = headers.get(clock, b"") if clock else b""
+        is_recent = not clock or (bool(_SECONDS.fullmatch(sent)) and abs(now - int(sent)) <= settings.tolerance_seconds)
         signed = before.replace(b"{timestamp}", sent), body, after.replace(b"{timestamp}", sent)
         expected = hmac.new(key, b"".join(signed), hashlib.sha256).digest()
         try:
-            signature = decode(given[len(prefix) :])
+            signature = decode(given.removeprefix(prefix))
         except ValueError:
-            return False
-        return hmac.compare_digest(expected, signature)
+            signature = b""
+        # one way through: the time taken does not tell what was wrong
+        return hmac.compare_digest(expected, signature) & given.startswith(prefix) & is_recent
 
     return verify
 

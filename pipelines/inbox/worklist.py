@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from pipelines.inbox.entries import BAD_TOGETHER, FROM_JSON, FROM_RANGE, INT64, reason_bit, upsert
+from pipelines.inbox.entries import BAD_TOGETHER, FROM_JSON, FROM_RANGE, INT64, INTERVAL, reason_bit, upsert
 from pipelines.inbox.queries import GAP_PROBE, WorkListQueries, known_kind
 from pipelines.inbox.store import micros, transaction
 from pipelines.settings.kinds import KINDS
@@ -37,6 +37,7 @@ _CHANGED = 500
 _SORTED = 1_000_000  # ids in memory
 
 # Whether there is a notification that the finished fetch does not cover. Without `started`, `at` counts as its start.
+_DUE = f"max(notified_at, coalesce(last_attempt_at, 0) + {INTERVAL})"  # repeated webhooks make one request a minute
 _LATER = "(case when covered is null then notified_at > :at else notifications > covered end)"
 
 
@@ -77,6 +78,7 @@ class WorkList(WorkListQueries):
             "why": self._bit(why),
             "now": now,
             "due": now if due_at is None else micros(due_at),
+            "interval": 0,
             "since": None if unless_done_since is None else micros(unless_done_since),
         }
         given = 0
@@ -108,7 +110,7 @@ class WorkList(WorkListQueries):
         """Record that these ids were fetched and landed; one with a later notification stays due."""
         self._change(
             f"update entries set state = iif({_LATER}, 'waiting', 'done'), "
-            f"due_at = iif({_LATER}, notified_at, null), "
+            f"due_at = iif({_LATER}, {_DUE}, null), "
             "finished_at = :at, misses = 0, rejections = 0, reason = null, covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at,
@@ -121,7 +123,7 @@ class WorkList(WorkListQueries):
         waits = f"(rejections + 1 < {int(most)})"
         self._change(
             f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'dead'), "
-            f"due_at = iif({_LATER}, notified_at, iif({waits}, {wait}, null)), "
+            f"due_at = iif({_LATER}, {_DUE}, iif({waits}, {wait}, null)), "
             "rejections = rejections + 1, misses = 0, finished_at = :at, reason = :reason, covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at, reason=reason,
@@ -138,7 +140,7 @@ class WorkList(WorkListQueries):
         waits = f"(misses < {len(NOT_FOUND_RETRIES)} and why is not {probe})"
         self._change(
             f"update entries set state = iif({_LATER} or {waits}, 'waiting', 'given_up'), "
-            f"due_at = iif({_LATER}, notified_at, iif({waits}, case misses {again} end, null)), "
+            f"due_at = iif({_LATER}, {_DUE}, iif({waits}, case misses {again} end, null)), "
             f"misses = iif({_LATER}, 0, misses + 1), finished_at = :at, reason = nullif(:reason, ''), covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, ids, at, reason=reason,
@@ -148,7 +150,7 @@ class WorkList(WorkListQueries):
         """Make an id a dead letter, with the reason; one with a later notification stays due."""
         self._change(
             f"update entries set state = iif({_LATER}, 'waiting', 'dead'), "
-            f"due_at = iif({_LATER}, notified_at, null), "
+            f"due_at = iif({_LATER}, {_DUE}, null), "
             "finished_at = :at, reason = :reason, covered = null, "
             "last_attempt_at = coalesce(last_attempt_at, :at) where",
             kind, (id,), at, reason=reason,

@@ -95,6 +95,11 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
         yield Finding("webhook secret", "failure", "not set.", "set ORDERMART_WEBHOOKS__SECRET")
     elif signature == "none":
         yield Finding("webhook secret", "ok", "not needed: webhooks are not signed ([webhooks] signature).")
+    elif signature == "hmac_sha256" and "{timestamp}" not in settings.webhooks.signing_template:
+        yield Finding(
+            "webhook secret", "warning", "signatures have no time: whoever sees a delivery can repeat it for ever.",
+            "set [webhooks] timestamp_header and {timestamp} in signing_template, if the partner signs one",
+        )  # fmt: skip
     else:
         yield Finding("webhook secret", "ok", f"set, for {signature}.")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 import resource
 import sys
 from typing import Any
@@ -21,6 +22,11 @@ MAX_TEXT = 10_000  # characters of one value
 MAX_ANSWER = 100_000  # characters of all values
 MAX_EXACT = 2**53  # a larger integer loses digits in readers that know only doubles
 THREADS = 4
+# Functions and views of the engine's state, and those that run a text as SQL; of the former the catalogue is open.
+_ENGINE = re.compile(
+    r"duckdb_|pragma_|query$|query_table$|current_setting$|getvariable$|.*_serialized_sql$|sqlite_|glob$"
+)
+_CATALOGUE = {f"duckdb_{name}" for name in ("tables", "columns", "constraints", "functions", "types", "views")}
 
 
 def main() -> None:
@@ -29,7 +35,7 @@ def main() -> None:
     try:
         answer = select(request)
     except duckdb.Error as error:
-        answer = {"error": str(error)}
+        answer = {"error": plain(str(error))}
     except MemoryError:
         answer = {"error": "Out of Memory Error: the query needs more than the memory limit"}
     json.dump(answer, sys.stdout)
@@ -43,11 +49,15 @@ def select(request: dict[str, Any]) -> dict[str, Any]:
     if kinds != [duckdb.StatementType.SELECT]:
         found = ", ".join(kind.name for kind in kinds) or "nothing"
         return {"error": f"only one SELECT statement is allowed; found: {found}"}
+    if refused := refusal(con, request["sql"]):
+        return {"error": refused}
     relation = con.sql(request["sql"])
-    columns = [{"name": name, "type": str(kind)} for name, kind in zip(relation.columns, relation.types, strict=True)]
+    columns = [{"name": n, "type": plain(str(t))} for n, t in zip(relation.columns, relation.types, strict=True)]
+    size = len(json.dumps(columns))
+    if size > MAX_ANSWER:
+        return {"error": f"the names and types of the columns have {size:,} characters, of {MAX_ANSWER:,} allowed"}
     first = relation.limit(request["max_rows"] + 1).fetchall()
     rows: list[list[Any]] = []
-    size = 0
     for row in first[: request["max_rows"]]:
         values = [plain(value) for value in row]
         size += len(json.dumps(values))
@@ -55,6 +65,24 @@ def select(request: dict[str, Any]) -> dict[str, Any]:
             break
         rows.append(values)
     return {"columns": columns, "rows": rows, "is_truncated": len(rows) < len(first)}
+
+
+def refusal(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return why a select is refused: it reads the engine's own state, such as paths, or runs SQL in a text."""
+    (text,) = con.execute("select json_serialize_sql(?)", [sql]).fetchone() or ("",)
+    tree = json.loads(text)
+    if tree["error"]:  # such as a pragma, which DuckDB runs as a select
+        return "only one SELECT statement is allowed"
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, dict):
+            for key in ("function_name", "table_name"):
+                name = str(node.get(key, "")).lower()
+                if _ENGINE.match(name) and name not in _CATALOGUE:
+                    return f"{name} is refused: it is about the engine, not about the release"
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return ""
 
 
 def limit_memory(memory_bytes: int) -> None:

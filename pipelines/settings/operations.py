@@ -104,7 +104,8 @@ class Webhooks(Table, frozen=True):
     tolerance_seconds: PositiveInt
     max_bytes: PositiveInt
     max_stored_bytes: PositiveInt
-    max_unsigned_per_second: NonNegativeFloat
+    allow_unsigned_topic: bool
+    max_per_second: NonNegativeFloat
     queue_size: PositiveInt
     read_timeout_seconds: PositiveFloat
     retry_after_seconds: PositiveInt

@@ -1,5 +1,5 @@
 -- Entries of these ids: :ids or :first to :last. A new notification makes an entry due whatever
--- its state. A fetch in flight continues and does not cover it. Rejections stay counted: an id
+-- its state, :interval after its last request at the earliest, whoever repeats it. A fetch in flight continues and does not cover it. Rejections stay counted: an id
 -- that is requested and rejected every night becomes a dead letter all the same.
 insert into entries (kind, id, state, why, due_at, added_at, notified_at, notifications)
 select :kind, value, 'waiting', :why, :due, :now, :now, 1 from ({ids}) as given where true
@@ -7,7 +7,8 @@ on conflict (kind, id) do update set
     state = case state when 'started' then 'started' else 'waiting' end,
     why = case when due_at is null then excluded.why else why | excluded.why end,
     due_at = case
-        when due_at is null then excluded.due_at
+        when due_at is null
+            then max(excluded.due_at, coalesce(last_attempt_at, 0) + :interval)
         else min(due_at, excluded.due_at)
     end,
     added_at = case when due_at is null then excluded.added_at else added_at end,

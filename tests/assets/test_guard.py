@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import shutil
+import socket
+import subprocess
+import threading
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+import uvicorn
 
 from pipelines.assets.guard import Guard, served_hosts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOME = "http://127.0.0.1:3000"
 JSON = {"Content-Type": "application/json"}
@@ -93,3 +101,48 @@ def test_guard_checks_the_origin_of_websockets(origin: str, accepted: bool) -> N
     scope = {"type": "websocket", "path": "/graphql", "headers": headers, "query_string": b""}
     asyncio.run(GUARD(scope, receive, send))
     assert sent == ["websocket.accept" if accepted else "websocket.close"]
+
+
+@pytest.mark.parametrize("path", ["/", "/graphql?query=x"])
+def test_no_page_of_another_site_frames_an_answer(path: str) -> None:
+    """Pages and refusals alike say so to browsers, old ones included."""
+
+    async def ask() -> httpx.Headers:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(GUARD), base_url=HOME) as client:  # type: ignore[arg-type]
+            return (await client.get(path)).headers
+
+    headers = asyncio.run(ask())
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["content-security-policy"] == "frame-ancestors 'none'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_framed_page_shows_nothing(is_guarded: bool, tmp_path: Path) -> None:
+    """In chromium a page of another origin frames the pages: they run only if nothing guards them."""
+    if not shutil.which("chromium"):
+        pytest.skip("there is no chromium")
+    said: list[str] = []
+
+    async def pages(scope: Any, _receive: Any, send: Any) -> None:
+        said.append(scope["path"])
+        script = b"<script>fetch('/ran')</script>" if scope["path"] == "/framed" else b""
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": script})
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        app = Guard(pages, served_hosts("127.0.0.1", port, [])) if is_guarded else pages
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))  # type: ignore[arg-type]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        outer = tmp_path / "outer.html"
+        outer.write_text(f'<iframe src="http://127.0.0.1:{port}/framed"></iframe>', encoding="utf-8")
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        command = ["chromium", *flags, "--virtual-time-budget=3000", "--dump-dom", outer.as_uri()]
+        subprocess.run(command, capture_output=True, check=True, timeout=120)
+        server.should_exit = True
+        thread.join(10)
+    assert "/framed" in said  # it was asked for
+    assert ("/ran" in said) is not is_guarded

@@ -133,7 +133,9 @@ def test_pages_need_the_password_and_webhooks_do_not(url: str) -> None:
     """Without it no page is reached; with it, Dagster gets the host and no password; webhooks name their sender."""
     with httpx.Client(verify=False, headers={"Host": HOST}, timeout=60) as client:  # noqa: S501 -- signed by itself
         for path in ("/", "/graphql", "/webhooks/../graphql", "/webhooks/x", "/report_runless"):
-            assert client.get(url + path).status_code == 401, path
+            assert (refused := client.get(url + path)).status_code == 401, path
+            assert refused.headers["x-frame-options"] == "DENY"
+            assert refused.headers["content-security-policy"] == "frame-ancestors 'none'"
             assert client.get(url + path, auth=("kim", "wrong")).status_code == 401, path
         page = client.get(url + "/graphql", auth=("kim", "open sesame"))
         assert page.status_code == 200

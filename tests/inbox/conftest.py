@@ -69,7 +69,7 @@ class Running:
     def __init__(self, folder: Path, lines: str, variables: dict[str, str]) -> None:
         self.folder = folder
         file = folder / "ordermart.toml"
-        limit = "" if "max_unsigned_per_second" in lines else "max_unsigned_per_second = 0"
+        limit = "" if "max_per_second" in lines else "max_per_second = 0"
         file.write_text(f"[webhooks]\nport = 0\n{limit}\n{lines}\n", encoding="utf-8")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ORDERMART_")}
         with (folder / "stderr").open("a") as stderr:

@@ -203,7 +203,7 @@ def test_a_body_beyond_all_room_is_not_taken(start: Callable[..., Any]) -> None:
 @pytest.mark.slow
 def test_an_unsigned_sender_has_a_rate(start: Callable[..., Any]) -> None:
     """A sender beyond its rate is asked to come again; another one, that the proxy names, is not."""
-    running = start("max_unsigned_per_second = 0.001")
+    running = start("max_per_second = 0.001")
     assert running.post(ORDER).status_code == 202
     refused = running.post(ORDER)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
@@ -239,3 +239,47 @@ def test_senders_share_nothing_but_memory() -> None:
 def test_who_sends(client: Any, headers: dict[bytes, bytes], sender: str) -> None:
     """The address counts, of IPv6 its network; only a proxy on this machine is believed about another."""
     assert sender_of(client, headers) == sender
+
+
+@pytest.mark.slow
+def test_silent_connections_do_not_hold_up_deliveries(start: Callable[..., Any]) -> None:
+    """Three times as many as are accepted, opened again for three seconds: a delivery waits less than a second."""
+    running = start("queue_size = 100\nread_timeout_seconds = 5.0")
+    ends = time.monotonic() + 3
+    waits = []
+
+    def reopen(_: int) -> None:
+        held: list[socket.socket] = []
+        while time.monotonic() < ends:
+            while len(held) < 150:
+                held.append(socket.create_connection(("127.0.0.1", running.port), timeout=10))
+            for each in held:
+                each.settimeout(0)
+            time.sleep(0.1)
+            held = [each for each in held if not _is_closed(each)]
+        for each in held:
+            each.close()
+
+    with ThreadPoolExecutor(4) as silent:
+        threads = [silent.submit(reopen, number) for number in range(4)]
+        time.sleep(0.5)
+        while time.monotonic() < ends:
+            began = time.monotonic()
+            assert running.post(ORDER).status_code == 202
+            waits.append(time.monotonic() - began)
+            time.sleep(0.05)
+        wait(threads)
+    for thread in threads:
+        thread.result()
+    assert sorted(waits)[int(len(waits) * 0.99)] < 1, sorted(waits)[-5:]
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    try:
+        ended = connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        ended = True
+    connection.close()
+    return ended

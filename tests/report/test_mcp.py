@@ -148,6 +148,39 @@ def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits:
     assert explain_order(world.settings, 13, ReadLimits(dt.timedelta(minutes=4), memory_mib=256))
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "pragma database_list",
+        "select * from duckdb_settings()",
+        'select (select max(path) from "DuckDB_Databases"())',
+        "from pragma_database_list()",
+        "from duckdb_databases",
+        "select current_setting('memory_limit')",
+        "from query('from duckdb_settings()')",
+        "with a as (from query_table('duckdb_databases')) from a",
+        "from json_execute_serialized_sql(json_serialize_sql('from duckdb_settings()'))",
+        "select * from duckdb_secrets()",
+    ],
+)
+def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:
+    """Neither settings nor the path of the file are shown, whichever way they are asked for."""
+    with pytest.raises(QueryError, match=r"only one SELECT|is refused"):
+        LimitedQueries(world.settings.data_dir, Limits(seconds=240)).select(sql)
+
+
+def test_limit_of_answers_counts_names(world: World) -> None:
+    """A column name of 200 KB, and types and errors as long, are no way past the limit."""
+    queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240))
+    with pytest.raises(QueryError, match="names and types of the columns have"):
+        queries.select(f'select 1 as "{"n" * 200_000}"')
+    fields = ", ".join(f"'field_{n}': 1" for n in range(5_000))
+    assert len(json.dumps(queries.select(f"select {{{fields}}} as s"))) < MAX_ANSWER + 20_000
+    with pytest.raises(QueryError) as error:
+        queries.select(f'select "{"n" * 200_000}" from core.orders')
+    assert len(str(error.value)) < 20_000
+
+
 def test_query_answer_is_limited_in_size(world: World) -> None:
     """Rows, characters of a value and of the answer are limited; the server's limit of rows wins."""
     queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240, max_rows=5))
