@@ -112,6 +112,26 @@ def vault_reveal(
     say([as_json(reveal(settings, order_id, why, current_user(name)))])
 
 
+@app.command("fields", short_help="Show the names of undocumented fields of orders.")
+def vault_fields(
+    *,
+    reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Show the undocumented fields of orders by name, with how many orders and customers have each, as JSON.
+
+    Tables show a name once orders of 20 customers have it, or [privacy] known_fields lists it: it may be a person's.
+    Who saw them and why is recorded in the ledger. Exit codes: 0 shown; 1 the keys are wrong; 2 invalid usage.
+    """
+    from pipelines.ledger.users import current_user
+    from pipelines.privacy import undocumented
+    from pipelines.report.privacy import as_json
+
+    settings = load_settings(config)
+    say([as_json(undocumented(settings, given("--reason", reason), current_user(name)))])
+
+
 @app.command("export", short_help="Print what is held about a person, as JSON.")
 def vault_export(
     *,

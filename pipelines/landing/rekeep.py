@@ -11,10 +11,12 @@ import msgspec
 
 from pipelines.landing.exact import parsed, plain, shown
 from pipelines.landing.pattern import Sorted, attributes, pointer_order, trie, within
-from pipelines.landing.shape import SHAPES, Field, ObjectField, Shape
+from pipelines.landing.shape import ORDER, SHAPES, Field, ObjectField, Shape
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipelines.settings import Settings
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -43,7 +45,7 @@ class Rekeeper:
         found = Sorted()
         rest: dict[str, Any] = {}
         for pointer, value in encrypted.items():
-            pattern = self._pattern(pointer)
+            pattern = unknown_pattern(pointer, self._shape, shown)
             if pattern is None:
                 rest[pointer] = value
             else:
@@ -68,23 +70,24 @@ class Rekeeper:
             return dict(sorted((before | attributes(found.kept)).items()))
         return dict(sorted((before | found.by_pointer()).items(), key=lambda each: pointer_order(each[0])))
 
-    def _pattern(self, pointer: str) -> str | None:
-        """Return the pattern of an unknown field's pointer; None for a documented field."""
-        at: Any = self._shape
-        tokens: list[str] = []
-        for token in parse(pointer):
-            if isinstance(at, Shape):
-                field = next((each for each in at.fields if each.name == token), None)
-                tokens.append(shown(token))
-                if isinstance(field, Field):
-                    return None
-                at = field and (field.of if isinstance(field, ObjectField) else [field.of])
-            elif isinstance(at, list):
-                tokens.append("*")
-                at = at[0]
-            else:
-                tokens.append("*" if token.isdecimal() else shown(token))
-        return "".join(f"/{token}" for token in tokens)
+
+def unknown_pattern(pointer: str, shape: Shape | None = ORDER, name: Callable[[str], str] = str) -> str | None:
+    """Return the pattern of an unknown field's pointer, names as `name` shows them; None for a documented field."""
+    at: Any = shape
+    tokens: list[str] = []
+    for token in parse(pointer):
+        if isinstance(at, Shape):
+            field = next((each for each in at.fields if each.name == token), None)
+            tokens.append(name(token))
+            if isinstance(field, Field):
+                return None
+            at = field and (field.of if isinstance(field, ObjectField) else [field.of])
+        elif isinstance(at, list):
+            tokens.append("*")
+            at = at[0]
+        else:
+            tokens.append("*" if token.isdecimal() else name(token))
+    return "".join(f"/{token}" for token in tokens)
 
 
 def _meets(pattern: str, named: str) -> bool:

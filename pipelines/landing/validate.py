@@ -5,6 +5,7 @@ Knows nothing of files, of the index or of the vault.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,27 @@ from pipelines.landing.budget import Budget, check_menu
 from pipelines.landing.exact import InvalidDocumentError, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
 from pipelines.landing.pattern import Trie, trie
-from pipelines.landing.shape import COUNTS, ID_POINTERS, SHAPES, SUMS, MapField
+from pipelines.landing.shape import (
+    COUNTS,
+    ID_POINTERS,
+    ORDER,
+    SHAPES,
+    SUMS,
+    ArrayField,
+    MapField,
+    ObjectField,
+    Shape,
+)
 from pipelines.landing.stores import store_document
 from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pipelines.settings import Settings
+
+_POSITION = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 class Validator:
@@ -44,6 +59,12 @@ class Validator:
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
         """Return what is to be landed of `body`; raise InvalidDocumentError with reason and place."""
         quickly = self._fast.validate(body, asked) if self._fast is not None else None
+        if quickly is None and self._kind == "orders":
+            try:
+                return self.validate_by_walk(body, asked)
+            except InvalidDocumentError as error:
+                pointer = documented(error.pointer, ORDER, self._settings.privacy.known_fields)
+                raise InvalidDocumentError(error.reason, pointer) from None
         if quickly is None:
             return self.validate_by_walk(body, asked)
         self._budget.check(quickly.counts)
@@ -105,6 +126,23 @@ class Validator:
             return leaves.integer(at, "")
         except (InvalidDocumentError, KeyError, TypeError, IndexError):
             return None
+
+
+def documented(pointer: str | None, shape: Shape, known_fields: Collection[str]) -> str | None:
+    """Return a pointer in which a name that is neither documented nor known is "?": it may be a person's."""
+    if not pointer:
+        return pointer
+    at: Any = shape
+    shown, pattern = "", ""
+    for token in pointer.split("/")[1:]:
+        field = next((each for each in at.fields if each.name == token), None) if isinstance(at, Shape) else None
+        is_position = not isinstance(at, Shape) and _POSITION.fullmatch(token) is not None
+        pattern += "/*" if is_position else f"/{token}"
+        shown += f"/{token}" if field or is_position or pattern in known_fields else "/?"
+        at = at[0] if isinstance(at, list) else field.of if isinstance(field, ObjectField) else None
+        if isinstance(field, ArrayField | MapField):
+            at = [field.of]
+    return shown
 
 
 def _at(pointer: str, document: Any) -> Any:

@@ -5,6 +5,7 @@
 | erased | found_by, customer_sha256: [hash of each customer's random key], order_ids, uid, as; \
 copied_from: the hash of the entry that was applied again after a restore |
 | revealed | order_id, reason, uid, as |
+| fields_revealed | reason, field_count, uid, as |
 | exported | found_by, customer_sha256, version_count, uid, as |
 | no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pipelines.ledger.chain import Entry, Ledger
 
 ERASED, REVEALED, EXPORTED, ROTATED = "erased", "revealed", "exported", "vault_rotated"
+FIELDS_REVEALED = "fields_revealed"
 NO_ERASURES = "no_erasures_since"
 FoundBy = Literal["order_id", "phone", "email"]
 

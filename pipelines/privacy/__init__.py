@@ -3,7 +3,7 @@
 Downstream of vault, raw, ledger and releases, which each erase their own part. Knows nothing of commands.
 """
 
-from pipelines.privacy.access import export, reveal
+from pipelines.privacy.access import export, reveal, undocumented
 from pipelines.privacy.erasure import Erasure, erase, finish_erasure, forget_request, remove_old_releases
 from pipelines.privacy.finding import Asked, PrivacyError
 from pipelines.privacy.rotation import rotate_keys
@@ -19,4 +19,5 @@ __all__ = [
     "remove_old_releases",
     "reveal",
     "rotate_keys",
+    "undocumented",
 ]

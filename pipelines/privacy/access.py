@@ -5,9 +5,11 @@ Each is an entry in the ledger, written before anything is shown, without person
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pipelines.ledger.privacy import EXPORTED, REVEALED
+from pipelines.landing.rekeep import unknown_pattern
+from pipelines.ledger.privacy import EXPORTED, FIELDS_REVEALED, REVEALED
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
@@ -31,6 +33,20 @@ def reveal(settings: Settings, order_id: int, reason: str, user: User | None = N
     body = {"order_id": order_id, "reason": reason, **(user or current_user()).body}
     signing_ledger(settings).append(REVEALED, body)
     return found
+
+
+def undocumented(settings: Settings, reason: str, user: User | None = None) -> list[dict[str, Any]]:
+    """Return the undocumented fields of orders with their true names, and record who saw them and why."""
+    orders: Counter[str] = Counter()
+    owners: defaultdict[str, set[int]] = defaultdict(set)
+    with open_vault(settings) as vault:
+        for customer, content in vault.erasing.orders():
+            for pattern in {found for pointer in content if (found := unknown_pattern(pointer))}:
+                orders[pattern] += 1
+                owners[pattern].add(customer)
+    body = {"reason": reason, "field_count": len(orders), **(user or current_user()).body}
+    signing_ledger(settings).append(FIELDS_REVEALED, body)
+    return [{"path": p, "order_count": n, "customer_count": len(owners[p])} for p, n in orders.most_common()]
 
 
 def export(settings: Settings, asked: Asked, user: User | None = None) -> dict[str, Any]:

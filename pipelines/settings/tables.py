@@ -108,6 +108,7 @@ class Privacy(Table, frozen=True):
     """Which texts are published, whether orders show whose they are, how long personal data is kept, erasures."""
 
     plaintext_fields: tuple[Literal["dispatch_note", "instructions", "confirmation_code", "tracking_url"], ...]
+    known_fields: tuple[str, ...]
     customer_key: bool
     retention_days: NonNegativeInt
     erasure_log: str

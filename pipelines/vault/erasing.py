@@ -18,7 +18,7 @@ from pipelines.vault.database import parts, transaction
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from pipelines.vault.customers import Lookup
@@ -88,6 +88,15 @@ class Erasing:
                 content = values(self._content_of(kind, id_, n, body))
                 found.append({"kind": kind, "id": id_, "version": no, "load_id": load_id, "fields": content})
         return found
+
+    def orders(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the latest content of each order, pointer → value, with the number of its customer."""
+        query = (
+            "select id, customer, body from personal_data as p where kind = 'orders' and no = "
+            "(select max(no) from personal_data as o where o.kind = 'orders' and o.id = p.id) order by id"
+        )
+        for id_, n, body in self._db.execute(query):
+            yield n, values(self._content_of("orders", id_, n, body))
 
     def erase(self, key_hashes: Iterable[str], order_ids: Iterable[int]) -> Destroyed:
         """Destroy everything of the customers with these hashes of their keys, and never encrypt these orders again.

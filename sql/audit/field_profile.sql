@@ -54,7 +54,7 @@ noted as (
 
 -- Validation notes 'items/*/name=absent' for a documented field that is lacking, and
 -- '/items/*/foo:string' for one that is there and not documented.
-named as (
+split_notes as (
     select
         *,
         if(
@@ -65,6 +65,32 @@ named as (
         if(note[1] = '/', 'unknown', regexp_extract(note, '[a-z]+$')) as state,
         if(note[1] = '/', string_split(regexp_extract(note, '[a-z|]+$'), '|'), []) as types,
     from noted
+),
+
+-- The name of an order's field may be a person's until orders of 20 customers have it.
+shown_paths as (
+    select path
+    from split_notes
+    where kind = 'orders' and state = 'unknown'
+    group by path
+    having len(list_distinct(flatten(list(customer_keys)))) >= 20
+
+    union
+
+    select unnest(known_fields) as path
+    from raw.settings
+),
+
+named as (
+    select
+        * exclude (path),
+        if(
+            kind = 'orders' and state = 'unknown'
+            and path not in (select shown.path from shown_paths as shown),
+            regexp_replace(path, '[^/]*$', '?'),
+            path
+        ) as path,
+    from split_notes
 ),
 
 notes as (

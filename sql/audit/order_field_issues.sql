@@ -1,9 +1,11 @@
 -- One row per order whose document lacks a field, has an unknown one or was rounded.
 --
+-- A step: read audit.field_profile instead. A name in it may be a person's.
 -- Source: validation of the latest version.
 -- Caveats: most orders have a row, as promised_pick_up_time is null where nothing is picked up. audit.field_profile
 -- counts them.
 --
 -- key: order_id
 -- scope: order
+-- released: no
 -- template: field_issues of orders

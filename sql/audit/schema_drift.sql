@@ -115,8 +115,27 @@ notes_met as (
 
 met as (
     select * from values_met
+
     union all
-    select * from notes_met
+
+    -- of an order's fields that audit.field_profile does not name, the newest counts
+    select
+        kind,
+        if(
+            kind = 'orders' and change_type = 'field' and path not in (
+                select profile.path from audit.field_profile as profile
+                where profile.kind = 'orders'
+            ),
+            regexp_replace(path, '[^/]*$', '?'),
+            path
+        ) as shown_path,
+        change_type,
+        value,
+        max(first_seen_at) as first_seen_at,
+        arg_max(load_id, row(first_seen_at, load_id)) as load_id,
+        arg_max(example_ids, row(first_seen_at, load_id)) as example_ids,
+    from notes_met
+    group by kind, shown_path, change_type, value
 )
 
 select

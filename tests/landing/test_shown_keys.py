@@ -42,7 +42,7 @@ def test_a_name_is_shown(key: str) -> None:
         ("menus", '{"modifiers":{"123456789":1,"123456789":2}}', "/modifiers/123456789"),
         ("menus", '{"products":{"ann@example.org":{"name":"\\ud800"}}}', "/products/?/name"),
         ("menus", '{"other":{"123456789":{"name":"\\ud800"}}}', "/other/?/name"),
-        ("orders", '{"products":{"123456789":{"name":"\\ud800"}}}', "/products/?/name"),
+        ("orders", '{"products":{"123456789":{"name":"\\ud800"}}}', "/?/?/?"),
     ],
 )
 def test_ids_of_menus_stay(settings: Settings, kind: str, text: str, pointer: str) -> None:

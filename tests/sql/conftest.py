@@ -34,6 +34,7 @@ SETTINGS: Row = {
     "sales_counted": [],
     "sales_excluded": [],
     "menus_product_id_scope": "global",
+    "known_fields": [],
     "plaintext_fields": [],
     "privacy_customer_key": True,
     "formula_total_rule": "",

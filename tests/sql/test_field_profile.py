@@ -88,3 +88,17 @@ def test_days_and_kinds_add_up(run_table: Run) -> None:
     items = by_path["orders", "/items"]
     assert (items["absent_document_count"], items["absent_example_id"], items["present_count"]) == (3, 8, None)
     assert items["absent_first_seen_at"] == dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(("customers", "path"), [(19, "/?"), (20, "/new")])
+def test_name_of_a_field_is_shown_once_twenty_customers_have_it(run_table: Run, customers: int, path: str) -> None:
+    """Customers count once, whatever the days; until then type and number are shown alone."""
+    keys = [f"{n:02d}" for n in range(customers)]
+    notes = [
+        {"note": "/new:string", "document_count": 15, "customer_keys": keys[:15]},
+        {"note": "/new:string", "document_count": 15, "customer_keys": keys[5:]},
+    ]
+    ids = [{"path": "/id", "type": "integer", "parent_count": 30, "present_count": 30, "example_id": 1}]
+    rows = run_table("audit.field_profile", {"audit.daily_field_values": ids, "audit.daily_field_profile": notes})
+    found = [(row["path"], list(row["types"]), row["present_count"]) for row in rows if not row["is_documented"]]
+    assert found == [(path, ["string"], 30)]

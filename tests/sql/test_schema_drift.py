@@ -56,6 +56,7 @@ def test_notes_and_other_types_are_drift_too(run_table: Run) -> None:
                 *({"load_id": each, "note": note, "kind": "orders", "example_ids": [3]} for each, note in notes),
                 {"load_id": "d", "note": "tip=absent", "kind": "orders", "example_ids": [9]},
             ],
+            "audit.field_profile": [{"kind": "orders", "path": "/items/*/x"}],
             "audit.quarantine": [
                 {
                     "kind": "orders",

@@ -152,6 +152,7 @@ RAW: dict[str, dict[str, str]] = {
         "sales_excluded": "VARCHAR[]",
         "menus_product_id_scope": "VARCHAR",
         "plaintext_fields": "VARCHAR[]",
+        "known_fields": "VARCHAR[]",
         "privacy_customer_key": "BOOLEAN",
         "formula_total_rule": "VARCHAR",
         "formula_subtotal_rule": "VARCHAR",

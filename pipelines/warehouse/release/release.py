@@ -30,6 +30,7 @@ from pipelines.warehouse.inputs.reference import read_reference
 from pipelines.warehouse.release import need
 from pipelines.warehouse.release.damage import damaged_files
 from pipelines.warehouse.release.diff import Side, are_comparable, compare, differing_bytes
+from pipelines.warehouse.release.internal_tables import drop_internal_tables
 from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
 from pipelines.warehouse.release.meta import write_meta, write_table
 from pipelines.warehouse.release.parquet import linked, write_parquet
@@ -117,12 +118,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             about = _compared(con, release_id, started, previous, Side(draft, files, fingerprint), run)
             checks = result.checks if result else results_as_stored(con)
         with attached(con, draft / DATABASE):
-            con.execute("begin")  # one write to disk instead of dozens
-            con.execute("drop schema warehouse.build cascade")
-            for table in catalogue.tables():
-                if not table.is_released:
-                    con.execute(f"drop table warehouse.{table.name}")
-            con.execute("commit")
+            drop_internal_tables(con)
         of_meta, notes = _describe(draft, rows, about, reference)
     (draft / DATABASE).chmod(0o444)
     is_same = known is not None and known.code == code_version() and odcs.NAME not in damaged

@@ -252,6 +252,7 @@ def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None
             list(settings.sales.excluded_statuses),
             settings.menus.product_id_scope,
             list(settings.privacy.plaintext_fields),
+            list(settings.privacy.known_fields),
             settings.privacy.customer_key,
             settings.formula.total_rule,
             settings.formula.subtotal_rule,
