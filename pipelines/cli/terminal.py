@@ -10,8 +10,8 @@ import sys
 import unicodedata
 from typing import TextIO
 
-# Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+from pipelines.literals import UNSAFE
+
 _LAYOUT = {"\n", "\t"}
 
 
@@ -58,7 +58,7 @@ def plain_lines(text: str) -> str:
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if sign not in _LAYOUT and unicodedata.category(sign) in _UNSAFE else sign
+        "\N{REPLACEMENT CHARACTER}" if sign not in _LAYOUT and unicodedata.category(sign) in UNSAFE else sign
         for sign in text
     )
 

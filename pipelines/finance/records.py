@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.literals import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import duckdb
 
+MOST = 10_000  # signs of a text, such as a sentence that names many values
+
 
 def records(db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Return the rows of a query as dictionaries by column name."""
+    """Return the rows of a query as dictionaries by column name, to be shown: each text on one plain line."""
     cursor = db.execute(query, list(values))
     names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return [{name: _shown(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return one_line(value, MOST) if isinstance(value, str) else value
 
 
 def tables_of(db: duckdb.DuckDBPyConnection) -> set[str]:

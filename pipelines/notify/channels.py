@@ -15,6 +15,8 @@ from email.message import EmailMessage
 from email.utils import formatdate
 from typing import TYPE_CHECKING, TypeVar
 
+from pipelines.literals import one_line
+
 if TYPE_CHECKING:
     import httpx
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Sent = TypeVar("Sent")
 Channel = Callable[[str], None]
+_LONGEST = 10_000  # signs of a message
 _TIMEOUT_SECONDS = 10.0  # of each wait for the server
 _MOST_SECONDS = 30.0  # of the whole: a server that sends byte by byte never lets a wait end
 
@@ -113,8 +116,7 @@ def _mail(notify: Notify, text: str) -> None:
 
 def _plain(text: str) -> str:
     """Return a text on one line, without control characters: mail is read in terminals, too."""
-    one_line = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in one_line)
+    return one_line(" ".join(text.split()), most=_LONGEST)
 
 
 def _host() -> str:

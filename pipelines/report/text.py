@@ -11,6 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from pipelines.finance.currencies import NOT_STATED, money, money_of
+from pipelines.literals import one_line as plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,18 +34,11 @@ COLUMNS = 80
 _SIGNS_A_COLUMN = 8
 _LONGEST = 10_000  # signs of a paragraph
 MISMATCH = "mismatch, please report it"
-# Control, format (such as right-to-left override), lone surrogate, line and paragraph separators.
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def moment(at: dt.datetime | None) -> str:
     """Return an instant in UTC, to the second; null is the unknown time of an archive."""
     return "at an unknown time" if at is None else f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S}Z"
-
-
-def plain(text: object) -> str:
-    """Return untrusted text on one line, without control characters."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _UNSAFE else sign for sign in str(text))
 
 
 def width(text: str) -> int:
