@@ -111,6 +111,9 @@ class Sweep:
         lost = 0
         for command in COMMANDS if asked.only is None else (asked.only,):
             expected = self._outcome(command, at=0)
+            if "error" in expected:
+                _say(f"{command} does not work without a kill: {expected['error']}")
+                return 1
             if asked.power:
                 lost += self._lose_power(command, expected, asked)
                 continue
@@ -213,7 +216,7 @@ def _first(world: World) -> None:
 
 def _settings(world: World) -> Settings:
     """Return the settings: with the new keys once the vault has them."""
-    new = world.place / "new.json"
+    new = world.place / "elsewhere" / "new.json"
     for keys in (world.keys, new) if new.exists() else (world.keys,):
         settings = load_settings(world.file, {**world.environ, "ORDERMART_VAULT__KEY_FILE": str(keys)})
         try:
@@ -249,7 +252,7 @@ def _restore(world: World) -> None:
 
 
 def _rotate(world: World) -> None:
-    rotate_keys(world.settings, world.place / "new.json")
+    rotate_keys(world.settings, world.place / "elsewhere" / "new.json")
 
 
 _WORK = {"erase": _erase, "rotate": _rotate, "restore": _restore}
