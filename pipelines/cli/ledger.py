@@ -27,7 +27,8 @@ def ledger_verify(
     """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
 
     The signed head beside the ledger, and the one in [ledger] witness, must be of this chain. Exit codes: 0 the ledger
-    is intact; 1 it is not, no entry has HASH, or a signed head is of another chain or key.
+    is intact; 1 it is not, no entry has HASH, or a signed head is of another chain or key. Entries with a time
+    before the last one's, or ahead of the clock, are named; they are kept, and the exit code stays 0.
     """
     from pipelines.ledger import ledger_of, verify
     from pipelines.ledger.signed_head import checked_heads

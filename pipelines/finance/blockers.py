@@ -13,9 +13,13 @@ import pyarrow as pa
 
 from pipelines.finance.book_blockers import find_book_blockers
 from pipelines.finance.currencies import money_of
+from pipelines.finance.released import query
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
+from pipelines.landing import raw_files
 from pipelines.ledger import Closes
+from pipelines.literals import literals
+from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,19 +55,17 @@ def find_blockers(
             and {"true" if store_id is None else f"orders.store_id = {store_id}"}
         """
     )
-    found = [
+    return [
         *_day_not_ended(ends, now, f"{settings.closing.close_after_hours:g}"),
+        *_not_built(settings, released),
         *_checked_too_early(released),
         *_unfinished_work(settings, released, days[0], now),
         *_quarantined(released, days[0]),
         *_unmapped(released),
-        *_missing_rules(released),
+        *_indeterminate(settings, released),
+        *_refuted_settings(released),
         *find_book_blockers(settings, released, closes, period, store_id),
     ]
-    con.execute("drop view orders_to_close")
-    con.unregister("closed_store_days")
-    con.unregister("day_ends")
-    return found
 
 
 def _closed_store_days(released: Released, closes: Closes, period: Period) -> pa.Table:
@@ -118,6 +120,23 @@ def _day_not_ended(ends: pa.Table, now: dt.datetime, hours: str) -> Iterator[str
             f"day not ended: {last['business_date']} in {last['timezone']} can be closed from "
             f"{last['close_at']:%Y-%m-%d %H:%M} UTC ([closing] close_after_hours = {hours})"
         )
+
+
+def _not_built(settings: Settings, released: Released) -> Iterator[str]:
+    """Yield what is landed, is more than a document seen again, and is not in the release."""
+    built = {row[0] for row in released.con.execute("select load_id from audit.loads").fetchall()}
+    for kind in KINDS:
+        landed = raw_files(settings.data_dir, kind).observations
+        files = [file for file in landed if not built.issuperset(file.load_ids)]
+        if not files:
+            continue
+        ids = _ids(
+            released,
+            f"select distinct id from read_parquet([{literals(file.path for file in files)}]) "
+            "where verdict <> 'unchanged' and load_id not in (select load_id from audit.loads) order by id",
+        )
+        if ids:
+            yield f"landed and not in the release, {kind}: {_listed(ids)}; run `ordermart build`"
 
 
 def _checked_too_early(released: Released) -> Iterator[str]:
@@ -194,17 +213,27 @@ def _unmapped(released: Released) -> Iterator[str]:
         yield f"unmapped, status in neither list of [sales]: orders {count:,}, total_price {amount}"
 
 
-def _missing_rules(released: Released) -> Iterator[str]:
-    for target in ("subtotal", "total"):
-        row = released.con.execute(
-            f"select count(*), count({target}_basis) filter (where {target}_basis <> 'assumed') "
-            "from orders_to_close inner join audit.order_rules using (order_id)"
-        ).fetchone()
-        if row and row[0] and not row[1]:
-            yield (
-                f"no effective rule for the {target}: no order of these days has one; "
-                "see audit.formula_populations or set [[formula.rule]]"
-            )
+def indeterminate_amounts(released: Released) -> dict[str, dict[str, Any]]:
+    """Return currency → order_count and total_price of the indeterminate orders that `find_blockers` looked at."""
+    rows = released.con.execute(
+        "select coalesce(currency, ''), count(*), coalesce(sum(total_price), 0) "
+        f"from ({query('indeterminate_orders')}) group by all order by all"
+    ).fetchall()
+    return {currency: {"order_count": count, "total_price": str(total)} for currency, count, total in rows}
+
+
+def _indeterminate(settings: Settings, released: Released) -> Iterator[str]:
+    rows = released.con.execute(
+        "select currency, why, list(order_id order by order_id), sum(total_price) "
+        f"from ({query('indeterminate_orders')}) group by all order by currency nulls last, why"
+    ).fetchall()
+    if sum(len(ids) for _, _, ids, _ in rows) > settings.closing.max_indeterminate:
+        for currency, why, ids, total in rows:
+            amount = money_of(total, currency or "(no currency)")
+            yield f"indeterminate, no rule in force explains them: orders {_listed(ids)}, total_price {amount}; {why}"
+
+
+def _refuted_settings(released: Released) -> Iterator[str]:
     refuted = released.con.execute(
         "select scope, sentence from audit.formula_populations "
         "where rule_setting_no is not null and verdict = 'none' order by all"

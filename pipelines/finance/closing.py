@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.clock import utc_now
-from pipelines.finance.blockers import find_blockers
+from pipelines.finance.blockers import find_blockers, indeterminate_amounts
 from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
 from pipelines.finance.periods import is_closed
 from pipelines.finance.released import (
@@ -172,6 +172,7 @@ def _draft(
         "period": period.name,
         "store_id": store_id,
         "order_count": rows.num_rows,
+        "indeterminate": indeterminate_amounts(release),
         "day_hashes": day_hashes(rows),
         **circumstances(settings, release.con, release.manifest, release.manifest.code),
     }

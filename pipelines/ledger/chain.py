@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from pipelines.clock import utc_now
+from pipelines.clock import machine_now, utc_now
 from pipelines.durable import append, file_hash, make_folder, put_in_place, unfinished
 from pipelines.ledger.old_names import current_body, current_rows
 
@@ -39,7 +39,10 @@ class LedgerError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry. `body` is plain JSON, under current names; `file` is its row file in the ledger's folder."""
+    """One entry. `body` is plain JSON, under current names; `file` is its row file in the ledger's folder.
+
+    `time_doubt` says why `at` cannot be right; a line has it only if there is a doubt.
+    """
 
     no: int
     at: str
@@ -50,6 +53,7 @@ class Entry:
     file_sha256: str | None
     previous: str
     sha256: str
+    time_doubt: str | None = None
 
     @property
     def moment(self) -> dt.datetime:
@@ -59,10 +63,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verified:
-    """An intact chain: how many entries, and the hash of the last one."""
+    """An intact chain: the number of entries, the hash of the last, and a sentence for each time in doubt."""
 
     entries: int
     head: str
+    time_doubts: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -108,17 +113,17 @@ class Ledger:
         """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
         with self.locked():
             self._cut_half_line()
-            no, previous = 0, _GENESIS
-            for entry in self.entries():
-                no, previous = entry.no, entry.sha256
-            no += 1
+            no, previous, last = 1, _GENESIS, None
+            for last in self.entries():
+                no, previous = last.no + 1, last.sha256
             file = file_sha256 = None
             if rows is not None:
                 file = f"{no:06d}-{act}.parquet"
                 file_sha256 = self._write_rows(file, rows)
+            now = utc_now()
             fields: dict[str, Any] = {
                 "no": no,
-                "at": utc_now().isoformat(timespec="microseconds"),
+                "at": now.isoformat(timespec="microseconds"),
                 "who": _who(),
                 "act": act,
                 "body": body,
@@ -126,6 +131,8 @@ class Ledger:
                 "file_sha256": file_sha256,
                 "previous": previous,
             }
+            if doubt := _time_doubt(now, last, machine_now()):
+                fields["time_doubt"] = doubt
             fields["sha256"] = _hash(fields)
             append(self._lines, _canonical(fields) + b"\n")
             if self._after is not None:
@@ -172,13 +179,24 @@ def verify(ledger: Ledger, expected_head: str = "") -> Verified:
     `expected_head` is a head kept elsewhere: it is an error if no entry has that hash.
     """
     count, head, found = 0, _GENESIS, expected_head in {"", _GENESIS}
+    last, doubts = None, []
     for entry in ledger.entries():
         if entry.file is not None:
             ledger.file(entry)
+        if doubt := entry.time_doubt or _time_doubt(entry.moment, last, utc_now()):
+            doubts.append(f"entry {entry.no} ({entry.act}) of {entry.at}: {doubt}")
+        last = entry
         count, head, found = entry.no, entry.sha256, found or entry.sha256 == expected_head
     if not found:
         raise LedgerError(f"no entry of {ledger.folder} has the hash {expected_head}: removed, or of another ledger")
-    return Verified(count, head)
+    return Verified(count, head, tuple(doubts))
+
+
+def _time_doubt(moment: dt.datetime, last: Entry | None, now: dt.datetime) -> str | None:
+    """Return why an entry's time cannot be right: it is before the last entry's, or ahead of the clock."""
+    if last and moment < last.moment:
+        return f"before the time of entry {last.no}, {last.at}"
+    return "ahead of the clock" if moment > now else None
 
 
 def _entry(line: bytes, no: int, previous: str) -> Entry:

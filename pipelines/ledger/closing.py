@@ -2,8 +2,8 @@
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, order_count, day_hashes, exceptions, release, settings, rules, code, uid, \
-as; prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
+| closed | days: [{day, stores}], period, order_count, indeterminate, day_hashes, exceptions, release, settings, \
+rules, code, uid, as; prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
 | prepared | as closed, with a fingerprint of its orders; a close that another user approves | |
 | reopened | day, store_id (null: all), reason, uid, as; of reversals: period, restatement_count | POSTINGS |
 | restated | release (null), settings, rules, code | RESTATEMENTS |

@@ -41,8 +41,11 @@ def closed(period: Period, done: Closed) -> str:
 
 
 def verified(done: Verified) -> str:
-    """Return the number of entries and the head."""
-    return f"The ledger is intact: {done.entries:,} entries.\nHead (keep a copy elsewhere): {done.head}"
+    """Return the number of entries, the times that cannot be right, and the head."""
+    lines = [f"The chain of the ledger is intact: {done.entries:,} entries."]
+    if done.time_doubts:
+        lines += ["Times that cannot be right (the clock was wrong; the entries hold):", *_listed(done.time_doubts)]
+    return "\n".join([*lines, f"Head (keep a copy elsewhere): {done.head}"])
 
 
 def reopened(done: Reopened) -> str:

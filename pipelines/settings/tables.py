@@ -193,6 +193,7 @@ class Closing(Table, frozen=True):
     close_after_hours: NonNegativeFloat
     periods_file: str
     tolerance: dict[str, str]
+    max_indeterminate: NonNegativeInt
     require_control_totals: bool
     approver: Literal["any", "another"]
 

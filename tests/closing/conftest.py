@@ -52,6 +52,13 @@ BALANCED = {
 }
 
 
+def _toml(value: Any) -> str:
+    """Return a value, with dictionaries as inline tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + "}"
+    return "[" + ", ".join(map(_toml, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
+
 class Books:
     """One data folder: lands orders, publishes, closes, reopens, posts."""
 
@@ -82,7 +89,7 @@ class Books:
         """Write the settings file again, with these tables replaced."""
         self.tables |= tables
         lines = [
-            f"[{table}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
+            f"[{table}]\n" + "\n".join(f"{key} = {_toml(value)}" for key, value in keys.items())
             for table, keys in self.tables.items()
         ]
         file: Path = self.world.settings.file

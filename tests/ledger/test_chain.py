@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import pwd
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from pipelines.clock import shift_clock
 from pipelines.ledger import Ledger, LedgerError, verify
+from pipelines.report.closing import verified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,3 +106,40 @@ def test_two_writers_do_not_break_the_chain(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "ledger")]) for _ in range(2)]
     assert [writer.wait() for writer in writers] == [0, 0]
     assert verify(Ledger(tmp_path / "ledger")).entries == 20
+
+
+def test_times_that_cannot_be_right_are_named(tmp_path: Path) -> None:
+    """Of entries of yesterday, of two weeks ago and of 2098 the last two are kept, with the doubt about their time."""
+    ledger = Ledger(tmp_path / "ledger")
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    try:
+        for moment in (now - dt.timedelta(days=1), now - dt.timedelta(days=14), now + dt.timedelta(days=26_000)):
+            shift_clock(moment)
+            ledger.append("note", {})
+    finally:
+        shift_clock(dt.datetime.now(dt.UTC))
+    first, second, third = ledger.entries()
+    assert first.time_doubt is None
+    assert second.time_doubt == f"before the time of entry 1, {first.at}"
+    assert third.time_doubt == "ahead of the clock"
+    fourth = ledger.append("note", {})
+    assert fourth.time_doubt == f"before the time of entry 3, {third.at}"
+    shown = verified(verify(ledger))
+    assert "intact: 4 entries." in shown
+    assert f"  - entry 2 (note) of {second.at}: before the time of entry 1, {first.at}\n" in shown
+    assert f"  - entry 3 (note) of {third.at}: ahead of the clock\n" in shown
+    assert len(verify(ledger).time_doubts) == 3
+
+
+def test_a_time_that_was_ahead_of_a_wrong_clock_is_named_by_verify(ledger: Ledger) -> None:
+    """The clock of the machine itself was wrong, so the entry knows of no doubt; the right clock shows it."""
+    shift_clock(dt.datetime.now(dt.UTC) - dt.timedelta(days=1))
+    try:
+        assert [doubt.partition(" of ")[0] for doubt in verify(ledger).time_doubts] == [
+            "entry 1 (note)",
+            "entry 2 (close)",
+            "entry 3 (note)",
+        ]
+    finally:
+        shift_clock(dt.datetime.now(dt.UTC))
+    assert verify(ledger).time_doubts == ()
