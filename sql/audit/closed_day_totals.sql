@@ -1,9 +1,9 @@
--- One row per store, closed business day and sale class: totals of the active close.
+-- One row per store, closed business day, sale class and currency: totals of the active close.
 --
 -- A step: read mart.closed_days instead.
 -- Source: raw.closed_orders under raw.day_closes, from the ledger: rebuilt only when a day is closed or reopened.
 --
--- key: store_id, business_date, sale_class
+-- key: store_id, business_date, sale_class, currency
 -- released: no
 --
 -- business_date not null: The closed business day.
@@ -38,11 +38,11 @@ select
     store_id,
     business_date,
     sale_class,
+    currency,
     -- orders, with the same fingerprint as in audit.daily_fingerprints
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,
     -- money
-    max(currency) as currency, -- a store has one
     sum(subtotal_price) as subtotal_price,
     sum(delivery_price) as delivery_price,
     sum(tip) as tip,
@@ -51,4 +51,4 @@ select
     sum(total_price) as total_price,
     sum(line_amount) as line_amount,
 from closed
-group by store_id, business_date, sale_class
+group by store_id, business_date, sale_class, currency

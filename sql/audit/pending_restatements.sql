@@ -1,10 +1,10 @@
--- One row per order, store-day, sale class and measure whose booked and current amounts differ.
+-- One row per order, store-day, sale class, measure and currency whose booked and current amounts differ.
 --
 -- Source: audit.changed_closed_days, raw.closed_orders and raw.restated, from the ledger, against
 -- mart.order_reconciliation.
 -- Caveats: empty in a release, because every row is recorded as a restatement before the release is published.
 --
--- key: order_id, store_id, business_date, sale_class, measure
+-- key: order_id, store_id, business_date, sale_class, measure, currency
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
@@ -109,13 +109,14 @@ added as (
         business_date,
         sale_class,
         measure,
-        max(currency) as currency,
+        currency,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'restated'), 0)
             as prior_restated_amount,
         coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
     from measures
-    group by close_entry_no, order_id, store_id, business_date, sale_class, measure
+    group by
+        close_entry_no, order_id, store_id, business_date, sale_class, measure, currency
 )
 
 select
@@ -125,9 +126,9 @@ select
     business_date,
     sale_class,
     measure,
+    currency,
     close_entry_no,
     -- money
-    currency,
     cast(closed_amount as decimal(38, 4)) as closed_amount,
     cast(prior_restated_amount as decimal(38, 4)) as prior_restated_amount,
     cast(current_amount as decimal(38, 4)) as current_amount,

@@ -1,4 +1,4 @@
--- closed_amount + posted_amount + unposted_amount = current_amount, exactly.
+-- closed_amount + posted_amount + unposted_amount = current_amount, exactly, by currency.
 -- severity: blocking
 -- scope: all
 with
@@ -9,9 +9,10 @@ pending as (
         store_id,
         sale_class,
         measure,
+        currency,
         sum(restatement_amount) as amount,
     from audit.pending_restatements
-    group by business_date, store_id, sale_class, measure
+    group by business_date, store_id, sale_class, measure, currency
 ),
 
 compared as (
@@ -20,6 +21,7 @@ compared as (
         coalesce(days.store_id, pending.store_id) as store_id,
         coalesce(days.sale_class, pending.sale_class) as sale_class,
         coalesce(days.measure, pending.measure) as measure,
+        coalesce(days.currency, pending.currency) as currency,
         -- a missing row adds nothing
         coalesce(days.current_amount, 0)
         - coalesce(
@@ -32,11 +34,13 @@ compared as (
         and days.store_id is not distinct from pending.store_id
         and days.sale_class = pending.sale_class
         and days.measure = pending.measure
+        and days.currency is not distinct from pending.currency
 )
 
 select
     cast(null as bigint) as entity_id,
-    concat_ws(', ', business_date, 'store ' || store_id, sale_class, measure) as location,
+    concat_ws(', ', business_date, 'store ' || store_id, sale_class, measure, currency)
+        as location,
     cast(residual as decimal(38, 4)) as residual,
 from compared
 where residual <> 0

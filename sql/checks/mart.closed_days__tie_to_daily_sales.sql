@@ -1,4 +1,4 @@
--- A closed day's current amounts equal the day's sales, per sale class.
+-- A closed day's current amounts equal the day's sales, per sale class and currency.
 -- severity: blocking
 -- scope: all
 with
@@ -8,10 +8,11 @@ totals as (
         business_date,
         store_id,
         sale_class,
+        currency,
         max(current_amount) filter (where measure = 'order_count') as order_count,
         max(current_amount) filter (where measure = 'total_price') as total_price,
     from mart.closed_days
-    group by business_date, store_id, sale_class
+    group by business_date, store_id, sale_class, currency
 )
 
 select
@@ -28,6 +29,7 @@ left join mart.daily_store_sales as sales
     on totals.business_date = sales.business_date
     and totals.store_id is not distinct from sales.store_id
     and totals.sale_class = sales.sale_class
+    and totals.currency is not distinct from sales.currency
 where
     totals.order_count <> coalesce(sales.order_count, 0)
     or totals.total_price <> coalesce(sales.total_price, 0)

@@ -65,6 +65,14 @@ moves_between_closed_days as (
     having count(distinct struct_pack(business_date, store_id)) > 1
 ),
 
+-- from one currency to another, which nets to zero if no amount changed besides
+moves_between_currencies as (
+    select order_id
+    from pending
+    group by order_id
+    having count(distinct struct_pack(currency)) > 1
+),
+
 -- orders whose documents named another store when they were seen before
 store_changes as (
     select changes.order_id, max(versions.known_at) as changed_at
@@ -92,6 +100,7 @@ select
     amount_changes.has_changed,
     amount_changes.is_of_lines_alone,
     moves.order_id is not null as is_between_closed_days,
+    currencies.order_id is not null as is_between_currencies,
     store_changes.changed_at as store_changed_at,
     -- at close
     known_at_close.order_id is not null as was_known_at_close,
@@ -125,6 +134,8 @@ inner join (
 ) as latest on pending.order_id = latest.order_id
 inner join amount_changes on pending.order_id = amount_changes.order_id
 left join moves_between_closed_days as moves on pending.order_id = moves.order_id
+left join moves_between_currencies as currencies
+    on pending.order_id = currencies.order_id
 left join store_changes on pending.order_id = store_changes.order_id
 left join temp.last_booked as booked on pending.order_id = booked.order_id
 left join known_at_close

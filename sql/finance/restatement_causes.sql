@@ -51,6 +51,10 @@ causes as (
                 and (not orders.has_changed or not orders.is_between_closed_days)
                 then 'business_date_changed'
             when orders.payload_sha256 <> booked.payload_sha256
+                and orders.is_between_currencies
+                and not orders.has_changed
+                then 'currency_changed'
+            when orders.payload_sha256 <> booked.payload_sha256
                 and not orders.has_changed
                 then 'sale_class_changed'
             when orders.payload_sha256 <> booked.payload_sha256
@@ -67,6 +71,8 @@ causes as (
             when orders.business_date is distinct from booked.business_date
                 and orders.timezone <> booked.timezone
                 then 'business_date_changed'
+            when orders.is_between_currencies
+                then 'currency_changed'
             when orders.is_of_lines_alone
                 and booked.rules_hash <> present.rules_hash
                 then 'rule_changed'
@@ -83,7 +89,7 @@ causes as (
 
 select
     $last_restatement_no + row_number() over (
-        order by business_date, order_id, store_id, sale_class, measure
+        order by business_date, order_id, store_id, sale_class, measure, currency
     ) as restatement_no,
     close_entry_no,
     order_id,

@@ -1,11 +1,11 @@
--- One row per store, closed business day, sale class and measure.
+-- One row per store, closed business day, sale class, measure and currency.
 --
 -- closed_amount + posted_amount + unposted_amount = current_amount, exactly, or nothing is published.
 -- Source: audit.closed_day_totals (from the ledger), mart.restatements and mart.daily_reconciliations.
 -- Caveats: a reopened day has no rows, nor has a closed day without orders. Never add measures to one another, nor
--- stores of two currencies.
+-- amounts of two currencies. If a store's currency changed, its closed days have rows in both.
 --
--- key: business_date, store_id, sale_class, measure
+-- key: business_date, store_id, sale_class, measure, currency
 --
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
@@ -107,14 +107,13 @@ added as (
         store_id,
         sale_class,
         measure,
-        coalesce(max(currency) filter (where side = 'closed'), max(currency))
-            as currency,
+        currency,
         coalesce(sum(amount) filter (where side = 'closed'), 0) as closed_amount,
         coalesce(sum(amount) filter (where side = 'posted'), 0) as posted_amount,
         coalesce(sum(amount) filter (where side = 'unposted'), 0) as unposted_amount,
         coalesce(sum(amount) filter (where side = 'current'), 0) as current_amount,
     from long
-    group by business_date, store_id, sale_class, measure
+    group by business_date, store_id, sale_class, measure, currency
 )
 
 select
@@ -123,12 +122,12 @@ select
     added.store_id,
     added.sale_class,
     added.measure,
+    added.currency,
     -- the close
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
         as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
     -- money
-    added.currency,
     cast(added.closed_amount as decimal(38, 4)) as closed_amount,
     cast(added.posted_amount as decimal(38, 4)) as posted_amount,
     cast(added.unposted_amount as decimal(38, 4)) as unposted_amount,

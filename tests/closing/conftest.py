@@ -162,6 +162,7 @@ class Books:
                     select if(days.measure = 'order_count', count(*), sum(total_price)) from mart.orders as orders
                     where orders.business_date = days.business_date
                         and orders.store_id is not distinct from days.store_id and orders.sale_class = days.sale_class
+                        and orders.currency is not distinct from days.currency
                 ), 0) and measure in ('order_count', 'total_price')
             """
         )

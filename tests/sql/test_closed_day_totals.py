@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tests.sql.conftest import Run
 
 PLACE = {"store_id": 5, "business_date": "2026-10-31", "sale_class": "counted"}
-ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10"}
+ORDER = {"order_id": 1, **PLACE, "tip": "1", "total_price": "10", "currency": "EUR"}
 CLOSE = {"business_date": "2026-10-31", "is_every_store": True, "close_entry_no": 1}
 
 
@@ -16,7 +16,7 @@ def test_only_orders_of_the_active_close_are_added(run_table: Run) -> None:
     """Orders of an inactive close are excluded; a price that no order states is null."""
     closed = [
         ORDER | {"close_entry_no": 1},
-        ORDER | {"close_entry_no": 1, "order_id": 2, "currency": "EUR"},
+        ORDER | {"close_entry_no": 1, "order_id": 2},
         ORDER | {"close_entry_no": 9},
     ]
     (row,) = run_table("audit.closed_day_totals", {"raw.day_closes": [CLOSE], "raw.closed_orders": closed})

@@ -54,17 +54,23 @@ def test_closed_days_show_all_amounts(run_table: Run) -> None:
 
 
 @pytest.mark.duckdb2
-def test_currency_check_finds_another_currency(run_check: Run, run_table: Run) -> None:
-    """Equal amounts in another currency are found; a currency where there was none is not."""
-    claim = "mart.closed_days__keep_their_currency"
-    for closed, current, found in (("EUR", "USD", 1), ("EUR", None, 1), ("EUR", "EUR", 0), (None, "EUR", 0)):
-        given = {
-            "audit.closed_day_totals": [{**PLACE, "order_count": 1, "currency": closed}],
-            "mart.daily_reconciliations": [{**PLACE, "order_count": 1, "currency": current}],
-        }
-        assert len(run_check(claim, given)) == found
-        rows = run_table("mart.closed_days", {"raw.day_closes": CLOSES, **given})
-        assert {row["currency"] for row in rows} == {closed or current}
+def test_another_currency_is_another_row(run_table: Run) -> None:
+    """Closed in EUR and now in USD: the EUR are closed and restated away, the USD restated and current."""
+    closed = {**PLACE, "order_count": 1, "total_price": "10", "currency": "EUR"}
+    moved = [
+        RESTATED | {"restatement_amount": amount, "currency": name} for name, amount in (("EUR", -10), ("USD", 10))
+    ]
+    rows = run_table(
+        "mart.closed_days",
+        {
+            "raw.day_closes": CLOSES,
+            "audit.closed_day_totals": [closed],
+            "mart.daily_reconciliations": [closed | {"currency": "USD"}],
+            "mart.restatements": moved,
+        },
+    )
+    found = {row["currency"]: [row[name] for name in AMOUNTS] for row in rows if row["measure"] == "total_price"}
+    assert found == {"EUR": [10, 0, -10, 0], "USD": [0, 0, 10, 10]}
 
 
 CLEAN = {**PLACE, "measure": "tip", **dict(zip(AMOUNTS, ("10", "1", "2", "13"), strict=True))}

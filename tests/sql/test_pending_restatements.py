@@ -104,3 +104,19 @@ def test_equal_changes_of_two_orders_do_not_hide_each_other(run_table: Run) -> N
         (1, "counted", "line_amount"),
         (2, "counted", "line_amount"),
     ]
+
+
+def test_another_currency_takes_the_amount_out_and_in(run_table: Run) -> None:
+    """Equal amounts in another currency differ by all of it in both; what was restated in the old goes out with it."""
+    euros = CLOSED | {"currency": "EUR"}
+    restated = [RESTATED | {"currency": "EUR", "restatement_amount": "2"}]
+    now = NOW | {"currency": "PEN", "tip": "3", "total_price": "10"}
+    found = differences(run_table, closes=[EVERY], closed=[euros], restated=restated, now=[now])
+    assert [row[2:] for row in found] == [
+        ("order_count", 1, 0, 0, -1),
+        ("order_count", 0, 0, 1, 1),
+        ("tip", 1, 2, 0, -3),
+        ("tip", 0, 0, 3, 3),
+        ("total_price", 10, 0, 0, -10),
+        ("total_price", 0, 0, 10, 10),
+    ]
