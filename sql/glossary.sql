@@ -122,9 +122,11 @@
 -- part VARCHAR
 -- part_no BIGINT null
 -- path VARCHAR: Where in the document, as a JSON pointer in which * stands for every element or key. For stores: the name of what a setting points to.
+-- period VARCHAR: A period of [closing] periods_file, or a calendar month.
 -- platform VARCHAR null: Where it was placed, as sent (observed: web).
 -- population_no BIGINT: The population, numbered from 0 by rule target; below 0: orders for which settings name a rule.
 -- position BIGINT null: The display position among its siblings (observed: from 1); may repeat or have gaps.
+-- posted_amount DECIMAL(38,4)
 -- present_count BIGINT >= 0: How many of them have it, neither null nor absent.
 -- previous_last_seen_at TIMESTAMPTZ null: When what was before was last observed: the change lies between this and first_seen_at, nobody saw when. Null where nothing was before, or at an unknown time.
 -- previous_status VARCHAR null: The status seen before; null where the service gave none.

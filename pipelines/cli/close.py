@@ -156,7 +156,8 @@ def close_reopen(
 ) -> None:
     """Reopen a closed day; it can be closed again later.
 
-    Its posted restatements are reversed in the earliest open period: once closed again, the day contains them.
+    Its posted restatements are reversed in the period that holds them or, if that is closed, in the earliest open one
+    after it: once closed again, the day contains them.
 
     Exit codes: 0 reopened; 1 it is not closed, or no period is open to reverse them in; 4 another process holds the run
     lock.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.clock import utc_now
 from pipelines.finance.blockers import find_blockers, indeterminate_amounts
 from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
-from pipelines.finance.periods import is_closed
+from pipelines.finance.periods import is_closed, period_holding
 from pipelines.finance.released import (
     FinanceError,
     Released,
@@ -161,7 +161,11 @@ def _draft(
     _check_store_exists(release, store_id)
     closes = Closes(ledger_of(settings.data_dir).entries())
     unclosed = {day: closes.unclosed_stores(day, store_id) for day in period.days}
-    days = [{"day": day.isoformat(), "stores": stores} for day, stores in unclosed.items() if stores != []]
+    days = [
+        {"day": day.isoformat(), "stores": stores, "period": period_holding(settings, day).name}
+        for day, stores in unclosed.items()
+        if stores != []
+    ]
     if not days:
         raise FinanceError(f"{_name(period, store_id)} is already closed; reopen a day with `ordermart close reopen`")
     check_release_settings(settings, release.manifest)

@@ -66,6 +66,12 @@ def period_of(settings: Settings, name: str) -> Period:
     return _month_of(dt.date.fromisoformat(f"{name}-01"))
 
 
+def period_holding(settings: Settings, day: dt.date) -> Period:
+    """Return the period of a day: the listed one that has it, else its calendar month."""
+    listed = fiscal_periods(settings).values()
+    return next((period for period in listed if period.first_day <= day <= period.last_day), _month_of(day))
+
+
 def is_closed(closes: Closes, period: Period, stores: StoresByDay) -> bool:
     """Return whether a period is closed, at once or store by store.
 

@@ -2,16 +2,17 @@
 
 | act | body | rows |
 |---|---|---|
-| closed | days: [{day, stores}], period, order_count, indeterminate, day_hashes, exceptions, release, settings, \
-rules, code, uid, as; prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
+| closed | days: [{day, stores, period}], period, order_count, indeterminate, day_hashes, exceptions, release, \
+settings, rules, code, uid, as; prepared_entry_no where somebody else prepared it | CLOSED_ORDERS |
 | prepared | as closed, with a fingerprint of its orders; a close that another user approves | |
-| reopened | day, store_id (null: all), reason, uid, as; of reversals: period, restatement_count | POSTINGS |
+| reopened | day, store_id (null: all), reason, uid, as; of reversals: restatement_count | REVERSALS |
 | restated | release (null), settings, rules, code | RESTATEMENTS |
 | posted | period, restatement_count | POSTINGS |
 
-`stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. Posted
-restatements of a day that is reopened are reversed in the same entry. Knows nothing of the warehouse: which orders are
-closed and how changes are found is not its business.
+`stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. The period
+of a closed day is the one whose books have it; older entries name one for all days, or mean each day's month. Posted
+restatements of a day that is reopened are reversed in the same entry; older ones name one period for all rows, in their
+body. Knows nothing of the warehouse: which orders are closed and how changes are found is not its business.
 """
 
 from __future__ import annotations
@@ -79,15 +80,20 @@ RESTATEMENTS = pa.schema(
     ]
 )
 POSTINGS = pa.schema([("restatement_no", pa.int64())])
+REVERSALS = pa.schema([("restatement_no", pa.int64()), ("period", pa.string())])
 
 
 @dataclass(frozen=True)
 class DayClose:
-    """The active close of a day, for one store or for every store without a row of its own; None: reopened."""
+    """The active close of a day, for one store or for every store without a row of its own; None: reopened.
+
+    `period` is the one whose books have the day.
+    """
 
     day: dt.date
     store_id: int | None
     close_entry_no: int | None
+    period: str | None
 
     @property
     def is_every_store(self) -> bool:
@@ -107,13 +113,17 @@ class Closes:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._days: dict[dt.date, _Day] = {}
         self.closed: dict[int, Entry] = {}
+        self._periods: dict[tuple[int | None, dt.date], str] = {}
         for entry in entries:
             if entry.act == CLOSED:
                 self.closed[entry.no] = entry
                 for closed in entry.body["days"]:
-                    self._close(entry.no, dt.date.fromisoformat(closed["day"]), closed["stores"])
+                    day = dt.date.fromisoformat(closed["day"])
+                    self._close(entry.no, day, closed["stores"])
+                    period = closed.get("period") or entry.body.get("period") or f"{day:%Y-%m}"
+                    self._periods[entry.no, day] = period
             elif entry.act == REOPENED:
-                self._reopen(dt.date.fromisoformat(entry.body["day"]), entry.body["store_id"])
+                self.reopen(dt.date.fromisoformat(entry.body["day"]), entry.body["store_id"])
 
     def of(self, day: dt.date, store_id: int | None) -> int | None:
         """Return the entry number of a store-day's active close; store None: of stores without a close of their own."""
@@ -146,9 +156,17 @@ class Closes:
         """Yield the closes by day: those of single stores, then the one of every other store."""
         for day, found in sorted(self._days.items()):
             for store_id, no in sorted(found.own.items()):
-                yield DayClose(day, store_id, no)
+                yield DayClose(day, store_id, no, self._periods.get((no, day)))
             if found.every is not None:
-                yield DayClose(day, None, found.every)
+                yield DayClose(day, None, found.every, self._periods[found.every, day])
+
+    def reopen(self, day: dt.date, store_id: int | None) -> None:
+        """Take the close of a day, or of a store's day, for reopened from here on."""
+        found = self._days.setdefault(day, _Day())
+        if store_id is None:
+            found.every, found.own = None, {}
+        else:
+            found.own[store_id] = None
 
     def _close(self, no: int, day: dt.date, stores: list[int] | None) -> None:
         found = self._days.setdefault(day, _Day())
@@ -157,10 +175,3 @@ class Closes:
             found.own = {store: own for store, own in found.own.items() if own is not None}
         else:
             found.own |= dict.fromkeys(stores, no)
-
-    def _reopen(self, day: dt.date, store_id: int | None) -> None:
-        found = self._days.setdefault(day, _Day())
-        if store_id is None:
-            found.every, found.own = None, {}
-        else:
-            found.own[store_id] = None

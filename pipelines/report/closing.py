@@ -53,9 +53,11 @@ def reopened(done: Reopened) -> str:
     body = done.entry.body
     store = "" if body["store_id"] is None else f" of store {body['store_id']}"
     text = f"Reopened {body['day']}{store} as ledger entry {done.entry.no}."
-    if done.reversal_count:
-        count = counted(done.reversal_count, "posted restatement", "posted restatements")
-        text += f"\nReversed in {body['period']}: {count} of this day, {_sums(done.amounts)}."
+    for each in done.reversals:
+        count = counted(each.restatement_count, "posted restatement", "posted restatements")
+        closed = "" if each.period == each.posted_period else f" ({each.posted_period}, which holds them, is closed)"
+        text += f"\nReversed in {each.period}{closed}: {count} of this day, {_sums(each.amounts)}."
+    if done.reversals:
         text += " Closed again, the day contains them."
     return f"{text}\n{_head(done.entry)}"
 

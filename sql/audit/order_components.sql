@@ -1,6 +1,6 @@
 -- One row per order and component of the settings that is in its total.
 --
--- Source: mart.orders and [[formula.component]].
+-- Source: mart.orders and [[formula.component]]; of closed days the components that the close was made with.
 -- Caveats: null where the base is not stated; the order's total is then indeterminate. Not rounded: the total is.
 --
 -- key: order_id, component_no
@@ -12,6 +12,14 @@
 
 -- A component is a constant, or a share of a base. All decimals of a share are kept: the
 -- total is rounded, not its parts.
+with
+
+components as (
+    select cast(null as bigint) as close_entry_no, * from raw.formula_components
+    union all
+    select * from raw.closed_components
+)
+
 select
     -- keys
     orders.order_id,
@@ -36,4 +44,7 @@ select
         ) as decimal(38, 8)
     ) as amount,
 from mart.orders as orders
-inner join raw.formula_components as components on is_in_scope(components, orders)
+left join audit.order_closes as closes on orders.order_id = closes.order_id
+inner join components
+    on closes.close_entry_no is not distinct from components.close_entry_no
+    and is_in_scope(components, orders)

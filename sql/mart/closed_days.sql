@@ -11,8 +11,9 @@
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 -- close_entry_no >= 1
 -- closed_at: When it was closed.
+-- period: The period whose books have the day: of [closing] periods_file when it was closed, else its calendar month.
 -- closed_amount: Total at close.
--- posted_amount DECIMAL(38,4): Sum of the restatements posted to a period.
+-- posted_amount: Sum of the restatements posted to a period.
 -- unposted_amount DECIMAL(38,4): Sum of the unposted restatements.
 -- current_amount: Current total.
 with
@@ -127,6 +128,7 @@ select
     if(own.business_date is null, every_store.close_entry_no, own.close_entry_no)
         as close_entry_no,
     if(own.business_date is null, every_store.closed_at, own.closed_at) as closed_at,
+    if(own.business_date is null, every_store.period, own.period) as period,
     -- money
     cast(added.closed_amount as decimal(38, 4)) as closed_amount,
     cast(added.posted_amount as decimal(38, 4)) as posted_amount,

@@ -30,18 +30,8 @@ def by_period(books: Any) -> dict[str, Decimal]:
     """Return the total_price in the books of each period."""
     return dict(
         books.all(
-            """
-            select period, sum(amount) from (
-                select strftime(business_date, '%Y-%m') as period, closed_amount as amount
-                from mart.closed_days where measure = 'total_price'
-                union all
-                select posted_period, restatement_amount from mart.restatements
-                where measure = 'total_price' and posted_period is not null
-                union all
-                select reversed_period, -restatement_amount from mart.restatements
-                where measure = 'total_price' and reversed_period is not null
-            ) group by period order by period
-            """
+            "select period, sum(total_amount) from mart.period_books where measure = 'total_price' "
+            "group by period order by period"
         )
     )
 
@@ -77,7 +67,7 @@ def posted(template: Any, tmp_path: Path) -> Any:
 
 @pytest.mark.slow
 def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
-    """What was posted is reversed in the earliest open period, by the reopening itself, which says so."""
+    """What was posted is reversed in the period that holds it, by the reopening itself, which says so."""
     books = posted
     assert by_period(books) == {"2026-10": 150, "2026-11": CHANGE}
     done = reopening.reopen(books.settings, D31, None, "a test")
@@ -93,9 +83,9 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     assert "(posted to 2026-11)  (reversed in 2026-11)" in restatements(
         restating.recorded(books.settings, everything=True)
     )
-    books.reopen(DAY)
+    assert reopening.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
     books.publish()
-    assert by_period(books) == {"2026-10": 50, "2026-11": 0}, "a posting is reversed once"
+    assert by_period(books) == {"2026-10": 50, "2026-11": 0}
     before = books.world.contents()
     books.publish(full=True)
     assert books.world.contents() == before
@@ -177,17 +167,68 @@ def test_an_order_built_before_a_close_but_not_released(
 
 @pytest.mark.slow
 def test_a_day_is_not_reopened_without_an_open_period(posted: Any) -> None:
-    """With posted restatements and every fiscal period closed a day stays closed; without any it is reopened."""
+    """With posted restatements and every period from the posting on closed a day stays closed; else it is reopened."""
     books = posted
     file: Path = books.settings.file.parent / "periods.csv"
-    file.write_text("period,first_day,last_day\nP10,2026-10-01,2026-10-31\n")
+    file.write_text("period,first_day,last_day\nP10,2026-10-01,2026-10-31\nP11,2026-11-01,2026-11-30\n")
     books.set(closing={"periods_file": "periods.csv"})
-    with pytest.raises(FinanceError, match="no period from then on is open to reverse them in"):
+    books.publish()
+    books.close("P11")
+    with pytest.raises(FinanceError, match="1 restatements posted to 2026-11, and no period from then on is open"):
         books.reopen(DAY)
-    books.reopen("2026-10-30")
+    books.reopen("2026-11-05")
     books.reopen(DAY)
     books.publish()
-    assert by_period(books) == {"2026-11": CHANGE, "P10": -CHANGE}
+    assert by_period(books) == {"2026-10": 50, "2026-11": 0}
+    books.close(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": 50, "2026-11": 0, "P10": 100 + CHANGE}, "closed by the periods of today"
+
+
+@pytest.mark.slow
+def test_a_posting_is_reversed_in_the_period_that_holds_it(books: Any, hours: tuple[int, int]) -> None:
+    """Also while the day's own period is open: October has all of the order, November nothing, nothing is negative."""
+    books.land(1, created_at=AT, store_id=1, total_price="100.00")
+    books.publish()
+    books.close(DAY)
+    books.land(1, hours[1], created_at=AT, store_id=1, total_price="101.00")
+    books.publish()
+    books.post("2026-11")
+    books.reopen(DAY)
+    books.close(DAY)
+    books.publish()
+    assert by_period(books) == {"2026-10": 101, "2026-11": 0}
+    books.land(1, hours[1] + 1, created_at=AT, store_id=1, total_price="103.00")
+    books.publish()
+    books.post("2026-11")
+    books.land(1, hours[1] + 2, created_at=AT, store_id=1, total_price="107.00")
+    books.publish()
+    books.post("2026-12")
+    books.close("2026-11")
+    text = reopened(reopening.reopen(books.settings, D31, None, "a test"))
+    assert "Reversed in 2026-12 (2026-11, which holds them, is closed): 1 posted restatement of this day" in text
+    assert "Reversed in 2026-12: 1 posted restatement of this day, total_price -4.00" in text
+    books.publish()
+    assert by_period(books) == {"2026-11": 2, "2026-12": -2}
+    before = books.world.contents()
+    books.publish(full=True)
+    assert books.world.contents() == before
+
+
+@pytest.mark.slow
+def test_unposted_restatements_of_a_reopened_day_are_not_posted(books: Any, hours: tuple[int, int]) -> None:
+    """The day is closed again with them: posting them, too, would book them twice."""
+    books.land(1, created_at=AT, store_id=1, total_price="100.00")
+    books.publish()
+    books.close(DAY)
+    books.land(1, hours[1], created_at=AT, store_id=1, total_price="101.00")
+    books.publish()
+    books.reopen(DAY)
+    assert books.post("2026-11").restatement_count == 0
+    books.close(DAY)
+    assert books.post("2026-11").restatement_count == 0
+    books.publish()
+    assert by_period(books) == {"2026-10": 101}
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ CHAIN = (
     "audit.formula_rules",
     "audit.formula_parts",
     "audit.order_line_sums",
+    "audit.order_closes",
     "audit.order_components",
     "audit.order_rule_settings",
     "audit.subtotal_patterns",
@@ -39,7 +40,6 @@ CHAIN = (
     "audit.formula_divisions",
     "audit.formula_evidence",
     "audit.order_populations",
-    "audit.order_closes",
     "audit.closed_population_rules",
     "audit.closed_order_rules",
     "audit.order_rules",
@@ -241,7 +241,13 @@ def gather() -> Iterator[Callable[..., duckdb.DuckDBPyConnection]]:
             for number, row in enumerate(rows, 1):
                 key = {"setting_no" if name.endswith("settings") else "component_no": number}
                 _insert_row(con, name, key | row)
-        for name in ("raw.day_closes", "raw.closed_orders", "raw.closed_rules", "raw.closed_scopes"):
+        for name in (
+            "raw.day_closes",
+            "raw.closed_orders",
+            "raw.closed_rules",
+            "raw.closed_scopes",
+            "raw.closed_components",
+        ):
             _create_raw(con, name)
         _load(con, list(orders))
         gather_after(con)

@@ -143,3 +143,20 @@ def test_a_time_that_was_ahead_of_a_wrong_clock_is_named_by_verify(ledger: Ledge
     finally:
         shift_clock(dt.datetime.now(dt.UTC))
     assert verify(ledger).time_doubts == ()
+
+
+def test_an_entry_is_on_disk_before_it_is_returned(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row file and line are synced, the row file first: a power cut leaves no entry whose rows are lost."""
+    synced = []
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    entry = ledger.append("close", {}, pa.table({"order_id": [1]}))
+    rows, line = ledger.file(entry).stat().st_ino, (ledger.folder / "ledger.jsonl").stat().st_ino
+    folder = ledger.folder.stat().st_ino
+    assert {rows, line, folder} <= {*synced}
+    assert synced.index(rows) < synced.index(folder) < synced.index(line)

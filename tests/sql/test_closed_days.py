@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 DAY = "2026-10-31"
 AMOUNTS = ("closed_amount", "posted_amount", "unposted_amount", "current_amount")
 PLACE = {"store_id": 5, "business_date": DAY, "sale_class": "counted"}
-CLOSES = [{"business_date": DAY, "is_every_store": True, "close_entry_no": 1, "closed_at": "2026-11-02T00:00:00Z"}]
+CLOSES = [
+    {
+        "business_date": DAY,
+        "is_every_store": True,
+        "close_entry_no": 1,
+        "closed_at": "2026-11-02T00:00:00Z",
+        "period": "2026-10",
+    }
+]
 CLOSED = {"close_entry_no": 1, "order_id": 1, **PLACE, "total_price": "10"}
 RESTATED = {
     "order_id": 1,

@@ -85,3 +85,21 @@ def test_condition_on_what_an_order_lacks_leaves_it_out(run_table: Run) -> None:
     """An order without a day or platform is not within a scope that names one."""
     assert components(run_table, {"amount": "1", "first_day": "2026-10-01"}, business_date=None) == []
     assert components(run_table, {"amount": "1", "platform": "web"}, platform=None) == []
+
+
+def test_an_order_of_a_closed_day_keeps_the_components_of_its_close(run_table: Run) -> None:
+    """What the settings add since is for open days; what they no longer add stays in closed ones."""
+    closed = {"order_id": 1, "close_entry_no": 4}
+    given = {
+        "mart.orders": [ORDER, ORDER | {"order_id": 2}],
+        "audit.order_closes": [closed, {"order_id": 2}],
+        "raw.formula_components": [{"component_no": 1, "name": "now", "amount": "1"}],
+        "raw.closed_components": [
+            {"close_entry_no": 4, "component_no": 1, "name": "then", "amount": "2"},
+            {"close_entry_no": 5, "component_no": 1, "name": "other", "amount": "3"},
+        ],
+    }
+    rows = run_table("audit.order_components", given)
+    assert [(row["order_id"], row["name"], row["amount"]) for row in rows] == [(1, "then", 2), (2, "now", 1)]
+    given["raw.closed_components"] = []
+    assert [row["order_id"] for row in run_table("audit.order_components", given)] == [2]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, POSTINGS, REOPENED, RESTATED, RESTATEMENTS
+from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 from pipelines.ledger.old_names import select_rows
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+# Of raw.closed_components, as settings call them.
+_COMPONENT = ("name", "constant", "share", "base", "platform", "dispatch_method", "store", "status", "from", "to")
 _OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule
 _TYPES: dict[pa.DataType, str] = {
     pa.int64(): "BIGINT",
@@ -37,6 +39,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "is_every_store": "BOOLEAN",
         "close_entry_no": "BIGINT",
         "closed_at": "TIMESTAMP WITH TIME ZONE",
+        "period": "VARCHAR",
     },
     "raw.closed_orders": {"close_entry_no": "BIGINT", **{field.name: _TYPES[field.type] for field in CLOSED_ORDERS}},
     "raw.closed_rules": {
@@ -58,6 +61,20 @@ COLUMNS: dict[str, dict[str, str]] = {
         "part": "VARCHAR",
         "is_other": "BOOLEAN",
         "value": "VARCHAR",
+        "first_day": "DATE",
+        "last_day": "DATE",
+    },
+    "raw.closed_components": {
+        "close_entry_no": "BIGINT",
+        "component_no": "BIGINT",
+        "name": "VARCHAR",
+        "amount": "DECIMAL(18,4)",
+        "share": "DECIMAL(9,4)",
+        "base": "VARCHAR",
+        "platform": "VARCHAR",
+        "dispatch_method": "VARCHAR",
+        "store_id": "BIGINT",
+        "status": "VARCHAR",
         "first_day": "DATE",
         "last_day": "DATE",
     },
@@ -104,6 +121,7 @@ def day_closes(closes: Closes) -> pa.Table:
             "is_every_store": pa.array([close.is_every_store for close in found], pa.bool_()),
             "close_entry_no": pa.array([close.close_entry_no for close in found], pa.int64()),
             "closed_at": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "period": pa.array([close.period for close in found], pa.string()),
         }
     )
 
@@ -153,6 +171,17 @@ def create_closed_scopes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
         con.register("scope_rows", pa.table(arrays))
         con.execute(f"insert into {name} from scope_rows")
         con.unregister("scope_rows")
+
+
+def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
+    """Fill raw.closed_components: the components of the settings that each close was made with."""
+    rows = [
+        (entry.no, component_no, *(component.get(key) or None for key in _COMPONENT))
+        for entry in ledger_of(data_dir).entries(CLOSED)
+        for component_no, component in enumerate(entry.body["settings"]["formula"].get("component", ()), 1)
+    ]
+    if rows:
+        con.executemany(f"insert into {name} values ({', '.join('?' * (len(_COMPONENT) + 2))})", rows)
 
 
 def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -215,10 +244,11 @@ def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -
     )
     for act, column in ((POSTED, "posted_period"), (REOPENED, "reversed_period")):
         if numbers := _files(data_dir, act):
-            periods = [(entry.no, entry.body["period"]) for entry in ledger_of(data_dir).entries(act) if entry.file]
+            entries = ledger_of(data_dir).entries(act)
+            periods = [(entry.no, entry.body.get("period")) for entry in entries if entry.file]  # of all rows
             con.execute(
-                f"update {name} as restated set {column} = periods.period "
-                f"from ({select_rows(act, numbers, POSTINGS.names)}) as numbers "
+                f"update {name} as restated set {column} = coalesce(cast(numbers.period as varchar), periods.period) "
+                f"from ({select_rows(act, numbers, REVERSALS.names)}) as numbers "
                 "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
                 "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
                 [[no for no, _ in periods], [period for _, period in periods]],

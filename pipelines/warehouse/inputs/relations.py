@@ -29,6 +29,7 @@
 | raw.day_closes, closed_orders, restated | active closes, orders ever closed, restatements ever recorded: sources |
 | raw.break_decisions | what people decided of breaks, one row per order: a source |
 | raw.closed_rules, closed_scopes | the rules that closes recorded, and which orders each is about: sources |
+| raw.closed_components | the components of the settings that each close was made with: a source |
 
 Checks are separate because a document that did not change is not read again: a table that shows last_checked_at
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
@@ -215,6 +216,7 @@ LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
     "raw.verifications": (),
     "raw.closed_rules": (),
     "raw.closed_scopes": (),
+    "raw.closed_components": (),
     "raw.formula_settings": (),
     "raw.formula_components": (),
     "raw.formula_forms": (),

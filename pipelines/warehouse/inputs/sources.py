@@ -45,6 +45,7 @@ _ACTS = (
     "raw.closed_orders",
     "raw.closed_rules",
     "raw.closed_scopes",
+    "raw.closed_components",
     "raw.restated",
     "raw.break_decisions",
 )  # their state: the last act
@@ -242,6 +243,7 @@ SOURCES: dict[str, Source] = {
     "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
     "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
     "raw.closed_scopes": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_scopes),
+    "raw.closed_components": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_components),
     "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
     "raw.break_decisions": Source(closes.state_of(*breaks.ACTS), breaks.create_break_decisions),
 }
