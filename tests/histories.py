@@ -1,31 +1,35 @@
 """Generate histories of a data folder and compare increments with a rebuild, every table row for row.
 
-A history is a list of steps: loads that land, builds, changed settings, control totals, closed and reopened days. It
-follows from its seed alone. `python -m tests.histories --minutes 60` runs one seed after the other, and prints the
+A history is a list of steps: loads that land, builds, changed settings, control totals, closed and reopened days,
+postings, kills. It follows from its seed alone; at its end the books are replayed from the ledger's files. `python -m
+tests.histories --minutes 60` runs one seed after the other, with `--books` histories of closed days, and prints the
 seed of a failure and the smallest history that still fails. Knows nothing of how a build decides what to do.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime as dt
 import json
 import random
 import sys
 import tempfile
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from pipelines.finance import closing, reopening, restating
-from pipelines.finance.periods import one_day
+from pipelines.finance.periods import one_day, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import ledger_of
 from pipelines.ledger.totals import HEADER, import_totals
 from pipelines.settings import load_settings
-from pipelines.warehouse import publish, warehouse_file
+from pipelines.warehouse import build, publish, warehouse_file
+from tests.replayed_books import measures, replay
 from tests.warehouse.conftest import World, menu, order, store
 
 if TYPE_CHECKING:
@@ -67,6 +71,18 @@ CHANGED_SETTINGS = (
     {"ORDERMART_PLANNER__HOT_MAX_AGE_DAYS": "5"},  # shapes audit.questions alone
 )
 WHY = "a generated history"
+# Settings files: which statuses are sales, and what is part of a total besides its fields.
+SALES = (
+    'counted_statuses = ["done"]\nexcluded_statuses = ["refused"]',
+    'counted_statuses = ["done", "preparing"]\nexcluded_statuses = []',
+    'counted_statuses = ["refused"]\nexcluded_statuses = ["preparing"]',
+)
+COMPONENTS = (
+    "",
+    '[[formula.component]]\nname = "bag"\nconstant = "1.00"\n',
+    '[[formula.component]]\nname = "fee"\nshare = "0.1"\nbase = "subtotal"\nfrom = 2026-11-01\n',
+)
+PERIODS = ("2026-10", "2026-11", "2026-12")
 
 
 class Difference(Exception):
@@ -91,9 +107,43 @@ def history(seed: int) -> History:
     return [*steps, {"do": "build"}]
 
 
+def books_history(seed: int, count: int = 60) -> History:
+    """Return a history of so many random steps about closed days: each may be all that the next one meets."""
+    rng = random.Random(seed)
+    steps: History = [_sales(rng), {"do": "land", "number": 0, **_first_load(rng)}, {"do": "build"}]
+    steps.append({"do": "close", "day": rng.choice(DAYS), "store": None})
+    for number in range(1, count + 1):
+        kind = rng.choices(["land", "close", "reopen", "post", "settings", "kill"], [40, 20, 12, 14, 8, 6])[0]
+        match kind:
+            case "land":
+                verdicts = [_store(rng, each) for each in STORES] if rng.random() < 0.3 else None
+                load = {"kind": "stores", "source": "live", "verdicts": verdicts} if verdicts else _load(rng)
+                steps.append({"do": "land", "number": number, **load})
+            case "post":
+                steps.append({"do": "post", "period": rng.choice(PERIODS)})
+            case "settings":
+                steps += [_sales(rng), {"do": "build"}]
+            case "kill":
+                steps.append({"do": "kill", "place": rng.choice(["before_record", "after_record", "in_append"])})
+            case _:
+                day = rng.choice([*DAYS, *PERIODS[:2]]) if kind == "close" else rng.choice(DAYS)
+                steps.append({"do": kind, "day": day, "store": rng.choice([None, None, 1, 2])})
+        if rng.random() < 0.4:
+            steps.append({"do": "build"})
+    return [*steps, {"do": "build"}]
+
+
+def _sales(rng: random.Random) -> Step:
+    return {"do": "settings", "environ": {}, "file": f"[sales]\n{rng.choice(SALES)}\n{rng.choice(COMPONENTS)}"}
+
+
 def play(steps: History, folder: Path) -> int:
-    """Run a history and return how many builds were increments; raise Difference where a rebuild gives other rows."""
+    """Run a history and return how many builds were increments.
+
+    Raise Difference where a rebuild gives other rows, or the books other amounts than their replay.
+    """
     world, increments = run(steps, folder)
+    _compare_books(world)
     before = world.contents()
     result = world.build(full=True)
     after = world.contents()
@@ -109,25 +159,43 @@ def run(steps: History, folder: Path) -> tuple[World, int]:
     world = World(folder, **SETTINGS)
     environ = dict(SETTINGS)
     increments = 0
+    figures: dict[str, list[Any]] = {}  # what periods were closed with, until one of their days is closed or reopened
     for step in steps:
         match step["do"]:
-            case "land":
-                _land(world, step)
             case "build":
                 increments += not restating.build_and_record(world.settings).full
+                figures = _unchanged_figures(world, figures)
             case "settings":
                 environ |= step["environ"]
+                if "file" in step:
+                    world.settings.file.write_text(step["file"], encoding="utf-8")
                 world.settings = load_settings(world.settings.file, environ)
-            case "totals":
-                file = folder / "totals.csv"
-                file.write_text(step["csv"], encoding="utf-8")
-                import_totals(ledger_of(world.data), file)
             case "close" | "reopen":
                 _close(world, step)
-            case "alter":  # a planted fault: the warehouse file, behind the build's back
-                with duckdb.connect(str(warehouse_file(world.data))) as con:
-                    con.execute(step["sql"])
+                figures.pop(step["day"][:7], None)
+            case _:
+                _take(world, step)
     return world, increments
+
+
+def _take(world: World, step: Step) -> None:
+    """Take a step that changes neither settings nor closes."""
+    match step["do"]:
+        case "land":
+            _land(world, step)
+        case "totals":
+            file = world.settings.file.with_name("totals.csv")
+            file.write_text(step["csv"], encoding="utf-8")
+            import_totals(ledger_of(world.data), file)
+        case "post":
+            with contextlib.suppress(FinanceError):
+                publish(world.settings)
+                restating.post(world.settings, step["period"])
+        case "kill":
+            _kill(world, step["place"])
+        case "alter":  # a planted fault: the warehouse file, behind the build's back
+            with duckdb.connect(str(warehouse_file(world.data))) as con:
+                con.execute(step["sql"])
 
 
 def shrink(steps: History, fails: Callable[[History], bool]) -> History:
@@ -144,11 +212,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=None, help="run this one alone")
+    parser.add_argument("--books", action="store_true", help="histories of closed days")
     asked = parser.parse_args(arguments)
     seeds = iter([asked.seed]) if asked.seed is not None else iter(range(time.time_ns() // 1000, sys.maxsize))
     ends, done, increments, failed = time.monotonic() + asked.minutes * 60, 0, 0, 0
     for seed in seeds:
-        steps = history(seed)
+        steps = (books_history if asked.books else history)(seed)
         error = _error(steps)
         if isinstance(error, int):
             increments += error
@@ -157,7 +226,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"seed {seed}: {error}")
             small = shrink(steps, lambda steps: not isinstance(_error(steps), int))
             print("\n".join(json.dumps(step) for step in small))
-            print(f"run it again: python -m tests.histories --seed {seed}", flush=True)
+            print(f"run it again: python -m tests.histories{' --books' * asked.books} --seed {seed}", flush=True)
         done += 1
         if time.monotonic() > ends:
             break
@@ -328,15 +397,86 @@ def _land(world: World, step: Step) -> None:
 
 
 def _close(world: World, step: Step) -> None:
-    day, store_id = dt.date.fromisoformat(step["day"]), step["store"]
+    store_id = step["store"]
     publish(world.settings)
     try:
         if step["do"] == "close":
-            closing.close(world.settings, one_day(step["day"]), store_id, exceptions=WHY)
+            days = period_of(world.settings, step["day"]) if step["day"] in PERIODS else one_day(step["day"])
+            closing.close(world.settings, days, store_id, exceptions=WHY)
         else:
-            reopening.reopen(world.settings, day, store_id, WHY)
+            reopening.reopen(world.settings, dt.date.fromisoformat(step["day"]), store_id, WHY)
     except FinanceError:
         return  # nothing of the day is there: the history goes on without it
+
+
+def _kill(world: World, place: str) -> None:
+    """Leave what a kill leaves: a build that recorded nothing, or that shows nothing of it, or half an entry."""
+    if place == "in_append":
+        folder = ledger_of(world.data).folder
+        folder.mkdir(parents=True, exist_ok=True)
+        count = sum(1 for _ in ledger_of(world.data).entries())
+        (folder / f"{count + 1:06d}-posted.parquet").write_bytes(b"PAR1")
+        with (folder / "ledger.jsonl").open("ab") as lines:
+            lines.write(b'{"act":"posted","at":')
+    elif build(world.settings).rows["audit.pending_restatements"] and place == "after_record":
+        restating.record(world.settings)
+
+
+def _unchanged_figures(world: World, before: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return what each period was closed with; raise Difference if that of a closed one has changed."""
+    closed = "select * exclude (posted_amount, reversed_amount, total_amount) from mart.period_books"
+    now: dict[str, list[Any]] = {}
+    for row in _rows(world, f"{closed} where closed_amount <> 0 order by all"):
+        now.setdefault(row["period"], []).append(row)
+    if wrong := [period for period, rows in before.items() if now.get(period) != rows]:
+        raise Difference(f"closed figures changed: {', '.join(wrong)}")
+    return now
+
+
+def _compare_books(world: World) -> None:
+    """Compare the books with their replay from the ledger's files, and what they come to with the orders there are."""
+    books = replay(world.data / "ledger")
+    key = ("store_id", "sale_class", "currency", "measure")
+    shown = {
+        (row["period"], *(row[name] for name in key)): [
+            row[f"{side}_amount"] for side in ("closed", "posted", "reversed")
+        ]
+        for row in _rows(world, "from mart.period_books")
+    }
+    _compare("books by period", shown, books.periods)
+    days = {
+        (str(row["business_date"]), *(row[name] for name in key)): [
+            row[f"{side}_amount"] for side in ("closed", "posted", "unposted", "current")
+        ]
+        for row in _rows(world, "from mart.closed_days")
+    }
+    _compare("closed days", {place: amounts[:3] for place, amounts in days.items()}, books.days)
+    there: dict[tuple[Any, ...], list[Decimal]] = {}
+    for row in _rows(world, "from mart.order_reconciliation"):
+        day = str(row["business_date"])
+        if books.close_of(day, row["store_id"]) is not None:
+            for measure, amount in measures(row):
+                place = (day, row["store_id"], row["sale_class"], row["currency"], measure)
+                there[place] = [there.get(place, [Decimal(0)])[0] + amount]
+    _compare("current amounts", {place: amounts[3:] for place, amounts in days.items()}, there)
+    _compare(
+        "closed + posted + unposted",
+        {place: [sum(amounts, Decimal(0))] for place, amounts in books.days.items()},
+        there,
+    )
+
+
+def _compare(what: str, shown: dict[Any, list[Any]], expected: dict[Any, list[Any]]) -> None:
+    """Raise Difference where two have other amounts; a place that one lacks has none."""
+    for place in sorted({*shown, *expected}, key=str):
+        one, other = shown.get(place, []), expected.get(place, [])
+        if [each for each in one if each] != [each for each in other if each] or (any(one) and one != other):
+            raise Difference(f"{what}: {place} has {one}, expected {other}")
+
+
+def _rows(world: World, query: str) -> list[dict[str, Any]]:
+    with duckdb.connect(str(warehouse_file(world.data)), read_only=True) as con:
+        return con.sql(query).to_arrow_table().to_pylist()
 
 
 if __name__ == "__main__":

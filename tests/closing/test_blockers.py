@@ -67,6 +67,18 @@ def test_unfinished_work_is_a_blocker(clean: Any) -> None:
     inbox_path(clean.world.data).unlink()
 
 
+def test_an_unknown_order_blocks_if_the_day_had_begun_anywhere(clean: Any) -> None:
+    """The day begins in the Pacific, 14 hours before UTC: an id not found since then may be of it, one before not."""
+    begins = dt.datetime(2026, 10, 30, 10, tzinfo=dt.UTC)
+    for order_id, at in ((14, begins + dt.timedelta(minutes=1)), (15, begins - dt.timedelta(minutes=1))):
+        with WorkList(inbox_path(clean.world.data), clock=lambda at=at: at) as work:
+            work.add("orders", [order_id], why="test")
+            for _ in range(4):
+                work.not_found("orders", [order_id], at=at)
+    assert closing.check(clean.settings, one_day(DAY), None, CAN_BE_CLOSED) == ["not found (404): 1 (14)"]
+    inbox_path(clean.world.data).unlink()
+
+
 @pytest.mark.slow
 def test_blockers_are_recorded_as_exceptions(books: Any) -> None:
     """Early checks, quarantined orders, unmapped statuses and missing rules block a close and are recorded."""
