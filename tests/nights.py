@@ -1,0 +1,265 @@
+"""Play nights of a service that goes wrong in many ways in turn, and compare what each morning says with what was true.
+
+What is true is declared here, beside the fault that makes it so, and what was served; no code of ordermart is used. The
+command, its exit code, `status --json`, the page, the alarms that were sent and the heartbeats are looked at from
+outside. The clock of the commands goes on by a day each night.
+
+    python -m tests.nights [--nights 40] [--only FAULT …] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.server
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.many_nights import shim
+from pipelines.sandbox.process import Sandbox
+from tests.rewriting import rewriting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.rewriting import Change
+
+ROOT = Path(__file__).resolve().parents[1]
+STORES = "/v1/partner_developers/stores"
+DAY = 86_400
+PATIENCE = {"OUTAGE_TIMEOUT_SECONDS": "3", "TIMEOUT_SECONDS": "2", "MAX_ATTEMPTS": "3"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and what the morning must say: which kinds are old, and whether readers still get new figures."""
+
+    change: Change
+    kinds: frozenset[str]  # that are not up to date; none: the night is good all the same
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def _of(kind: str, path: str) -> bool:
+    return path == STORES if kind == "list" else path.startswith(f"/v1/partner_developers/{kind}/")
+
+
+def _answers(kind: str, status: int, body: Any = b"{}") -> Change:
+    return lambda path, was, found: (status, body) if _of(kind, path) else (was, found)
+
+
+def _changed(kind: str, change: Callable[[Any], Any]) -> Change:
+    return lambda path, was, found: (was, change(found) if _of(kind, path) and was == 200 else found)
+
+
+def _everything(status: int) -> Change:
+    return lambda _path, _was, _found: (status, b"{}")
+
+
+def _some(kind: str, status: int, share: float) -> Change:
+    """Answer a share of first requests so; the same request is answered well when it comes again."""
+    seen: Counter[str] = Counter()
+
+    def change(path: str, was: int, found: Any) -> tuple[int, Any]:
+        seen[path] += 1
+        fails = _of(kind, path) and seen[path] % 2 == 1 and random.Random(path).random() < share
+        return (status, b"{}") if fails else (was, found)
+
+    return change
+
+
+def _one_document(path: str, was: int, found: Any, kept: dict[str, Any] = {}) -> tuple[int, Any]:  # noqa: B006
+    return (was, kept.setdefault("orders", found)) if _of("orders", path) else (was, found)
+
+
+def _without(name: str) -> Callable[[Any], Any]:
+    return lambda found: {key: value for key, value in found.items() if key != name}
+
+
+STALE_STORES, STALE_MENUS, STALE_ORDERS = frozenset({"stores"}), frozenset({"menus"}), frozenset({"orders"})
+ALL = frozenset({"stores", "menus", "orders"})
+DATA = {"ORDERMART_PARTNER__LIST_STORES__ITEMS_POINTER": "/data"}
+FAULTS: dict[str, Fault] = {
+    "list answers 500": Fault(_answers("list", 500), STALE_STORES),
+    "list answers 403": Fault(_answers("list", 403), STALE_STORES),
+    "list is empty": Fault(_answers("list", 200, []), STALE_STORES),
+    "list is not JSON": Fault(_answers("list", 200, b"<html>"), STALE_STORES),
+    "list has a cursor": Fault(_changed("list", lambda a: {"data": a[:2], "next_cursor": "x"}), STALE_STORES, DATA),
+    "list states a total": Fault(_changed("list", lambda a: {"data": a[:2], "total": len(a)}), STALE_STORES, DATA),
+    "list lacks stores": Fault(_changed("list", lambda found: found[:1]), STALE_STORES),
+    "stores answer 500": Fault(_answers("stores", 500), STALE_STORES),
+    "stores answer 403": Fault(_answers("stores", 403), STALE_STORES),
+    "stores lack their id": Fault(_changed("stores", _without("id")), STALE_STORES),
+    "stores lack the zone": Fault(_changed("stores", _without("timezone")), STALE_STORES),
+    "stores lack the currency": Fault(_changed("stores", _without("currency")), STALE_STORES),
+    "stores lack menus": Fault(_changed("stores", _without("menu_ids")), STALE_MENUS),
+    "menus answer 404": Fault(_answers("menus", 404), STALE_MENUS),
+    "menus answer 403": Fault(_answers("menus", 403), STALE_MENUS),
+    "menus are HTML": Fault(_answers("menus", 200, b"<html>"), STALE_MENUS),
+    "orders answer 404": Fault(_answers("orders", 404), STALE_ORDERS),
+    "orders answer 403": Fault(_answers("orders", 403), STALE_ORDERS),
+    "orders answer 500": Fault(_answers("orders", 500), STALE_ORDERS),
+    "orders are one document": Fault(_one_document, STALE_ORDERS),
+    "orders send ids as text": Fault(_changed("orders", lambda a: {**a, "id": str(a["id"])}), STALE_ORDERS),
+    "orders lack lines": Fault(_changed("orders", lambda found: {**found, "items": "none"}), STALE_ORDERS),
+    "everything answers 401": Fault(_everything(401), ALL),
+    "everything answers 503": Fault(_everything(503), ALL),
+    "everything redirects": Fault(_everything(302), ALL),
+    "a third of the orders answers 500 once": Fault(_some("orders", 500, 0.3), frozenset()),
+}
+
+
+def well(_path: str, was: int, found: Any) -> tuple[int, Any]:
+    """Change nothing."""
+    return was, found
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Take heartbeats and alarms; give the address, and (path, body) of what came."""
+    came: list[tuple[str, Any]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._take(None)
+
+        def do_POST(self) -> None:
+            self._take(json.loads(self.rfile.read(int(self.headers.get("content-length") or 0))))
+
+        def _take(self, body: Any) -> None:
+            came.append((self.path, body))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", came
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Mornings:
+    """A service, a data folder and their nights; `wrong` collects what a morning said that was not true."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        sandbox = stack.enter_context(Sandbox(orders=60, stores=6, days=3, ids=folder / "ids"))
+        self.change: Change = well
+        address = stack.enter_context(rewriting(sandbox.base_url, lambda *asked: self.change(*asked)))
+        listener, self.came = stack.enter_context(listening())
+        self.data, self.no, self.wrong = folder / "data", 0, []  # type: ignore[var-annotated]
+        self.messages: Counter[str] = Counter()
+        keys = folder / "keys.json"
+        self.environ = {
+            **os.environ,
+            "LD_PRELOAD": shim(folder),
+            "ORDERMART_PARTNER__BASE_URL": address,
+            "ORDERMART_PARTNER__CLIENT_ID": "sandbox",
+            "ORDERMART_PARTNER__CLIENT_SECRET": "sandbox",
+            "ORDERMART_VAULT__KEY_FILE": str(keys),
+            "ORDERMART_DATA__DIR": str(self.data),
+            "ORDERMART_NOTIFY__HEARTBEAT_URL": f"{listener}/heartbeat",
+            "ORDERMART_NOTIFY__WEBHOOK_URL": f"{listener}/alarm",
+            "ORDERMART_NOTIFY__MIN_FREE_GB": "0.1",
+            "ORDERMART_SALES__COUNTED_STATUSES": '["delivered", "picked_up"]',
+            "ORDERMART_SALES__EXCLUDED_STATUSES": '["cancelled"]',
+            **{f"ORDERMART_PARTNER__{name}": value for name, value in PATIENCE.items()},
+        }
+        subprocess.run(
+            [sys.executable, "-c", f"from pathlib import Path; from pipelines.vault import new_key_file as n; n(Path({str(keys)!r}))"],
+            cwd=ROOT, check=True,
+        )  # fmt: skip
+        self.ids = folder / "ids"
+
+    def command(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run `ordermart` at the time of this night."""
+        return subprocess.run(
+            [sys.executable, "-m", "pipelines.cli", *arguments],
+            cwd=ROOT, env={**self.environ, **more, "SHIFT_SECONDS": str(self.no * DAY)},
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+
+    def play(self, name: str) -> None:
+        """Run a night with this fault, "" for none, and compare what the morning says with what is true."""
+        fault = FAULTS.get(name, Fault(well, frozenset()))
+        self.change, self.no = fault.change, self.no + 1
+        self.came.clear()
+        done = self.command("run", "--order-ids", str(self.ids), **fault.settings)
+        self.change = well
+        if os.environ.get("NIGHTS_VERBOSE"):
+            print(name, done.returncode, done.stdout, done.stderr, sep="\n")
+        said = {
+            "exit code": done.returncode == 0,
+            "heartbeat": any(path == "/heartbeat" for path, _ in self.came),
+            "status": self._status(),
+            "page": self._page(),
+            "summary": "not up to date" not in done.stdout and "FAILED" not in done.stdout + done.stderr,
+        }
+        is_good = not fault.kinds
+        label = f"night {self.no}, {name or 'nothing wrong'}"
+        self.wrong += [
+            f"{label}: {who} says {'good' if good else 'not good'}" for who, good in said.items() if good != is_good
+        ]
+        if "Traceback" in done.stdout + done.stderr:
+            self.wrong.append(f"{label}: a traceback: {(done.stdout + done.stderr)[-800:]}")
+        text = done.stdout + done.stderr
+        self.wrong += [f"{label}: does not name {kind}" for kind in sorted(fault.kinds) if kind not in text]
+        alarms = [str(body.get("text", body)) for path, body in self.came if path == "/alarm"]
+        self.messages.update(re.sub(r"\d+", "N", text)[:60] for text in alarms)
+        if is_good and any("Over" not in text for text in alarms):
+            self.wrong.append(f"{label}: a false alarm: {alarms}")
+        if not is_good and not alarms:
+            self.wrong.append(f"{label}: no alarm was sent")
+
+    def _status(self) -> bool:
+        found = json.loads(self.command("status", "--json").stdout)
+        return bool(found["last_run"] and found["last_run"]["is_good"]) and not found["alarms"]
+
+    def _page(self) -> bool:
+        text = (self.data / "published" / "morning.html").read_text(encoding="utf-8")
+        level = re.search(r'class="verdict (\w+)"', text)
+        return level is not None and level[1] != "bad"
+
+
+def play(nights: int, only: list[str], seed: int) -> tuple[list[str], Counter[str]]:
+    """Play so many nights, each fault followed by a good night until the nights are over; return what was not true."""
+    names = only or random.Random(seed).sample(list(FAULTS), len(FAULTS))
+    goods = max(0, nights - 1 - len(names))
+    order = ["", *(each for no, name in enumerate(names) for each in ([name, ""] if no < goods else [name]))]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        mornings = Mornings(Path(folder), stack)
+        for name in order[:nights]:
+            mornings.play(name)
+        return mornings.wrong, mornings.messages
+
+
+def main() -> int:
+    """Play, and print what was not true."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nights", type=int, default=40)
+    parser.add_argument("--only", nargs="*", default=[], choices=sorted(FAULTS))
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    wrong, messages = play(arguments.nights, arguments.only, arguments.seed)
+    for line in wrong:
+        print(line)
+    print(f"{len(wrong)} untrue; most messages for one text: {messages.most_common(3)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
