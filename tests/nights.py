@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.many_nights import shim
 from pipelines.sandbox.process import Sandbox
+from pipelines.vault import new_key_file
 from tests.rewriting import rewriting
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ PATIENCE = {"OUTAGE_TIMEOUT_SECONDS": "3", "TIMEOUT_SECONDS": "2", "MAX_ATTEMPTS
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and what the morning must say: which kinds are old, and whether readers still get new figures."""
+    """What goes wrong, which kinds are then not up to date, and the settings that the night has."""
 
     change: Change
     kinds: frozenset[str]  # that are not up to date; none: the night is good all the same
@@ -159,7 +160,7 @@ class Mornings:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         sandbox = stack.enter_context(Sandbox(orders=60, stores=6, days=3, ids=folder / "ids"))
         self.change: Change = well
-        address = stack.enter_context(rewriting(sandbox.base_url, lambda *asked: self.change(*asked)))
+        address = stack.enter_context(rewriting(sandbox.base_url, self._change))
         listener, self.came = stack.enter_context(listening())
         self.data, self.no, self.wrong = folder / "data", 0, []  # type: ignore[var-annotated]
         self.messages: Counter[str] = Counter()
@@ -179,11 +180,11 @@ class Mornings:
             "ORDERMART_SALES__EXCLUDED_STATUSES": '["cancelled"]',
             **{f"ORDERMART_PARTNER__{name}": value for name, value in PATIENCE.items()},
         }
-        subprocess.run(
-            [sys.executable, "-c", f"from pathlib import Path; from pipelines.vault import new_key_file as n; n(Path({str(keys)!r}))"],
-            cwd=ROOT, check=True,
-        )  # fmt: skip
+        new_key_file(keys)
         self.ids = folder / "ids"
+
+    def _change(self, path: str, was: int, found: Any) -> tuple[int, Any]:
+        return self.change(path, was, found)
 
     def command(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run `ordermart` at the time of this night."""
@@ -200,8 +201,6 @@ class Mornings:
         self.came.clear()
         done = self.command("run", "--order-ids", str(self.ids), **fault.settings)
         self.change = well
-        if os.environ.get("NIGHTS_VERBOSE"):
-            print(name, done.returncode, done.stdout, done.stderr, sep="\n")
         said = {
             "exit code": done.returncode == 0,
             "heartbeat": any(path == "/heartbeat" for path, _ in self.came),

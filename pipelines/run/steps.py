@@ -24,6 +24,7 @@ from pipelines.ingest.loop import ingest
 from pipelines.ingest.maintenance import TaskResult, run_maintenance
 from pipelines.ingest.plan import plan_orders, report_plan_results
 from pipelines.ingest.request import add_requested
+from pipelines.ingest.unlisted import ingest_unlisted_stores
 from pipelines.partner import ServiceDown
 from pipelines.record import NIGHT, RunKind
 from pipelines.run.dagster_records import prune_records
@@ -80,6 +81,11 @@ def _orders(way: UnderWay, step: Step) -> None:
     ingested = _fetch(way, step, "orders", request)
     with WorkList(inbox_path(way.settings.data_dir)) as work:
         step.said += report_plan_results(way.settings, work, ingested.loads)
+    if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):
+        of_stores = next(each for each in way.run.steps if each.name == "stores")
+        of_stores.shortfalls += unlisted.shortfalls
+        for verdict, count in unlisted.counts.items():
+            of_stores.counts[verdict] = of_stores.counts.get(verdict, 0) + count
 
 
 def _fetch(way: UnderWay, step: Step, kind: Kind, request: Callable[[WorkList], None] | None = None) -> Ingested:
