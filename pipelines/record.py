@@ -46,6 +46,7 @@ class Step(msgspec.Struct):
     said: list[str] = msgspec.field(default_factory=list)
     shortfalls: list[str] = msgspec.field(default_factory=list)
     is_outage: bool = False  # the service gave no usable answer for too long
+    asked: int = 0  # ids that were due
     error: str = ""
 
 

@@ -114,7 +114,7 @@ def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
         say(run_lines(run, code))
     else:
         for failure in told.failures:
-            typer.echo(f"An alarm could not be sent: {failure}", err=True)
+            typer.echo(failure, err=True)
         if told.unwritten:
             typer.echo(told.unwritten, err=True)
 
@@ -242,10 +242,14 @@ def dev(
     """Serve Dagster's web pages and run the nightly schedule, until Ctrl-C or SIGTERM.
 
     Exit codes: 0 stopped by a signal; 1 a process ended by itself, the port is taken, or another one runs on this
-    folder.
+    folder; 2 invalid settings, or those of the demo, whose nights are at the time of its world.
     """
     from pipelines.assets.home import dagster_dev
 
     settings = load_settings(config)
+    if settings.file.name == "demo.toml":
+        raise usage_error(
+            "demo.toml: the demo has a clock of its own; play its nights with `ordermart demo --next-night`"
+        )
     host, port = host or settings.dagster.host, port or settings.dagster.port
     raise typer.Exit(dagster_dev(settings, host=host, port=port, webhooks=webhooks))

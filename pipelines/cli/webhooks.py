@@ -27,8 +27,11 @@ def webhooks_serve(
     sensor of `ordermart dev` within a minute, fetches the document that it names.
     """
     from pipelines.inbox.receiver import serve_webhooks
+    from pipelines.run.telling import keep_looking
 
-    serve_webhooks(load_settings(config), host or None, port)
+    settings = load_settings(config)
+    keep_looking(settings)
+    serve_webhooks(settings, host or None, port)
 
 
 @app.command("undecodable")

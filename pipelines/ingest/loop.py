@@ -120,6 +120,7 @@ class _Ingestion:
             if self.kind == "stores" and lists:
                 await self._list_stores(client)
             due = self.work.due(self.kind)
+            self.result.due = len(due)
             self.known = known_among(self.settings.data_dir, self.kind, due)
             judged, before = self.work.judged(self.kind), self.work.bad_before(self.kind)
             self.check = AnswerCheck(self.settings, self.kind, self.known, judged, before)

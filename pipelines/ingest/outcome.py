@@ -40,12 +40,13 @@ class SuspectBaseUrlError(Exception):
 class Ingested:
     """The result for one kind: payloads by verdict, what was rejected or failed, and why it is not complete.
 
-    `stopped` is why nothing more of this kind was requested; `shortfalls` are sentences on what is missing or doubtful.
+    `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` say what is missing or doubtful.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
     `of_menus` says what the records lack for menus; of orders, `named_stores` counts the stores that new ones name.
     """
 
     kind: str
+    due: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[Refusal] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)

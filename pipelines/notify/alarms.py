@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from pipelines.notify.channels import Channel
 
 
+# What is over, by cause; {what} stands for the part of the cause after its colon.
+_OVER = {
+    "run_failed": "the failed run",
+    "outage": "the outage of the partner service",
+    "incomplete": "{what} that were not up to date",
+    "new_failures": "quarantined or failed ids of release {what}",
+    "no_good_night": "nights without a good one",
+    "disk": "too little free disk space",
+    "silence": "no document received",
+    "verification": "verified parts that differed",
+    "rule_changed": "the changed formula rules",
+}
+
+
 @dataclass(frozen=True)
 class Alarm:
     """Something that needs somebody. `cause` is stable while it lasts, such as `outage`; `text` is one sentence.
@@ -70,6 +84,8 @@ def update_alarms(
         before = known.get(cause)
         if before is None or before.is_over:
             known[cause] = Standing(cause, alarm.text, now, ())
+        else:  # told once; the page and `status` have today's text
+            known[cause] = Standing(cause, alarm.text, before.since, before.told)
     for cause, old in list(known.items()):
         if cause not in current and not old.is_over and not looked_at.isdisjoint((cause, cause.partition(":")[0])):
             # Who never heard of it need not hear that it is over.
@@ -82,9 +98,9 @@ def update_alarms(
             if name in told:
                 continue
             try:
-                send(_message(entry, now))
+                send(_message(entry))
             except NotifyError as error:
-                failures.append(f"{name}: {error}")
+                failures.append(f"An alarm could not be sent: {name}: {error}.")
             else:
                 told.add(name)
         known[cause] = Standing(cause, entry.text, entry.since, tuple(sorted(told)), entry.is_over)
@@ -97,14 +113,15 @@ def _unwritten(file: Path, alarms: Sequence[Standing]) -> Iterator[str]:
     try:
         write_json(file, alarms)
     except OSError as error:
-        yield f"which alarms were sent could not be recorded: {error.strerror}"
+        yield f"Which alarms were sent could not be recorded, so the next run sends them again: {error.strerror}."
 
 
-def _message(alarm: Standing, now: dt.datetime) -> str:
-    if alarm.is_over:
-        minutes = round((now - alarm.since).total_seconds() / 60)
-        return f"Over after {minutes:,} minutes: {alarm.text}"
-    return alarm.text
+def _message(alarm: Standing) -> str:
+    if not alarm.is_over:
+        return alarm.text
+    cause, _, what = alarm.cause.partition(":")
+    over = _OVER.get(cause, cause.replace("_", " ")).format(what=what)
+    return f"Over: {over}, since {alarm.since:%Y-%m-%d %H:%M} UTC."
 
 
 def _file(data_dir: Path) -> Path:

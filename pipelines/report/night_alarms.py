@@ -4,8 +4,9 @@
 |---|---|
 | run_failed | a night failed, was killed or stopped, or could not begin; over after the next night |
 | run_failed:webhooks | a run for webhooks did |
-| outage | the service gave no usable answer for too long |
-| incomplete:KIND | stores, menus or orders could not all be fetched, or what came is doubtful |
+| outage | the service gave no usable answer for too long; the text names the kinds that are old for it |
+| incomplete:KIND | for another reason, stores, menus or orders could not all be fetched, or what came is doubtful |
+| no_good_night | no night was good for [notify] max_age_hours: a run, the receiver, a sensor or `status` sees it |
 | new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
@@ -28,6 +29,7 @@ from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
 from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
 from pipelines.record import NIGHT, current_release, save
+from pipelines.report.missing_nights import NO_GOOD_NIGHT, no_good_night
 from pipelines.report.text import counted
 from pipelines.report.unresolved import unresolved
 from pipelines.warehouse import warehouse_file
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
     from pipelines.record import Run
     from pipelines.settings import Settings
 
-_ALWAYS = ("run_failed:webhooks", "outage", "disk")
-_AFTER_NIGHT = ("run_failed", "incomplete")
+_ALWAYS = ("disk", NO_GOOD_NIGHT)
+_AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
+_AFTER_NIGHT = ("run_failed", "outage", "incomplete")
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
@@ -56,16 +59,17 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
     Return what failed of it. A run for webhooks does not request everything: it ends no alarm about a night.
     """
     now = now or utc_now()
-    alarms = [*_of_run(run), *_alarms(settings, run, now)]
+    alarms = [*_of_run(settings.data_dir, run), *no_good_night(settings, now, run), *_alarms(settings, run, now)]
     run.sentence = " ".join([_did(settings, run), *_said(settings.data_dir, alarms)])
     failures = []
     try:
         save(settings.data_dir, run)
     except OSError as error:  # the disk is full: alarms are sent all the same
-        failures.append(f"the run could not be recorded: {error.strerror}")
+        failures.append(f"The record of the run could not be written: {error.strerror}.")
     is_night = run.kind == NIGHT
     looked_at = {
         *_ALWAYS,
+        *(_AFTER_ANSWERS if run.is_published and any(map(sum, map(dict.values, run.landed.values()))) else ()),
         *(_AFTER_SUCCESS if run.is_published else ()),
         *(_AFTER_NIGHT if run.is_published and is_night else ()),
     }
@@ -74,20 +78,31 @@ def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> l
         try:
             beat(settings)
         except NotifyError as error:
-            failures.append(str(error))
+            failures.append(f"The heartbeat could not be sent: {error}.")
     return failures
 
 
-def _of_run(run: Run) -> Iterator[Alarm]:
-    """Yield the alarms that follow from the record of a run alone."""
-    if run.is_outage:
-        text = "The partner service gave no usable answer for too long; `ordermart run` resumes the run."
-        yield Alarm("outage", text)
-    elif not run.is_published:
-        yield _failure(run)
+def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
+    """Yield the alarms that follow from the record of a run alone: one for each cause, not for each of its effects."""
+    stands = {alarm.cause for alarm in standing(data_dir)}
+    suffix = "" if run.kind == NIGHT else f":{run.kind}"
+    if run.is_outage or not run.is_published:
+        if suffix and stands & {"outage", "run_failed"}:
+            return  # the night's alarm stands
+        yield _outage(run, suffix) if run.is_outage else _failure(run)
+    if not run.is_published:
+        return
+    of_outage = {step.name for step in run.steps if step.is_outage}
     for kind, sentences in run.incomplete.items():
-        why = "; ".join(sentence.rstrip(".") for sentence in sentences)
-        yield Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
+        if kind not in of_outage:
+            why = "; ".join(sentence.rstrip(".") for sentence in sentences)
+            yield Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
+
+
+def _outage(run: Run, suffix: str) -> Alarm:
+    kinds = " and ".join(step.name for step in run.steps if step.is_outage)
+    text = f"The partner service gave no usable answer for too long: {kinds} are not up to date"
+    return Alarm(f"outage{suffix}", f"{text}; `ordermart run` resumes the run.")
 
 
 def _did(settings: Settings, run: Run) -> str:

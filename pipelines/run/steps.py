@@ -98,6 +98,7 @@ def _fetch(way: UnderWay, step: Step, kind: Kind, request: Callable[[WorkList], 
         session=way.partner,
         since=way.run.resumes,
     )
+    step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     step.shortfalls = list(ingested.shortfalls)
     step.is_outage = isinstance(ingested.stopped, ServiceDown)

@@ -6,15 +6,20 @@ was killed while it told.
 
 from __future__ import annotations
 
+import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
 from pipelines.record import current_release, mark_if_killed, runs, save
+from pipelines.report.missing_nights import notice_missing_nights
 
 if TYPE_CHECKING:
     from pipelines.record import Run
     from pipelines.settings import Settings
+
+_EVERY_SECONDS = 900.0
 
 
 class Told(NamedTuple):
@@ -35,7 +40,7 @@ def tell(settings: Settings, run: Run) -> Told:
     try:
         save(settings.data_dir, run)
     except OSError as error:
-        failures.append(f"the run could not be recorded: {error.strerror}")
+        failures.append(f"The record of the run could not be written: {error.strerror}.")
     return Told(tuple(failures), unwritten)
 
 
@@ -53,8 +58,23 @@ def tell_of_dead_runs(settings: Settings) -> list[Run]:
 
 
 def look_for_dead_runs(settings: Settings) -> None:
-    """Tell of each run that ended without telling, unless a process that holds the run lock will."""
-    if all(run.is_told for run in runs(settings.data_dir)) or lock_holder(settings.data_dir):
+    """Tell of each run that ended without telling, and of nights that are missing, unless a run is under way."""
+    if lock_holder(settings.data_dir):
+        return
+    with suppress(OSError):
+        notice_missing_nights(settings)
+    if all(run.is_told for run in runs(settings.data_dir)):
         return
     with suppress(RunLockedError, OSError), run_lock(settings.data_dir, "a look for dead runs"):
         tell_of_dead_runs(settings)
+
+
+def keep_looking(settings: Settings) -> None:
+    """Look for dead runs and missing nights every quarter of an hour, in a thread that ends with the process."""
+
+    def look() -> None:
+        while True:
+            time.sleep(_EVERY_SECONDS)
+            look_for_dead_runs(settings)
+
+    threading.Thread(target=look, name="looking for dead runs", daemon=True).start()

@@ -127,9 +127,12 @@ def test_alarm_is_told_once_on_each_channel_and_once_when_it_is_over(
         update_alarms(tmp_path, [], channels, looked_at={"outage"}, now=NOW + dt.timedelta(days=night))
     assert standing(tmp_path) == []
     texts = [body["text"] for _, _, body in web[0].asked]
-    assert texts == [f"ordermart: {OUTAGE.text}", f"ordermart: Over after 4,320 minutes: {OUTAGE.text}"]
+    assert texts == [
+        f"ordermart: {OUTAGE.text}",
+        f"ordermart: Over: the outage of the partner service, since {NOW:%Y-%m-%d %H:%M} UTC.",
+    ]
     assert set(web[0].asked[0][2]) == ({"text"} if form == "slack" else {"text", "source", "host"})
-    assert ["Over after" in message for message in mail[0].received] == [False, True]
+    assert ["Over: " in message for message in mail[0].received] == [False, True]
     assert "To: night@example.org" in mail[0].received[0]
 
 
@@ -139,7 +142,7 @@ def test_each_cause_lives_by_itself(tmp_path: Path) -> None:
     channels = {"list": sent.append}
     update_alarms(tmp_path, [OUTAGE, DISK], channels, looked_at={"outage", "disk"}, now=NOW)
     update_alarms(tmp_path, [], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=1))
-    assert sent == [DISK.text, OUTAGE.text, f"Over after 60 minutes: {DISK.text}"]
+    assert sent == [DISK.text, OUTAGE.text, f"Over: too little free disk space, since {NOW:%Y-%m-%d %H:%M} UTC."]
     assert [alarm.cause for alarm in standing(tmp_path)] == ["outage"]
     update_alarms(tmp_path, [DISK], channels, looked_at={"disk"}, now=NOW + dt.timedelta(hours=2))
     assert sent[-1] == DISK.text
@@ -152,7 +155,7 @@ def test_a_channel_that_fails_is_told_later(
     settings = load_settings(environ=environ(tmp_path, web[1], mail[1]))
     web[0].status = 500
     (failure,) = update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW)
-    assert failure == "webhook: webhook: answered with status 500"
+    assert failure == "An alarm could not be sent: webhook: webhook: answered with status 500."
     web[0].status = 200
     assert update_alarms(tmp_path, [OUTAGE], channels_of(settings), looked_at={"outage"}, now=NOW) == []
     assert (len(web[0].asked), len(mail[0].received)) == (2, 1)

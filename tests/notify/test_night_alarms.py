@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from pipelines.notify import standing
 from pipelines.record import WEBHOOKS
+from pipelines.report.missing_nights import notice_missing_nights
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.settings import load_settings
@@ -134,7 +135,7 @@ def test_new_failures_end_with_what_is_kept_of_them(settings: Settings) -> None:
     for days, expected in ((0, ["new_failures:3"]), (29, ["new_failures:3"]), (30, [])):
         now = NOW + dt.timedelta(days=days)
         ended(settings, now, is_new=days == 0)
-        assert [cause for cause in causes(settings) if cause != "silence"] == expected
+        assert [cause for cause in causes(settings) if cause.startswith("new")] == expected
 
 
 def test_a_failed_verification_is_raised_and_ends(settings: Settings) -> None:
@@ -190,7 +191,7 @@ def test_only_a_night_is_a_good_night(settings: Settings) -> None:
     settings = replace(settings, notify=replace(settings.notify, heartbeat_url=Secret("http://127.0.0.1:1/")))
     release(settings, "1")
     called = ended(settings, NOW, is_new=True)
-    assert called == ["heartbeat: ConnectError"]
+    assert called == ["The heartbeat could not be sent: heartbeat: ConnectError."]
     later = NOW + dt.timedelta(hours=1)
     assert ended(settings, later, errors=["no"]) == []
     assert ended(settings, later, kind=WEBHOOKS) == []
@@ -199,7 +200,7 @@ def test_only_a_night_is_a_good_night(settings: Settings) -> None:
 
 
 def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> None:
-    """The alarm says why; a good run for webhooks ends that of its like, and not that of the night."""
+    """The alarm says why, once for the same cause; a good run for webhooks does not end that of the night."""
     release(settings, "1")
     why = ("blocked by a check.", "no")
     ended(settings, NOW, errors=why)
@@ -209,11 +210,52 @@ def test_a_failed_night_is_named_until_a_night_succeeds(settings: Settings) -> N
     last = last_runs(settings.data_dir, is_any_alive=False)
     assert last.sentence == f"It published nothing. {alarm.text}"
     ended(settings, NOW, kind=WEBHOOKS, errors=["no"])
-    assert set(causes(settings)) == {"run_failed", "run_failed:webhooks"}
-    ended(settings, NOW, kind=WEBHOOKS)
     assert causes(settings) == ["run_failed"]
     ended(settings, NOW)
     assert causes(settings) == []
+    ended(settings, NOW, kind=WEBHOOKS, errors=["no"])
+    ended(settings, NOW, kind=WEBHOOKS)  # nothing was due: whether the service answers is not known
+    assert causes(settings) == ["run_failed:webhooks"]
+    ended(settings, NOW, kind=WEBHOOKS, landed={"orders": {"accepted": 1}})
+    assert causes(settings) == []
+
+
+def test_an_outage_is_one_alarm_that_names_its_kinds(settings: Settings) -> None:
+    """Kinds that are old for an outage are in its text; it is over after a night, not after one that asked nothing."""
+    release(settings, "1")
+    run = recorded(NOW, incomplete={"menus": ["no answer"], "orders": ["no answer"], "stores": ["cut"]})
+    for step in run.steps:
+        step.is_outage = step.name != "stores"
+    after_run(settings, run, NOW)
+    assert {alarm.cause: alarm.text for alarm in standing(settings.data_dir)} == {
+        "incomplete:stores": "The stores are not up to date: cut.",
+        "outage": "The partner service gave no usable answer for too long: menus and orders are not up to date; "
+        "`ordermart run` resumes the run.",
+    }
+    for _ in range(2):
+        ended(settings, NOW, kind=WEBHOOKS, is_outage=True)
+        ended(settings, NOW, kind=WEBHOOKS)
+    assert set(causes(settings)) == {"incomplete:stores", "outage"}
+    ended(settings, NOW)
+    assert causes(settings) == []
+
+
+def test_nights_that_are_not_good_for_too_long_are_noticed_by_whatever_runs(settings: Settings) -> None:
+    """A dead schedule and nights that fail are an alarm after [notify] max_age_hours, until a night is good."""
+    release(settings, "1")
+    hours = dt.timedelta(hours=settings.notify.max_age_hours)
+    assert notice_missing_nights(settings, NOW + 9 * hours) == []  # no night was begun: nothing is scheduled yet
+    ended(settings, NOW)
+    for now, expected in ((NOW + hours, []), (NOW + 1.1 * hours, ["no_good_night"])):
+        notice_missing_nights(settings, now)
+        assert causes(settings) == expected
+    ended(settings, NOW + 1.2 * hours, kind=WEBHOOKS)
+    ended(settings, NOW + 1.2 * hours, errors=["no"])
+    assert set(causes(settings)) >= {"no_good_night", "run_failed"}
+    (alarm,) = (alarm for alarm in standing(settings.data_dir) if alarm.cause == "no_good_night")
+    assert f"No night was good since {NOW:%Y-%m-%d %H:%M} UTC" in alarm.text
+    ended(settings, NOW + 1.3 * hours)
+    assert "no_good_night" not in causes(settings)
 
 
 def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> None:
@@ -222,9 +264,9 @@ def test_an_alarm_is_sent_though_nothing_can_be_recorded(settings: Settings) -> 
         (settings.data_dir / name).write_text("no folder")
     settings = replace(settings, notify=replace(settings.notify, webhook_url=Secret("http://127.0.0.1:1/")))
     unrecorded, sent, kept = ended(settings, NOW, errors=["no"])
-    assert unrecorded.startswith("the run could not be recorded: ")
-    assert sent == "webhook: webhook: ConnectError"
-    assert kept.startswith("which alarms were sent could not be recorded: ")
+    assert unrecorded.startswith("The record of the run could not be written: ")
+    assert sent == "An alarm could not be sent: webhook: webhook: ConnectError."
+    assert kept.startswith("Which alarms were sent could not be recorded")
 
 
 def test_changes_that_wait_are_not_nothing(settings: Settings) -> None:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from pipelines.record import Run
 
-_FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "rule_changed")
+_FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "no_good_night", "rule_changed")
 _COMMANDS = {
     "outage": "ordermart doctor",
     "run_failed": "ordermart doctor",
+    "no_good_night": "ordermart doctor",
     "verification": "ordermart build --full",
     "incomplete": "ordermart run",
     "silence": "ordermart doctor",
@@ -71,6 +72,11 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
 
 
 def _failure(run: Run, causes: Mapping[str, str]) -> str:
+    if run.is_outage and run.is_published:
+        orders = next((step for step in run.steps if step.name == "orders"), None)
+        came = sum(orders.counts.values()) if orders else 0
+        of_tonight = f"{came:,} of {orders.asked:,} orders are" if orders and orders.asked else "no order is"
+        return f"The partner service stopped giving usable answers: {of_tonight} of tonight."
     if "outage" in causes:
         return "The partner service gave no usable answer: the figures are those of the last good night."
     if run.stopped_by:
