@@ -93,3 +93,33 @@ def test_index_of_decisions_is_complete(project: Path) -> None:
     assert index == [
         ("  " * (level == "###"), heading, anchor) for (level, heading), anchor in zip(headings, anchors, strict=True)
     ]
+
+
+def promises(text: str) -> list[tuple[str, list[str]]]:
+    """Return the promises of SECURITY.md, each with the files that its commands run."""
+    section = text.partition("## Promises")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return [(row[0], re.findall(r"(?:tests|benchmarks)[\w/.]*", row[1])) for row in rows if row[0] != "promise"]
+
+
+def _is_there(project: Path, name: str) -> bool:
+    """Return whether a file, folder or module is there."""
+    module = project / name.replace(".", "/")
+    return any(path.exists() for path in (project / name, module, module.with_name(module.name + ".py")))
+
+
+def unshown(project: Path, text: str) -> list[str]:
+    """Return the promises that name no test, or one that is not there."""
+    return [
+        promise for promise, named in promises(text) if not named or not all(_is_there(project, each) for each in named)
+    ]
+
+
+def test_each_promise_names_the_test_that_shows_it(project: Path) -> None:
+    """SECURITY.md has no promise without a test, and none whose test is gone; a planted one is found."""
+    text = (project / "SECURITY.md").read_text("utf-8")
+    assert len(promises(text)) > 20
+    assert unshown(project, text) == []
+    planted = text.replace("tests/privacy/test_undocumented.py", "tests/privacy/test_gone.py")
+    assert len(unshown(project, planted)) == 1
+    assert len(unshown(project, text.replace("`python -m tests.fuzz --minutes 10`", "us"))) == 1

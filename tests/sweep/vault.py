@@ -294,7 +294,7 @@ def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[st
         "keys": sorted([row["load_id"], row["seq"], row["customer_key"]] for part in seen for row in part),
         "entries": [[each.act, {k: v for k, v in each.body.items() if k != "rotated_at"}] for each in ledger.entries()],
         "is intact": verify(ledger).entries, "heads": len(checked_heads(settings, ledger)),
-        "rows": world.rows("select order_id, total_price, customer_key is null from mart.orders order by all"),
+        "rows": world.rows("select order_id, total_price::varchar, customer_key is null from mart.orders order by all"),
         "noted": len(applied_erasures(world.data)),
         "log": len(log.read_bytes().splitlines()) if log.exists() else 0,
         "rotations": len(list(ledger.entries(ROTATED))),
