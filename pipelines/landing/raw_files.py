@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from pipelines.durable import UNFINISHED, write_whole
+from pipelines.durable import UNFINISHED, sync, write_whole
 from pipelines.landing.lock import LandingError
 from pipelines.landing.tables import LOAD_IDS
 
@@ -136,6 +136,8 @@ def sweep(data_dir: Path, kind: str, counted: Collection[Path] = ()) -> None:
                 doomed.append(path)
     for path in doomed:
         path.unlink()
+    for where in {path.parent for path in doomed}:
+        sync(where)  # else a loss of power brings them back, with what was erased
 
 
 def loads_of(path: Path) -> set[str]:

@@ -58,7 +58,7 @@ COMMANDS = ("erase", "rotate", "restore")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _ARMED = "SWEEP_VAULT_SHIM"
 _VARIES = re.compile(r"[0-9a-f]{6,}|\d{8}T\d+")
-_DRAFTS = {"data/raw/checksums.json.tmp"}
+_DRAFTS = {"data/raw/checksums.json.tmp", "data/warehouse/warehouse.duckdb.building"}
 
 
 def main() -> int:
@@ -234,8 +234,9 @@ def _erase(world: World) -> None:
 
 
 def _lose_disk(world: World) -> None:
-    """Erase Ann after the backup, and lose the data folder."""
+    """Erase Ann after the backup, and lose the data folder; the witness is of a ledger that the backup lacks."""
     _erase(world)
+    shutil.rmtree(world.place / "witness")
     shutil.rmtree(world.data)
     world.data.mkdir()
 
