@@ -43,6 +43,7 @@ VERIFIER = Path(__file__).with_name("verify_audit_pack.py")
 # Table → its purpose in the pack; tables with a business date only for the period's days.
 TABLES = {
     "mart.closed_days": "closed, posted, unposted and current amounts",
+    "mart.period_books": "what each period has in its books: closed, posted and reversed",
     "mart.restatements": "changes to closed days, with their causes",
     "mart.daily_reconciliations": "price residuals and breaks by day",
     "mart.order_reconciliation": "prices and residuals of each order",
