@@ -1,11 +1,16 @@
-"""A field is declared once, in landing/shape.py, and a kind of document in seven files: all else is derived."""
+"""What CONTRIBUTING says of adding something is all that there is to do: a table, a column, a check, a field, a kind.
+
+A field is declared once, in landing/shape.py, and a kind of document in seven files: all else is derived.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,6 +52,15 @@ SCHEDULES_SQL = """-- One row per schedule.
 -- schedule_id BIGINT: The schedule.
 -- opens VARCHAR null: When a store opens.
 select schedule_id, document.opens as opens, _fetched_at, from raw.latest_schedules
+"""
+# A table as CONTRIBUTING shows it, another column of it, and a check: a file each.
+TABLE = re.compile(r"   ```sql\n(   -- One row per .*?)   ```\n", re.DOTALL)
+NEW_TABLE = "sql/mart/new_table.sql"
+MOST = "    max(tip) as most_tip,\n"
+MOST_SAID = "-- most_tip DECIMAL(18,4) null: The greatest tip.\n"
+CHECK = """-- Nobody orders on a Friday.
+-- severity: warning
+select store_id as entity_id, 'weekday ' || weekday as location from mart.new_table where weekday = 5
 """
 SCRIPT = """
 import json, sys
@@ -101,6 +115,9 @@ print(json.dumps({
     "changes": changes,
     "rebuilt": rows(CHANGES),
     "schedules": schedules + rows(SCHEDULES),
+    "table": rows("select order_count, last_order_day::varchar, most_tip::varchar from mart.new_table"),
+    "said": rows("select comment from duckdb_columns() where table_name = 'new_table' order by column_index"),
+    "findings": rows("select location from audit.findings where table_name = 'mart.new_table'"),
     "fields": rows("select path, present_count from audit.field_profile where kind = 'schedules' order by all"),
     "profile": rows("select path, is_documented, present_count, max_value::varchar from audit.field_profile"),
 }))
@@ -127,6 +144,11 @@ def outcome(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     for name, before, lines in SCHEDULES:
         insert(copy / name, before, lines)
     (copy / "sql" / "core" / "schedules.sql").write_text(SCHEDULES_SQL, encoding="utf-8")
+    (table,) = TABLE.findall((project / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    (copy / NEW_TABLE).write_text(textwrap.dedent(table), encoding="utf-8")
+    insert(copy / NEW_TABLE, "from mart.orders", MOST)
+    insert(copy / NEW_TABLE, "select\n", MOST_SAID)
+    (copy / "sql" / "checks" / "mart.new_table__has_no_friday.sql").write_text(CHECK, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(copy)],
         cwd=copy,
@@ -154,6 +176,16 @@ def test_a_new_field_is_profiled(outcome: dict[str, Any]) -> None:
     assert profile["/service_fee"] == [True, 1, "2.5000"]
     assert "/gift_message" not in profile
     assert all(is_documented for is_documented, *_ in profile.values())
+
+
+def test_a_new_table_is_one_file(outcome: dict[str, Any]) -> None:
+    """The table that CONTRIBUTING shows, with one more column and a check, is built, checked and described."""
+    assert outcome["table"] == [[1, "2026-11-20", "0.0000"]]
+    assert [text for (text,) in outcome["said"]][-2:] == [
+        "The last business day with such an order.",
+        "The greatest tip.",
+    ]
+    assert outcome["findings"] == [["weekday 5"]]
 
 
 def test_a_new_kind_is_built_and_profiled(outcome: dict[str, Any]) -> None:
