@@ -5,11 +5,11 @@
 -- join to order modifiers by modifier_id multiplies rows. Traversal stops at a repeated modifier, at a depth of 32, at
 -- 10,000 paths per product and at 500,000 per menu; products cut short are listed in audit.findings.
 --
--- key: menu_id, product_id, path
+-- key: menu_id, product_id, edge_nos
 -- scope: menu
 --
 -- product_id not null: The id of the product at the root.
--- path BIGINT[]: Edge numbers from the product: [2, 1] is the first child of its second modifier.
+-- edge_nos BIGINT[]: Edge numbers from the product: [2, 1] is the first child of its second modifier.
 -- modifier_ids BIGINT[]: The ids of the modifiers on the path, including the last.
 -- depth BIGINT >= 1 <= 32: Number of modifiers on the path: 1 is directly below the product.
 -- modifier_id: The id of the last modifier; null if the document has a null instead of a reference.
@@ -51,7 +51,7 @@ walk as (
     select
         menu_id,
         product_id,
-        [edge_no] as path,
+        [edge_no] as edge_nos,
         [modifier_id] as modifier_ids,
         cast(1 as bigint) as depth,
         modifier_id,
@@ -74,7 +74,7 @@ walk as (
                 children.edges,
                 sum(children.edges) over (
                     partition by walk.menu_id, walk.product_id
-                    order by walk.path
+                    order by walk.edge_nos
                     rows unbounded preceding
                 ) - children.edges as edges_before,
             from walk
@@ -96,7 +96,7 @@ walk as (
                 *,
                 500000 - menu_paths - sum(kept) over (
                     partition by menu_id
-                    order by product_id, path
+                    order by product_id, edge_nos
                     rows unbounded preceding
                 ) + kept as room,
             from in_product
@@ -105,7 +105,7 @@ walk as (
         select
             parent.menu_id,
             parent.product_id,
-            list_append(parent.path, edge.edge_no) as path,
+            list_append(parent.edge_nos, edge.edge_no) as edge_nos,
             list_append(parent.modifier_ids, edge.modifier_id) as modifier_ids,
             parent.depth + 1 as depth,
             edge.modifier_id,
@@ -133,7 +133,7 @@ select
     -- keys
     walk.menu_id,
     walk.product_id,
-    walk.path,
+    walk.edge_nos,
     -- the way down
     walk.modifier_ids,
     walk.depth,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ORDER = {"order_id": 1}
 LINE = {"order_id": 1, "line_no": 1}
 MENU = {"menu_id": 10}
-PATH = {"menu_id": 10, "product_id": 5, "depth": 1, "path": [2]}
+PATH = {"menu_id": 10, "product_id": 5, "depth": 1, "edge_nos": [2]}
 
 # check: (tables that pass, a row added to one of them, where it is then found)
 CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any]], tuple[int, str]]] = {
@@ -73,8 +73,8 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], tuple[str, dict[str, Any
         (10, "modifier 5, edge 1"),
     ),
     "core.modifier_paths__have_a_parent_path": (
-        {"core.modifier_paths": [PATH, PATH | {"depth": 2, "path": [2, 1]}]},
-        ("core.modifier_paths", PATH | {"depth": 2, "path": [1, 1]}),
+        {"core.modifier_paths": [PATH, PATH | {"depth": 2, "edge_nos": [2, 1]}]},
+        ("core.modifier_paths", PATH | {"depth": 2, "edge_nos": [1, 1]}),
         (10, "product 5, path [1, 1]"),
     ),
 }

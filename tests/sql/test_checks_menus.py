@@ -39,7 +39,7 @@ def path(product_id: int, *steps: tuple[int, int], is_cycle: bool = False) -> di
     return {
         "menu_id": 10,
         "product_id": product_id,
-        "path": [step[0] for step in steps],
+        "edge_nos": [step[0] for step in steps],
         "modifier_ids": [step[1] for step in steps],
         "modifier_id": steps[-1][1],
         "depth": len(steps),
@@ -248,7 +248,7 @@ def test_cut_paths(run_check: Run) -> None:
         path(5, (1, 7), (1, 8), (1, 7), is_cycle=True),
     ]
     assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": whole}) == []
-    cut = [each for each in whole if each["path"] != [1, 2]]
+    cut = [each for each in whole if each["edge_nos"] != [1, 2]]
     assert run_check(claim, {"core.modifier_edges": edges, "core.modifier_paths": cut}) == [
         {"entity_id": 10, "location": "product 5", "detail": "3 paths kept"}
     ]

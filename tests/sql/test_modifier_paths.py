@@ -71,7 +71,7 @@ def test_three_levels_and_a_shared_group(run_table: Run) -> None:
         run_table,
         edges({("product", 5): [1], ("product", 6): [9, 1], ("modifier", 1): [2, 3], ("modifier", 3): [4]}),
     )
-    assert [(r["product_id"], r["path"], r["modifier_ids"], r["depth"], r["is_leaf"]) for r in rows] == [
+    assert [(r["product_id"], r["edge_nos"], r["modifier_ids"], r["depth"], r["is_leaf"]) for r in rows] == [
         (5, [1], [1], 1, False),
         (5, [1, 1], [1, 2], 2, True),
         (5, [1, 2], [1, 3], 2, False),
@@ -100,7 +100,7 @@ def test_menus_do_not_mix(run_table: Run) -> None:
     rows = walked(
         run_table, edges({("product", 5): [1], ("modifier", 1): [2]}), edges({("product", 5): [1]}, menu_id=11)
     )
-    assert [(row["menu_id"], row["path"]) for row in rows] == [(10, [1]), (10, [1, 1]), (11, [1])]
+    assert [(row["menu_id"], row["edge_nos"]) for row in rows] == [(10, [1]), (10, [1, 1]), (11, [1])]
 
 
 def test_null_in_place_of_a_reference(run_table: Run) -> None:
@@ -108,7 +108,7 @@ def test_null_in_place_of_a_reference(run_table: Run) -> None:
     nothing = edges({("product", 5): [1], ("modifier", 1): [1]})
     nothing[1]["modifier_id"] = None
     rows = walked(run_table, nothing)
-    assert [(row["path"], row["modifier_id"], row["is_leaf"], row["is_cycle"]) for row in rows] == [
+    assert [(row["edge_nos"], row["modifier_id"], row["is_leaf"], row["is_cycle"]) for row in rows] == [
         ([1], 1, False, False),
         ([1, 1], None, True, False),
     ]
@@ -125,7 +125,7 @@ def test_null_in_place_of_a_reference(run_table: Run) -> None:
 def test_same_as_the_plain_walk(run_table: Run, graph: Graph) -> None:
     """Any small graph, cycles included, gives the paths of a plain depth-first walk, and as many as landing counts."""
     rows = walked(run_table, edges(graph))
-    found = [(r["product_id"], r["path"], r["modifier_ids"], r["is_leaf"], r["is_cycle"]) for r in rows]
+    found = [(r["product_id"], r["edge_nos"], r["modifier_ids"], r["is_leaf"], r["is_cycle"]) for r in rows]
     assert found == expected(graph)
     menu: dict[str, dict[str, Any]] = {"products": {}, "modifiers": {}}
     for (kind, parent), below in graph.items():
