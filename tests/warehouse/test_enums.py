@@ -38,7 +38,9 @@ def made(rows: list[dict[str, Any]], store_id: str = '"store_id"') -> None:
         con.execute(f"create table given ({', '.join(f'{name} {types[name]}' for name in names)})")
         con.executemany(f"insert into given values ({', '.join('?' for _ in names)})", [list(r.values()) for r in rows])
         sql = f"select * replace ({store_id} as store_id) from given"
-        Making(con, full=False).make(catalogue.Table(TABLE.name, sql, TABLE.contract, catalogue.reads(sql)), None)
+        making = Making(con, full=False)
+        making.make(catalogue.Table(TABLE.name, sql, TABLE.contract, catalogue.reads(sql)), None)
+        making.tally.raise_if_blocked()
 
 
 def blocked(rows: list[dict[str, Any]]) -> list[CheckResult]:
@@ -87,6 +89,22 @@ def test_what_else_breaks_the_contract_is_told_with_it() -> None:
     assert sorted(places) == [(1, "sale_class"), (2, "order_count")]
     (lacking,) = blocked([{name: value for name, value in row.items() if name != "sale_class"}])
     assert [place["column"] for place in lacking.sample] == ["sale_class"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "broken"),
+    [
+        ({"store_id": 2, "order_count": None}, "keeps_its_contract"),
+        ({"store_id": 2, "order_count": 0}, "keeps_its_contract"),
+        ({"store_id": 2, "sale_class": "lent"}, "keeps_its_contract"),
+        ({"line_count": 5}, "has_a_unique_key"),
+    ],
+)
+def test_each_broken_claim_of_a_head_blocks(wrong: dict[str, Any], broken: str) -> None:
+    """A null, a number out of bounds, a word that is not listed or a repeated key: one alone stops the build."""
+    row = dict.fromkeys(column.name for column in TABLE.columns) | GOOD
+    made([row, row | {"store_id": 2}])
+    assert [(each.name, each.violations) for each in blocked([row, row | wrong])] == [(f"{TABLE.name}__{broken}", 1)]
 
 
 def test_other_conversion_errors_are_raised_unchanged() -> None:
