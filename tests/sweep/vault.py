@@ -58,6 +58,7 @@ COMMANDS = ("erase", "rotate", "restore")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _ARMED = "SWEEP_VAULT_SHIM"
 _VARIES = re.compile(r"[0-9a-f]{6,}|\d{8}T\d+")
+_TIMES = {"rotated_at", "copied_from"}  # a time, and a hash over one
 _DRAFTS = {"data/raw/checksums.json.tmp", "data/warehouse/warehouse.duckdb.building"}
 
 
@@ -293,7 +294,7 @@ def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[st
         "orders": orders, "found": found, "refused": sorted(refused, key=str),
         "documents": sorted([row["id"], row["document"], bool(row["is_erased"])] for part in rows for row in part),
         "keys": sorted([row["load_id"], row["seq"], row["customer_key"]] for part in seen for row in part),
-        "entries": [[each.act, {k: v for k, v in each.body.items() if k != "rotated_at"}] for each in ledger.entries()],
+        "entries": [[each.act, {k: v for k, v in each.body.items() if k not in _TIMES}] for each in ledger.entries()],
         "is intact": verify(ledger).entries, "heads": len(checked_heads(settings, ledger)),
         "rows": world.rows("select order_id, total_price::varchar, customer_key is null from mart.orders order by all"),
         "noted": len(applied_erasures(world.data)),
