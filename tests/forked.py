@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _MESSAGE = 1 << 20  # of arguments and environment; a socket takes more at once only where the system allows it
 # What the commands import when they need it, and what starts no threads.
 _IMPORTED = (
-    *("aiohttp", "altair", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
+    *("aiohttp", "dagster", "duckdb", "httpx", "pandas", "pandera.pandas", "pyarrow.parquet"),
     *("pipelines.cli.runs", "pipelines.definitions", "pipelines.run.under_way", "pipelines.report.summary"),
 )
 

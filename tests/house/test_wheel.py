@@ -79,10 +79,14 @@ def run(programs: Path, folder: Path, *words: str, **environ: str) -> subprocess
 
 @pytest.mark.slow
 def test_wheel_holds_the_resources_and_nothing_stale(wheel: Path, project: Path) -> None:
-    """Every file of sql/, the default settings and the workspace are inside; a deleted module is not."""
+    """All of sql/ and of the page, the default settings and the workspace are inside; a deleted module is not."""
     names = set(zipfile.ZipFile(wheel).namelist())
     sql = {f"pipelines/_resources/sql/{path.relative_to(project / 'sql')}" for path in (project / "sql").rglob("*.*")}
     assert len(sql) > 100
+    page = {
+        path.relative_to(project).as_posix() for path in (project / "pipelines" / "report" / "page").glob("*.[hc]*")
+    }
+    assert {"pipelines/report/page/morning.html", "pipelines/report/page/style.css"} <= page <= names
     assert names >= {*sql, "pipelines/_resources/ordermart.toml", "pipelines/_resources/workspace.yaml"}
     assert "pipelines/sandbox/serve.py" in names
     assert "pipelines/deleted.py" not in names

@@ -1,11 +1,11 @@
-"""The morning page: what it says of a run, that it is safe to open, and what it costs to write again."""
+"""The morning page: what it says of a run, and that it is safe to open."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 import shutil
-from pathlib import Path
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,10 +16,9 @@ from pipelines.finance.currencies import money
 from pipelines.ledger.users import User
 from pipelines.notify.alarms import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
-from pipelines.report.page import charts
 from pipelines.report.page.headline import Books, headline
-from pipelines.report.page.markup import Chart
 from pipelines.report.page.morning import write_morning_page
+from pipelines.report.page.template import scale
 from pipelines.settings import load_settings
 from tests.recorded import recorded
 from tests.report.conftest import MARKUP, World
@@ -27,6 +26,7 @@ from tests.report.pages import Page, offences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 NOW = dt.datetime(2026, 11, 2, 3, 20, tzinfo=dt.UTC)
 GOOD = recorded(NOW, is_new=True, landed={"orders": {"accepted": 10, "quarantined": 1}})
@@ -113,65 +113,45 @@ def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> No
     assert text == "Act: The menus are not up to date: 3 failed. Next: ordermart run"
 
 
-@pytest.mark.slow
-def test_charts_are_drawn_once_per_release_and_ledger(
-    written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run without news draws nothing and changes only what is about runs; an accepted break is drawn again."""
-    (morning.settings.data_dir / "notify" / "charts.json").unlink(missing_ok=True)  # of an earlier test
-    first = written()
-    with monkeypatch.context() as patched:
-        patched.setattr(charts, "draw", lambda _: pytest.fail("drawn again"))
-        second = written(recorded(NOW, seconds=1.5))
-    assert "Nothing changed since the last release" in second
-    kept = [re.sub(r"<!-- night -->.*<!-- end of night -->", "", text, flags=re.DOTALL) for text in (first, second)]
-    assert re.findall(r"<!-- release.*", kept[0], re.DOTALL)[0][:50_000] in kept[1]
+def test_an_accepted_break_leaves_the_page(written: Callable[..., str], morning: World) -> None:
+    """The page of the next run follows the ledger, also when the release is the same."""
+    assert "explain order 14" in said(written())
     accept(morning.settings, [14], "as agreed", User(0))
-    assert "explain order 51" in said(written())
+    text = written(recorded(NOW, seconds=1.5))
+    assert "Nothing changed since the last release" in text
+    assert "explain order 51" in said(text)
 
 
-def test_a_run_for_webhooks_draws_a_chart_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chart whose rows changed says when it was drawn, until an hour passed or a night came; others are kept."""
-    asked: list[list[str]] = []
-
-    def draw(wanted: list[Chart]) -> dict[str, str]:
-        asked.append([chart.name for chart in wanted])
-        return {chart.name: f"<svg>{chart.rows}</svg>" for chart in wanted}
-
-    def chart(name: str, sales: int, title: str = "Sales, EUR") -> Chart:
-        return Chart(name, "sales", title, "", [{"day": "2026-11-01", "now": sales}])
-
-    def shown(minutes: int, *wanted: Chart, is_small: bool = True) -> tuple[str, bool]:
-        at = NOW + dt.timedelta(minutes=minutes)
-        found, is_current = charts.drawn(wanted, tmp_path / "charts.json", at, is_small=is_small)
-        return found["first"], is_current
-
-    monkeypatch.setattr(charts, "draw", draw)
-    same = chart("second", 7)
-    first = shown(0, chart("first", 1), same)
-    assert first == ("<svg>[{'day': '2026-11-01', 'now': 1}]</svg>", True)
-    old, is_current = shown(59, chart("first", 2), same)
-    assert old == f'{first[0]}<p class="soft">Drawn at 03:20 UTC; the table has the figures of this release.</p>'
-    assert not is_current
-    assert shown(61, chart("first", 2), same) == (first[0].replace("1}", "2}"), True)
-    assert shown(62, chart("first", 3), same, is_small=False) == (first[0].replace("1}", "3}"), True)
-    assert shown(63, chart("first", 4, "Sales, CHF"), same) == (first[0].replace("1}", "4}"), True)
-    assert asked == [["first", "second"], [], ["first"], ["first"], ["first"]]
+def test_bars_follow_their_values(written: Callable[..., str]) -> None:
+    """The bars of the waterfall are as long as their amounts, in proportion."""
+    (steps,) = re.findall(
+        r'id="waterfall-0-chart-desc">Waterfall of \d+ orders: (.*?)\.</desc>(.*?)</svg>', written(), re.DOTALL
+    )
+    amounts = dict(step.rsplit("  ", 1) for step in steps[0].split("; "))
+    widths = [float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"', steps[1])]
+    assert len(widths) == len(amounts)
+    lengths = dict(zip(amounts, widths, strict=True))
+    ratio = float(amounts["subtotal"].replace(",", "")) / float(amounts["total"].replace(",", ""))
+    assert lengths["subtotal"] / lengths["total"] == pytest.approx(ratio, abs=0.01)
 
 
-@pytest.mark.slow
-def test_without_a_drawing_program_the_tables_remain(
-    written: Callable[..., str], morning: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Charts that cannot be drawn are a note each, and are drawn by the next run."""
-    for name in ("published/morning.html", "notify/charts.json"):
-        (morning.settings.data_dir / name).unlink(missing_ok=True)
-    with monkeypatch.context() as patched:
-        patched.setattr(charts, "_PROGRAM", Path("/nonexistent.py"))
-        text = written()
-    assert text.count("The chart could not be drawn") >= 4
-    assert offences(text) == []
-    assert "could not be drawn" not in written()
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([3375, None, 20], ["0", "1k", "2k", "3k", "4k"]),
+        ([4, 1], ["0", "1", "2", "3", "4"]),
+        ([], ["0", "1"]),
+        ([-3, 12], ["-5", "0", "5", "10", "15"]),
+        ([0.03], ["0", "0.01", "0.02", "0.03"]),
+        ([Decimal("98765432110021.5569")], ["0", "20000G", "40000G", "60000G", "80000G", "100000G"]),
+    ],
+)
+def test_an_axis_has_zero_all_values_and_round_ticks(values: list[Any], labels: list[str]) -> None:
+    """Ticks are 1, 2 or 5 times a power of ten."""
+    axis = scale(values)
+    assert [label for _, label in axis.ticks] == labels
+    assert [axis.ticks[0][0], axis.ticks[-1][0]] == [0, 1]
+    assert all(0 <= axis.share(value) <= 1 for value in values if value is not None)
 
 
 def test_before_the_first_release_there_is_a_page(tmp_path: Path) -> None:

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from conftest import World
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw no charts: it takes a second."""
-    monkeypatch.setattr("pipelines.report.reconciliation_page.draw", lambda _: {})
-
-
 def text_of(world: World, most_rows: int = 60, **chosen: Any) -> str:
     """Return the page of a selection of the world."""
     with released(world.settings) as release:
@@ -84,7 +78,6 @@ def test_days_with_breaks_come_first(world: World, text: str) -> None:
     assert len(breaks) == world.all(query)[0][0]
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_selection_limits_every_table(world: World) -> None:
     """The page of a store has its breaks and days alone."""
     breaks, summary, *_ = Page(text_of(world, store_id=4)).tables
@@ -97,7 +90,6 @@ def test_page_has_no_personal_data(text: str, canaries: tuple[str, ...]) -> None
     assert [canary for canary in canaries if canary in text] == []
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_long_tables_are_cut_with_a_note(world: World) -> None:
     """A table beyond the limit is cut, with a note on where to find the rest."""
     text = text_of(world, most_rows=1)
@@ -106,7 +98,6 @@ def test_long_tables_are_cut_with_a_note(world: World) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
 def test_restatements_rank_within_their_currency_and_measure(
     tmp_path: Path, world_of: Callable[..., World], make_order: Callable[..., Any]
 ) -> None:
