@@ -132,14 +132,10 @@ class Tokens:
 def authenticate_request(partner: Partner) -> httpx.Request:
     """Return the request of interface section 4.1, as configured in [partner.authenticate]."""
     how = partner.authenticate
-    needed = set(_PLACE.findall(" ".join(how.body.values())))
-    if how.encoding == "basic":
-        needed = {"client_id", "client_secret"}
-    for name in sorted(needed):
-        if not _usable(getattr(partner, name)):
-            raise PartnerMisconfigured(
-                f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
-            )
+    for name in missing_credentials(partner):
+        raise PartnerMisconfigured(
+            f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
+        )
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, json=_filled(partner))
@@ -147,6 +143,15 @@ def authenticate_request(partner: Partner) -> httpx.Request:
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
     headers = {**ASK_FOR_JSON, "Authorization": _basic(partner)}
     return httpx.Request("POST", url, headers=headers, data=_filled(partner))
+
+
+def missing_credentials(partner: Partner) -> list[str]:
+    """Return the credentials that the request for a token needs and that are missing or not valid text."""
+    how = partner.authenticate
+    needed = set(_PLACE.findall(" ".join(how.body.values())))
+    if how.encoding == "basic":
+        needed = {"client_id", "client_secret"}
+    return [name for name in sorted(needed) if not _usable(getattr(partner, name))]
 
 
 def refusal(path: str, status: int) -> str:

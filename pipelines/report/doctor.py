@@ -18,6 +18,7 @@ from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, standing
 from pipelines.notify.last_backup import last_backup
+from pipelines.partner.token import missing_credentials
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
 from pipelines.report.doctor_service import service_findings
@@ -77,12 +78,13 @@ def exit_code(findings: list[Finding]) -> int:
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
-    missing = [name for name in ("client_id", "client_secret") if not getattr(settings.partner, name)]
-    if missing:
+    if missing := missing_credentials(settings.partner):
         names = ", ".join(f"ORDERMART_PARTNER__{name.upper()}" for name in missing)
-        yield Finding("credentials", "failure", f"{names} not set.", "set them, or the same with _FILE")
+        yield Finding(
+            "credentials", "failure", f"{names} missing or not valid text.", "set them, or the same with _FILE"
+        )
     else:
-        yield Finding("credentials", "ok", "client id and secret are set.")
+        yield Finding("credentials", "ok", "the request for a token has all that it needs.")
     try:
         read_keys(settings)
         yield Finding("vault keys", "ok", "both are set and well formed.")

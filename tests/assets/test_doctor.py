@@ -14,8 +14,10 @@ import pytest
 
 from pipelines.notify import Alarm, update_alarms
 from pipelines.notify.last_backup import LastBackup, record_backup
+from pipelines.partner import PartnerMisconfigured
+from pipelines.partner.token import authenticate_request
 from pipelines.record import save
-from pipelines.report.doctor import Finding, examine, exit_code
+from pipelines.report.doctor import Finding, _secrets, examine, exit_code
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
@@ -92,6 +94,28 @@ def test_a_working_installation_is_ok(tmp_path: Path, environ: dict[str, str]) -
     assert {"service", "store", "menu"} < found.keys()
     assert "names 1 menus" in found["store"].text or "names 2 menus" in found["store"].text
     assert exit_code(list(found.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("client_id", "body", "level"),
+    [
+        ("", '{ client_id = "sandbox", client_secret = "sandbox" }', "ok"),
+        ("", '{ client_id = "{client_id}" }', "failure"),
+        ("\udc80", '{ client_id = "{client_id}" }', "failure"),
+        ("name", '{ client_id = "{client_id}" }', "ok"),
+    ],
+)
+def test_credentials_are_those_that_the_request_for_a_token_needs(
+    tmp_path: Path, client_id: str, body: str, level: str
+) -> None:
+    """Settings that name them in the body, as the demo's, need no others; the client refuses what fails here."""
+    (tmp_path / "shop.toml").write_text(f"[partner.authenticate]\nbody = {body}\n", encoding="utf-8")
+    settings = load_settings(tmp_path / "shop.toml", {"ORDERMART_PARTNER__CLIENT_ID": client_id})
+    (found,) = (each for each in _secrets(settings) if each.part == "credentials")
+    assert found.level == level
+    if level == "failure":
+        with pytest.raises(PartnerMisconfigured, match="client_id"):
+            authenticate_request(settings.partner)
 
 
 @pytest.mark.slow
