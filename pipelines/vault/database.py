@@ -30,18 +30,11 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma synchronous = normal")
         db.execute("pragma secure_delete = on")
         db.execute("pragma cache_size = -65536")
-        _rename_old_table(db)
         db.executescript((resource("sql") / "vault" / "tables.sql").read_text(encoding="utf-8"))
     except BaseException:
         db.close()
         raise
     return db
-
-
-def _rename_old_table(db: sqlite3.Connection) -> None:
-    """Give the table of vaults that older versions made its current name."""
-    if db.execute("select 1 from sqlite_master where name = 'sealed'").fetchone():  # stored name
-        db.execute("alter table sealed rename to personal_data")  # stored name
 
 
 class Random:
@@ -78,3 +71,15 @@ def parts(values: set[Any]) -> Iterable[list[Any]]:
     chosen = sorted(values)
     for start in range(0, len(chosen), _ASKED_AT_ONCE):
         yield chosen[start : start + _ASKED_AT_ONCE]
+
+
+def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
+    """Return which of these documents were erased."""
+    if db.execute("select 1 from erased limit 1").fetchone() is None:
+        return set()
+    found: set[int] = set()
+    for part in parts(ids):
+        marks = ", ".join("?" * len(part))
+        query = f"select id from erased where kind = ? and id in ({marks})"
+        found |= {id_ for (id_,) in db.execute(query, (kind, *part))}
+    return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.vault.content import contact, values
 from pipelines.vault.customers import normal_email, normal_phone
-from pipelines.vault.database import parts, transaction
+from pipelines.vault.database import transaction
 
 if TYPE_CHECKING:
     import sqlite3
@@ -199,15 +199,3 @@ class Erasing:
 def key_sha256(customer_key: str) -> str:
     """Return the hash by which the ledger names an erased customer: the key is random, so nothing is found from it."""
     return hashlib.sha256(customer_key.encode()).hexdigest()
-
-
-def erased_ids(db: sqlite3.Connection, kind: str, ids: set[int]) -> set[int]:
-    """Return which of these documents were erased."""
-    if db.execute("select 1 from erased limit 1").fetchone() is None:
-        return set()
-    found: set[int] = set()
-    for part in parts(ids):
-        marks = ", ".join("?" * len(part))
-        query = f"select id from erased where kind = ? and id in ({marks})"
-        found |= {id_ for (id_,) in db.execute(query, (kind, *part))}
-    return found

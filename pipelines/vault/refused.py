@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pipelines.vault.database import transaction
-from pipelines.vault.erasing import erased_ids
+from pipelines.vault.database import erased_ids, transaction
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, decrypt, encrypt
 from pipelines.vault.rotation import require_key
 

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipelines.vault.content import pattern, values
 from pipelines.vault.customers import Lookup
-from pipelines.vault.database import Random, opened, parts, transaction
-from pipelines.vault.erasing import Erasing, erased_ids
+from pipelines.vault.database import Random, erased_ids, opened, parts, transaction
+from pipelines.vault.erasing import Erasing
 from pipelines.vault.keys import KEY_BYTES, NONCE_BYTES, Keys, VaultError, decrypt, encrypt, read_keys
 from pipelines.vault.refused import RefusedBodies
 from pipelines.vault.rotation import CHECK, require_key
