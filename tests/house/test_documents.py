@@ -84,17 +84,6 @@ def test_picture_is_current(project: Path, draw: Any) -> None:
     assert re.findall(r"<script|<foreignObject|href=|url\(http", picture) == []
 
 
-def test_index_of_decisions_is_complete(project: Path) -> None:
-    """The index of docs/DECISIONS.md has every heading, in order, with its anchor on GitHub."""
-    text = (project / "docs" / "DECISIONS.md").read_text("utf-8")
-    headings = re.findall(r"^(##|###) (.+)$", text, re.MULTILINE)
-    anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for _, heading in headings]
-    index = re.findall(r"^( *)- \[(.+)\]\(#(.+)\)$", text, re.MULTILINE)
-    assert index == [
-        ("  " * (level == "###"), heading, anchor) for (level, heading), anchor in zip(headings, anchors, strict=True)
-    ]
-
-
 def promises(text: str) -> list[tuple[str, list[str]]]:
     """Return the promises of SECURITY.md, each with the files that its commands run."""
     section = text.partition("## Promises")[2].partition("\n## ")[0]
