@@ -1,7 +1,6 @@
-"""What time it is: the one place that is asked by all that stores a time, or compares one with what is stored.
+"""What time it is: the one place that is asked by all that stores a time, or compares one with a stored one.
 
 The clock is the machine's. Only the demo shifts it, so that its nights are at the time of the world that it plays.
-Knows nothing of durations, which are measured by `time.monotonic`, nor of the times of Dagster and of files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Write files so that neither a kill nor a loss of power leaves half of one: temporary name, sync, rename, sync.
 
 Every file that is not SQLite's, DuckDB's or Arrow's own is written by these functions, and Arrow's are put in their
-place by them. What is written is its owner's alone, but for releases. Knows nothing of what files hold,
-but for the hash of it.
+place by them. A file is its owner's alone, but for releases.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ UNFINISHED = ".tmp"
 _PUBLISHED = "published"
 # Ours alone are closed: a data folder may be one that somebody uses for other things too.
 _FOLDERS = {_PUBLISHED, *"backups dagster inbox ledger notify raw runs sandbox vault warehouse".split()}
-# Others may reach what is published below the data folder, but see nothing else there, not even names.
+# Others may reach `published/` in the data folder, but see nothing else there, not even names.
 _DATA, _PRIVATE, _READABLE, _PRIVATE_UMASK = 0o711, 0o700, 0o755, 0o077
 # Of a data folder that a group shares: with these modes besides, and files for the group.
 _GROUP, _SHARED_UMASK = 0o2070, 0o007

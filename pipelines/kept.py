@@ -1,7 +1,7 @@
 """Keep on disk what takes long to compute and follows from the code and its dependencies alone.
 
 Below the user's cache folder, one file per name and fingerprint, with a hash of its content in front. Whatever is
-missing, damaged or cannot be written is computed again: nothing depends on it. Knows nothing of what is kept.
+missing, damaged or cannot be written is computed again: nothing depends on it.
 """
 
 from __future__ import annotations

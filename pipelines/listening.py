@@ -1,4 +1,4 @@
-"""Serve an application on a port until SIGTERM or SIGINT: what the webhook receiver and the sandbox have in common."""
+"""Serve an application on a port until SIGTERM or SIGINT: the common part of webhook receiver and sandbox."""
 
 from __future__ import annotations
 

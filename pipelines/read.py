@@ -1,7 +1,4 @@
-"""Open the current release in a notebook or script: `con = connect()`.
-
-Knows nothing of how a release is made.
-"""
+"""Open the current release in a notebook or script: `con = connect()`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RunKind = Literal["night", "webhooks"]
 NIGHT: RunKind = "night"  # requests everything that may have changed, and ends with maintenance
-WEBHOOKS: RunKind = "webhooks"  # requests only what is due
+WEBHOOKS: RunKind = "webhooks"  # requests only due ids
 KINDS_OF_RUNS: tuple[RunKind, ...] = (NIGHT, WEBHOOKS)
 KILLED = "a kill"
 _KEPT = 60  # of each kind

@@ -1,7 +1,7 @@
 """Find the files that ship beside the code: `sql/`, `ordermart.toml` and `workspace.yaml`.
 
 A checkout, also when installed with `pip install -e`, has them at its top level. A wheel has copies inside the package
-(see `setup.py`). Knows nothing of what the files contain.
+(see `setup.py`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ WARNINGS = "warnings"
 
 
 def table_checks() -> dg.AssetChecksDefinition:
-    """Return the declaration of all checks; executed by itself, it reports what the last build found."""
+    """Return the declaration of all checks; executed by itself, it reports the findings of the last build."""
     specs = [spec for table in tables() for spec in _specs(table)]
 
     @dg.multi_asset_check(

@@ -1,7 +1,7 @@
 """Mark Dagster runs whose process is dead as failed: one that stays STARTED queues every later run for ever.
 
 Dagster 1.13 does not see that a worker was killed, and with one run at a time the next night waits without a word.
-Whoever holds the run lock knows that no other run is alive.
+The holder of the run lock knows that no other run is alive.
 """
 
 from __future__ import annotations

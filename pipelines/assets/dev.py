@@ -1,7 +1,6 @@
 """Run Dagster's pages, its daemon and the webhook receiver together, and end them together.
 
 Each is a process group of its own, so that SIGTERM and SIGINT end all of it, as systemd and Docker stop a service.
-Knows nothing of assets or jobs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _RAW = {
 def failing_by_sentence() -> Iterator[None]:
     """Raise an expected error of the block as a failure that shows its sentence; any other error as it is.
 
-    It is not tried again: it would end the same way, or is what the next run does.
+    It is not tried again: it would end the same way, or the next run does it.
     """
     try:
         yield

@@ -1,7 +1,4 @@
-"""Keep Dagster's own records below the data folder, with telemetry off, and run its pages and daemon on them.
-
-Knows nothing of assets or jobs.
-"""
+"""Keep Dagster's own records below the data folder, with telemetry off, and run its pages and daemon on them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pass on what child processes write, line by line, to this process's own output, which replaces control characters.
 
 Dagster logs whatever an exception holds, and colours it; a child that wrote to the terminal itself would pass a filter
-by. Knows nothing of which processes there are.
+by.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Relay:
             thread.start()
 
     def close(self) -> None:
-        """Write what is left of children that have ended."""
+        """Write the remaining output of children that have ended."""
         os.close(self.out)
         os.close(self.err)
         for thread in self._threads:

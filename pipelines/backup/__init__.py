@@ -1,6 +1,6 @@
 """Copy what cannot be derived to another disk, and restore it: raw, vault, inbox, ledger, log of verifications.
 
-Knows nothing of commands. The vault's keys are in no backup: keep a copy of them elsewhere.
+The vault's keys are in no backup: keep a copy of them elsewhere.
 """
 
 from pipelines.backup.backup import BackedUp, back_up

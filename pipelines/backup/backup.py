@@ -1,7 +1,7 @@
 """Take a backup while runs and the receiver go on: a folder of its own, in which unchanged files are links.
 
 The order makes it consistent: what refers to something is copied before it. The release is looked at first, then the
-work list, the ledger, raw, and the vault, of which later loads are undone in the copy. Knows nothing of commands.
+work list, the ledger, raw, and the vault, of which later loads are undone in the copy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Copy files durably, with their hash and time; link what an earlier backup holds already.
-
-Knows nothing of what the files hold.
-"""
+"""Copy files durably, with their hash and time; link what an earlier backup holds already."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Name the backups that still hold what was erased; none of it is read but hashes of customers' random keys.
-
-Knows nothing of how erasures are made.
-"""
+"""Name the backups that still hold what was erased; none of it is read but hashes of customers' random keys."""
 
 from __future__ import annotations
 

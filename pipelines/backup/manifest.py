@@ -1,7 +1,7 @@
 """The manifest of a backup: every file with size and hash, and the row hashes of the release of that time.
 
 A backup is a folder below the one that the user names, complete in itself; it counts once it has its name, and its
-manifest is the last file written into it. Knows nothing of how files are copied.
+manifest is the last file written into it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Restore a backup into an empty data folder: check every hash, rebuild what is derived, compare with the release.
+"""Restore a backup into an empty data folder: check every hash, rebuild derived files, compare with the release.
 
 Files are copied into a draft, in which later erasures are applied, and moved once all of it is right. The draft's
 folder is removed last: while it is there, nothing but another restore opens the data folder.
@@ -38,7 +38,7 @@ _LOCK = "run.lock"
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored folder: from which backup, its new release, how that compares, and sentences for whoever runs it."""
+    """A restored folder: from which backup, its new release, how that compares, and sentences for its user."""
 
     backup: Path
     manifest: Manifest
@@ -48,7 +48,7 @@ class Restored:
 
 
 def check_backup(folder: Path) -> tuple[Path, Manifest]:
-    """Read every file of a backup, or of the last one in a folder; raise BackupError naming what is damaged."""
+    """Read every file of a backup, or of the last one in a folder; raise BackupError naming the damaged file."""
     backup = _chosen(folder)
     manifest = read_manifest(backup)
     wrong = [why for file in manifest.files if (why := _damage(backup / file.path, file.bytes, file.sha256))]
@@ -150,7 +150,7 @@ def _chosen(folder: Path) -> Path:
 
 
 def _copy(backup: Path, manifest: Manifest, draft: Path, show: Progress) -> None:
-    """Copy every file of a backup; raise BackupError naming what is damaged."""
+    """Copy every file of a backup; raise BackupError naming the damaged file."""
     wrong = []
     for number, file in enumerate(manifest.files, 1):
         source, target = backup / file.path, draft / file.path

@@ -1,7 +1,6 @@
 """Hash the rows of a release's tables, and compare a restored folder with them.
 
-Tables that read the ledger or a log are compared only if that is still what the release was built with. Knows nothing
-of files or of how a backup is laid out.
+Tables that read the ledger or a log are compared only if the release was built with the same.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def release_rows(release: Path, known: ReleaseRows | None) -> ReleaseRows | None
 def compare_without_later_loads(
     settings: Settings, release: ReleaseRows, progress: Callable[[str, int, int], None]
 ) -> Comparison | None:
-    """Rebuild what the release held into a file of its own and compare that; None if nothing was landed since.
+    """Rebuild the release's tables into a file of their own and compare them; None if nothing was landed since.
 
     The loads that were landed after the release are left out of it.
     """

@@ -27,7 +27,7 @@ class PlainText(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffer."""
         self.terminal.flush()
 
     def isatty(self) -> bool:

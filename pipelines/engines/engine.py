@@ -39,7 +39,7 @@ class Engine(Protocol):
         ...
 
     def map(self, function: Callable[[T], R], values: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Yield the place of each value and what the function returns for it, in the order in which they end.
+        """Yield the place of each value and the function's result, in the order in which they end.
 
         The function may run twice for a value, also at the same time. Raise what it raises, EngineError where it could
         not be run.

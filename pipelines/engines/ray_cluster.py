@@ -1,7 +1,7 @@
 """Run tasks on a Ray cluster that is there already; start none.
 
-Ray runs code for whoever reaches its ports, so a cluster without token authentication is refused. Ray is an extra, and
-imported only where a cluster is used. Knows nothing of what is built.
+Ray runs code for all who reach its ports, so a cluster without token authentication is refused. Ray is an extra, and
+imported only where a cluster is used.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class RayCluster:
 
 
 def require_token(address: str) -> None:
-    """Raise EngineError unless a head is there that refuses whoever asks without a token, as Ray's own command does."""
+    """Raise EngineError unless a head is there that refuses requests without a token, as Ray's own command does."""
     absent = f"no Ray cluster answers at {address}: is its head there?"
     host, _, port = address.rpartition(":")
     try:

@@ -1,6 +1,6 @@
 """Find blockers: what must be fixed, or accepted with a reason, before a day is closed.
 
-Each blocker is one sentence, from the release or the work list. Knows nothing of how a day is closed.
+Each blocker is one sentence, from the release or the work list.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN = 5  # ids in a message
 def find_blockers(
     settings: Settings, released: Released, period: Period, store_id: int | None, now: dt.datetime
 ) -> list[str]:
-    """Return the blockers for closing what is not closed yet of these days, of all stores or of one."""
+    """Return the blockers for closing the open ones of these days, of all stores or of one."""
     con, closes = released.con, Closes(released.ledger.entries())
     days = [day for day in period.days if closes.unclosed_stores(day, store_id) != []]
     if not days:

@@ -1,6 +1,6 @@
 """Find blockers in the books of a period: breaks, control totals, store-days without orders, fiscal periods.
 
-Knows nothing of how documents are fetched. Reads the view orders_to_close, which blockers.py creates.
+Reads the view orders_to_close, which blockers.py creates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ StoreDay = tuple[dt.date, int]
 def find_book_blockers(
     settings: Settings, released: Released, closes: Closes, period: Period, store_id: int | None
 ) -> Iterator[str]:
-    """Yield one sentence for each blocker on what is not closed yet."""
+    """Yield one sentence for each blocker on open days."""
     selection = Selection(period.first_day, period.last_day, store_id)
     yield from _breaks(settings, released, closes, selection)
     yield from _control_totals(released, closes, selection)

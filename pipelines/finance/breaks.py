@@ -1,6 +1,6 @@
 """The life of breaks: list, accept, assign and comment on them. What people decide is recorded in the ledger.
 
-An accepted break no longer counts until its amounts change. Knows nothing of how breaks are found.
+An accepted break no longer counts until its amounts change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The orders that a close writes, and their totals: of the close itself, or of every close of a period.
-
-Knows nothing of blockers or of who closes.
-"""
+"""The orders that a close writes, and their totals: of the close itself, or of every close of a period."""
 
 from __future__ import annotations
 

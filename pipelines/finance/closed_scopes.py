@@ -1,7 +1,6 @@
 """Say of each population which orders belong to it, as conditions on their values: what a close keeps of it.
 
-The words that describe a population name few values and change with others; conditions do neither. Knows nothing of
-rules.
+The words that describe a population name few values and change with others; conditions do neither.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ if TYPE_CHECKING:
     import duckdb
 
 DAYS = "business_date"
-Scope = tuple[str, int]  # rule target, number of a population or of what is divided
+Scope = tuple[str, int]  # rule target, number of a population or of a division
 Condition = dict[str, Any]
 
 
 @dataclass
 class _Child:
-    """What one division puts into one population, or into what is divided further."""
+    """The part of one division that is a population, or divided further."""
 
     parent: Scope
     dimension: str

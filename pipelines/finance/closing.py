@@ -1,7 +1,4 @@
-"""Close business days of the current release in the ledger: by one user, or prepared by one and approved by another.
-
-Knows nothing of restatements: see restating.py and reopening.py.
-"""
+"""Close business days of the current release in the ledger: by one user, or prepared by one and approved by another."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def close(
     now: dt.datetime | None = None,
     user: User | None = None,
 ) -> Closed:
-    """Close what is not closed yet of these days, of all stores or of one, as one ledger entry.
+    """Close the open ones of these days, of all stores or of one, as one ledger entry.
 
     If `[closing] approver` asks for another user, only prepare that. Write nothing if there are blockers and
     `exceptions` gives no reason to accept them. Raise FinanceError if all of it is closed already, or if the release

@@ -1,7 +1,4 @@
-"""Control totals of a release that do not tie out, and what they state and what is actual, in words.
-
-Knows nothing of how totals are imported.
-"""
+"""Control totals of a release that do not tie out, with stated and actual figures, in words."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def untied_totals(db: duckdb.DuckDBPyConnection, selection: Selection) -> list[d
 
 
 def describe_total(total: Mapping[str, Any]) -> str:
-    """Return a control total in words: where, and what is stated and actual if they differ."""
+    """Return a control total in words: where, and the stated and actual figures if they differ."""
     where = f"{total['business_date']} store {total['store_id']} {total['amount_field']} ({total['sale_classes']})"
     if total["unknown_reason"]:
         return f"{where}: {total['unknown_reason']}"

@@ -1,6 +1,6 @@
 """Write amounts with the digits of their currency, exactly: 40,080 JPY, 1.210 KWD.
 
-Digits come from the build's own function currency_digits. Knows nothing of tables.
+Digits come from the build's own function currency_digits.
 """
 
 from __future__ import annotations

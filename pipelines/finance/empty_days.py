@@ -1,7 +1,4 @@
-"""Accept store-days without orders, once and with a reason: they no longer block a close.
-
-Knows nothing of which days usually have orders: see book_blockers.py.
-"""
+"""Accept store-days without orders, once and with a reason: they no longer block a close."""
 
 from __future__ import annotations
 

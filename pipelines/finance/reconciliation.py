@@ -1,6 +1,6 @@
 """Reconcile selected days and stores of a release: sums, breaks, restatements and control totals.
 
-Sums are exact decimals, computed by the database. Knows nothing of terminals, workbooks or pages.
+Sums are exact decimals, computed by the database.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The current release as finance reads it: one DuckDB file, opened read-only, resolved once.
-
-Knows nothing of what is computed from it.
-"""
+"""The current release as finance reads it: one DuckDB file, opened read-only, resolved once."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A build finds what differs from the booked amounts; it is appended to the ledger before a release shows it. What a
 release has shown never changes, and a full rebuild from raw and ledger gives the same rows. After a kill in between,
-the next build finds the same changes again. Knows nothing of how days are closed.
+the next build finds the same changes again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def build_and_record(
 ) -> BuildResult:
     """Build the warehouse, record pending restatements, and build again with them.
 
-    Raise what the build raises. What was recorded stays recorded if the second build fails.
+    Raise the errors of the build. Recorded restatements stays recorded if the second build fails.
     """
     result = build(settings, full=full, progress=progress)
     count = record(settings) if result.rows["audit.pending_restatements"] else 0

@@ -1,7 +1,4 @@
-"""Which orders of a release a report is about: business days and a store.
-
-Knows nothing of tables.
-"""
+"""Which orders of a release a report is about: business days and a store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Keep bodies that nobody could verify or read, encrypted, up to a limit: the oldest make room for new ones.
-
-Knows nothing of deliveries.
-"""
+"""Keep bodies that nobody could verify or read, encrypted, up to a limit: the oldest make room for new ones."""
 
 from __future__ import annotations
 

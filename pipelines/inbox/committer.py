@@ -1,6 +1,6 @@
 """Commit deliveries in groups: each is on the disk, with its work-list entry, before it is acknowledged.
 
-One thread owns the file; deliveries received while a group is synced form the next group. Knows nothing of HTTP.
+One thread owns the file; deliveries received while a group is synced form the next group.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Committer:
         self._waiting.put(delivery)
 
     def stop(self) -> None:
-        """Commit what is queued, then close the file."""
+        """Commit the queue, then close the file."""
         self._waiting.put(None)
         self._thread.join()
         self._log.stop()

@@ -1,6 +1,6 @@
 """Query and prune stored deliveries.
 
-Bodies are not here: an undecodable one is in the vault under its reference. Knows nothing of how deliveries are stored.
+Bodies are not here: an undecodable one is in the vault under its reference.
 """
 
 from __future__ import annotations

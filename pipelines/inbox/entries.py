@@ -1,7 +1,6 @@
 """An entry of the work list, and the statement that adds one.
 
 The work list and the webhook receiver share this statement, so that a delivery and its entry are committed together.
-Knows nothing of either.
 """
 
 from __future__ import annotations

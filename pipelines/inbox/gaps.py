@@ -1,6 +1,6 @@
 """Find order ids without a notification: integers missing between known ones. Detect a wrong address by its 404s.
 
-Pure: ids in, ids out. Knows nothing of requests; the 404s of earlier probes are an argument.
+Pure: ids in, ids out.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class NotFoundGuard:
         )
 
     def sentence_on_new(self) -> str:
-        """Explain what is doubtful about ids that were never held."""
+        """Explain doubts about ids that were never held."""
         return (
             f"{self.not_found:,} of {self.answered:,} requested {self._kind} that were never held are not found (404), "
             f"more than {self._limit:.0%}: check the ids and [partner] base_url"

@@ -1,6 +1,6 @@
 """Learn from observations: for how long orders keep changing, and how many changes are missed.
 
-Pure: plain values in, figures and sentences out. Knows nothing of their source.
+Pure: plain values in, figures and sentences out.
 """
 
 from __future__ import annotations

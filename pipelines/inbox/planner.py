@@ -1,6 +1,6 @@
 """Decide which known orders to request again, within a budget: by age, since no status is known to be final.
 
-Pure: plain values and the time in, ids out. Knows nothing of the warehouse or the service.
+Pure: plain values and the time in, ids out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLANNER, SAMPLE = "planner", "sample"
 
 @dataclass(frozen=True, slots=True)
 class KnownOrder:
-    """What the planner needs to know of an order.
+    """The facts of an order that the planner needs.
 
     `last_checked_at` is None if it is only known from an archive of unknown time. `presence` follows from the last
     responses: present, not_found (a 404, not yet often enough) or deleted. `archive_only`: it was never requested.
@@ -75,7 +75,7 @@ class Plan:
         return len(self.due) + len(self.sample)
 
     def sentence(self) -> str:
-        """Summarise what is planned and what is left out, in one sentence."""
+        """Summarise the plan and its omissions in one sentence."""
         tiers = Counter(planned.tier for planned in self.due)
         due = ", ".join(f"{tiers[tier]} {_NAMES[tier]}" for tier in _RANK if tiers[tier]) or "none due"
         sentence = f"{self.requests} known orders are requested again: {due}"

@@ -1,6 +1,6 @@
-"""Store each nightly plan and its results: how much was due, what the random sample and the gap probe found.
+"""Store each nightly plan and its results: how much was due, and the findings of random sample and gap probe.
 
-A log: it cannot be recomputed. Knows nothing of how a plan is made or evaluated.
+A log: it cannot be recomputed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Questions to the work list: what is due, what waits and why, what is in the dead-letter queue.
+"""Questions to the work list: ids that are due, that wait and why, and the dead-letter queue.
 
-Changes nothing. Knows nothing of HTTP or documents.
+Changes nothing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class WorkListQueries:
         )
 
     def rejected_counts(self) -> dict[str, int]:
-        """Return by kind how many ids wait because what the service sent for them was rejected."""
+        """Return by kind how many ids wait because their response was rejected."""
         query = "select kind, count(*) from entries where rejections > 0 and due_at is not null group by kind"
         return dict(self._read(f"{query} order by kind"))
 
@@ -93,8 +93,8 @@ class WorkListQueries:
     def judged(self, kind: Kind, now: datetime | None = None) -> set[int]:
         """Return the due ids whose answers say how the service does.
 
-        Not those that only the gap probe or a range of ids names, which may not exist; nor what is requested again
-        because it alone was bad. A webhook may come before its document can be read: of what only it named, the second
+        Not those that only the gap probe or a range of ids names, which may not exist; nor ids that are requested again
+        because it alone was bad. A webhook may come before its document can be read: of ids only it named, the second
         request counts.
         """
         rows = self._read(

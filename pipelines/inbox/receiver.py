@@ -95,7 +95,7 @@ def _vault(settings: Settings) -> Vault | None:
 
 
 def _allow_connections(number: int) -> None:
-    """Raise the limit of open files to what the queue can use."""
+    """Raise the limit of open files to the size of the queue."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = number + 256
     if hard != resource.RLIM_INFINITY:

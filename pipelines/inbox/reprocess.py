@@ -30,7 +30,7 @@ def serialized(headers: Mapping[bytes, bytes], body: bytes) -> bytes:
 
 
 def deserialized(content: bytes) -> tuple[dict[bytes, bytes], bytes]:
-    """Return the headers and the body of what `serialized` returned."""
+    """Return the headers and the body that `serialized` packed."""
     if content.startswith(_END):
         return {}, content[len(_END) :]
     head, _, body = content.partition(_END + _END)

@@ -1,7 +1,4 @@
-"""Limit how many deliveries each sender may make, signed or not: a bucket of tokens per address.
-
-Knows nothing of what is delivered.
-"""
+"""Limit how many deliveries each sender may make, signed or not: a bucket of tokens per address."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Verify that a delivery was signed with the secret, and recently.
 
-Compares in constant time and returns only true or false. Knows nothing of the content of a delivery.
+Compares in constant time and returns only true or false.
 """
 
 from __future__ import annotations

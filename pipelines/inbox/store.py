@@ -1,7 +1,7 @@
 """The SQLite file of the inbox: its tables, how it is opened and migrated, how a change is committed.
 
 A committed change is on the disk: WAL with synchronous=FULL. Holds no bodies: topics, kinds, ids, delivery ids, times
-and sizes. Knows nothing of HTTP or of the purpose of an entry.
+and sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Count the ids that are due, by kind and reason. Reads only; knows nothing of who shows it."""
+"""Count the ids that are due, by kind and reason. Reads only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The work list: which ids to fetch, why, and when they are due.
 
 Every method is one or more short transactions and can be repeated after a kill. Times are arguments or come from the
-injected clock. Knows nothing of HTTP or documents.
+injected clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["GAP_PROBE", "NOT_FOUND_RETRIES", "REJECTED_RETRIES", "WorkList"]
 # A 404 may only be early: the id is requested again after each of these, counted from the last 404, then given up.
 NOT_FOUND_RETRIES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(minutes=60))
 
-# The same after a response that was rejected; the last one is repeated. What is requested every night anyway, such as
+# The same after a response that was rejected; the last one is repeated. Ids that are requested every night, such as
 # a young order, does not wait for them.
 REJECTED_RETRIES = tuple(timedelta(hours=hours) for hours in (1, 6, 24, 48, 96))
 
@@ -117,7 +117,7 @@ class WorkList(WorkListQueries):
         )  # fmt: skip
 
     def rejected(self, kind: Kind, ids: Iterable[int], reason: str, most: int, at: datetime | None = None) -> None:
-        """Record that what the service sent for these ids was rejected: due again later; a dead letter after `most`."""
+        """Record that the responses for these ids were rejected: due again later; a dead letter after `most`."""
         wait = " ".join(f"when {n} then {_micros(wait)}" for n, wait in enumerate(REJECTED_RETRIES))
         wait = f":at + case rejections {wait} else {_micros(REJECTED_RETRIES[-1])} end"
         waits = f"(rejections + 1 < {int(most)})"

@@ -1,4 +1,1 @@
-"""Ingest documents: request what is due from the service and land it, one run at a time.
-
-Knows nothing of Dagster.
-"""
+"""Ingest documents: request due documents from the service and land them, one run at a time."""

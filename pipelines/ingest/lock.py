@@ -1,7 +1,7 @@
 """The run lock: one run at a time per data folder.
 
-Knows nothing of Dagster. It is a kernel lock (flock), released when its holder ends, however that happens. The holder
-writes a note into the file, for others who look, and clears it when it ends.
+It is a kernel lock (flock), released when its holder ends, however that happens. The holder writes a note into the
+file, for others who look, and clears it when it ends.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _take(descriptor: int, wait: timedelta, say: Callable[[str], None]) -> None:
 def lock_holder(data_dir: Path) -> str | None:
     """Return a sentence that names the lock's holder; None if it is free. Writes nothing.
 
-    The kernel tells, whoever wrote the note and where: a free lock is taken for a moment, shared with others who look.
+    The kernel tells, not the note: a free lock is taken for a moment, shared with others who look.
     """
     try:
         descriptor = os.open(data_dir / "run.lock", os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Fetch what is due on the work list and land it, load by load; a kill loses only the requests in flight.
+"""Fetch the due ids of the work list and land them, load by load; a kill loses only the requests in flight.
 
-Knows nothing of Dagster. A body goes from the client to validation; until its load is committed an encrypted copy is in
-the vault's spool, from which the next run recovers it.
+A body goes from the client to validation; until its load is committed an encrypted copy is in the vault's spool, from
+which the next run recovers it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def ingest(
     `request` adds further ids to the work list, after the responses of a killed run were recovered. With `lists`, the
     service's list of stores is added too, or the known stores if there is no usable list. Menus that store records name
     are put on the work list. `session` is shared by the kinds of a run. What was fetched `since` then, by a killed run
-    that this one resumes, is not requested again. The result says what is missing, and whether the service, or the
+    that this one resumes, is not requested again. The result says which miss, and whether the service, or the
     doubt about its address, stopped it.
     """
     guard_source(settings)

@@ -1,6 +1,6 @@
 """Nightly maintenance after the release: prune by retention, merge small raw files into one per day, and per month.
 
-Knows nothing of Dagster. A failed task is reported and stops neither the run nor the other tasks.
+A failed task is reported and stops neither the run nor the other tasks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What became of requested ids: of those of one load, and of a whole kind.
-
-Knows nothing of requests, files or the work list.
-"""
+"""What became of requested ids: of those of one load, and of a whole kind."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class SuspectBaseUrlError(Exception):
 class Ingested:
     """The result for one kind: payloads by verdict, what was rejected or failed, and why it is not complete.
 
-    `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` say what is missing or doubtful.
+    `due` ids were to be requested; `stopped` is why nothing more was; `shortfalls` name missing or doubtful answers.
     Of stores, `listed` are the ids of a whole list (None without one), `accepted` those of accepted records, and
     `of_menus` says what the records lack for menus; of orders, `named_stores` counts the stores that new ones name.
     """

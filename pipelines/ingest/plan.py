@@ -1,6 +1,6 @@
 """Put known orders that are due again on the work list, and report the results afterwards.
 
-The values come from the warehouse and from landed files, the rules from the inbox. Knows nothing of Dagster or HTTP.
+The values come from the warehouse and from landed files, the rules from the inbox.
 """
 
 from __future__ import annotations

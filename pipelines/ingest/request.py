@@ -1,7 +1,4 @@
-"""Put the orders and menus that a run was asked for on the work list: files of ids, or a range.
-
-Knows nothing of Dagster or HTTP.
-"""
+"""Put the orders and menus that a run was asked for on the work list: files of ids, or a range."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What all kinds of one run share: one client, so one token, one circuit breaker, one retry budget, and its event loop.
-
-Knows nothing of what is fetched.
-"""
+"""The shared parts of a run: one client, so one token, one circuit breaker, one retry budget, and its event loop."""
 
 from __future__ import annotations
 

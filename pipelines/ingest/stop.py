@@ -1,7 +1,7 @@
-"""End a run in order on SIGTERM or SIGINT: what was received is committed, what is under way is rolled back.
+"""End a run in order on SIGTERM or SIGINT: received documents are committed, a build is rolled back.
 
 A library may replace the handlers of the process while the run goes on. Which signal came is known all the same: it is
-also written into a pipe, whoever handles it. Knows nothing of Dagster.
+also written into a pipe, whichever function handles it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def stoppable() -> Iterator[Stop]:
 
 
 def current_stop() -> Stop:
-    """Return what the run of this process is stopped by; outside of `stoppable` nothing does."""
+    """Return the stop of this process's run; outside of `stoppable` nothing does."""
     return _current or Stop()
 
 

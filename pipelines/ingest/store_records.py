@@ -72,7 +72,7 @@ class StoreRecords:
         ]
 
     def of_menus(self) -> list[str]:
-        """Return what is wrong if no record has a menu pointer at all."""
+        """Return a complaint if no record has a menu pointer at all."""
         if not self._menus or not self._is_missing("menu_id_pointers"):
             return []
         places = ", ".join(self._menus)

@@ -1,7 +1,4 @@
-"""Landing: validate the bytes of stores, menus and orders, and write raw files without personal data.
-
-Knows nothing of HTTP, of Dagster or of tables; personal data goes to the vault and nowhere else.
-"""
+"""Landing: validate the bytes of stores, menus and orders, and write raw files without personal data."""
 
 from pipelines.landing.files import Asked, land_files
 from pipelines.landing.in_parts import Backfilled, backfill

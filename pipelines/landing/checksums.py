@@ -1,7 +1,7 @@
 """Know the size and hash of every raw file, and name those that are damaged or missing.
 
 Raw files never change. A load, or a merge, notes its files in `raw/checksums.json` once they count; files that nobody
-noted are noted when they are first looked at. Knows nothing of what the files hold.
+noted are noted when they are first looked at.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _missing(data_dir: Path, kind: str, files: RawFiles, noted: Sums) -> Iterato
 
 
 def _damaged(wrong: list[str]) -> RawDamageError:
-    """Return the error that names what is wrong."""
+    """Return the error that names the faulty files."""
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     return RawDamageError(
         f"raw files are damaged: {', '.join(sorted(wrong)[:_NAMED])}{more}. Restore them from a backup; to go on "
@@ -149,7 +149,7 @@ def checksums(data_dir: Path) -> Sums:
     try:
         content = (data_dir / "raw" / "checksums.json").read_bytes()
         return msgspec.json.decode(content, type=dict[str, tuple[int, str]])
-    except (FileNotFoundError, msgspec.DecodeError):  # noted again, by what the files are now
+    except (FileNotFoundError, msgspec.DecodeError):  # noted again, from the present files
         return {}
 
 

@@ -1,6 +1,6 @@
 """An order that is plainly clean: its types, built from the shape, and what its bytes and values show at a glance.
 
-When in doubt a function returns None, and the walk decides. Knows nothing of which fields there are.
+When in doubt a function returns None, and the walk decides.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Level(NamedTuple):
 
 
 def _struct(name: str, shape: Shape) -> type[Clean]:
-    """Return the type of a clean object; what is hidden is replaced after decoding, so it may be unset."""
+    """Return the type of a clean object; hidden members are replaced after decoding, so it may be unset."""
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for field in shape.fields:
         if isinstance(field, ArrayField):

@@ -1,6 +1,6 @@
-"""Order what is landed although the clock was set back: nothing gets a time before that of an earlier load.
+"""Keep loads in order although the clock was set back: nothing gets a time before that of an earlier load.
 
-Load ids are times, and the observations of an id are ordered by time. Knows nothing of files or of documents.
+Load ids are times, and the observations of an id are ordered by time.
 """
 
 from __future__ import annotations

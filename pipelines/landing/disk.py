@@ -1,7 +1,4 @@
-"""Recognise a full disk in an error of Python, DuckDB or SQLite, and say what to do in one sentence.
-
-Knows nothing of what was written.
-"""
+"""Recognise a full disk in an error of Python, DuckDB or SQLite, and say what to do in one sentence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Cut files into documents: one a line, the elements of an array, or the whole file; files of any size.
 
-Text that is not JSON is passed on as it stands, so that validation rejects it. Knows nothing of what documents hold.
+Text that is not JSON is passed on as it stands, so that validation rejects it.
 """
 
 from __future__ import annotations

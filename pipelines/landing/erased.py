@@ -1,7 +1,7 @@
 """Erase orders in raw files: plaintext fields of their documents, and the keys of their customers in observations.
 
 The files are written again as merges are: the new pair first, then the manifest, then the old ones go. Documents keep
-the hash that they were landed with and are marked. Knows nothing of the vault, nor of who asked for it.
+the hash that they were landed with and are marked.
 """
 
 from __future__ import annotations

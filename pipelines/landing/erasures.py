@@ -1,7 +1,4 @@
-"""Remember in `raw/erasures.json` which erasures the raw files went through: a build compares it with its own.
-
-Knows nothing of what was erased.
-"""
+"""Remember in `raw/erasures.json` which erasures the raw files went through: a build compares it with its own."""
 
 from __future__ import annotations
 

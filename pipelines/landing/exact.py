@@ -1,7 +1,4 @@
-"""Bytes → a JSON tree in which nothing was lost or guessed: numbers keep their own text.
-
-Knows nothing of orders or menus: only JSON (RFC 8259), read strictly, in bounded time and memory.
-"""
+"""Bytes → a JSON tree in which nothing was lost or guessed: numbers keep their own text."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class FastOrders:
         ]
 
     def validate(self, body: bytes, asked: int | None) -> ValidatedDocument | None:
-        """Return what the walk would return for `body`, or None when it is not plainly clean."""
+        """Return the walk's result for `body`, or None when it is not plainly clean."""
         objects = self._read(body) if len(body) <= self._max_bytes else None
         if objects is None or (asked is not None and objects[0][0].id != asked):
             return None
@@ -123,7 +123,7 @@ class FastOrders:
         return False
 
     def _split(self, objects: list[list[Any]]) -> dict[str, Any] | None:
-        """Take what is hidden out of the objects and return it by pointer; None if a number is not one."""
+        """Take hidden members out of the objects and return them by pointer; None if a number is not one."""
         content: dict[str, Any] = {}
         for level, hidden in self._hidden:
             for held, pointer in zip(objects[level], pointers_of(objects, level)):  # noqa: B905 -- hot

@@ -1,6 +1,6 @@
 """Land documents from files that the partner supplied, validated as fetched ones are.
 
-Knows nothing of the service. A line or a document that cannot be taken costs only itself.
+A line or a document that cannot be taken costs only itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
     Orders and stores stand one a line or in an array, menus one a file; `documents_pointer` leads to them inside a
     wrapper. `observed_at` (naive: UTC), or the time that `observed_at_pointer` leads to in a document, says when the
-    service gave it; without either, it never wins over what the service answered. Paths may be globs, files gzip.
+    service gave it; without either, it never wins over an answer of the service. Paths may be globs, files gzip.
     """
 
     paths: Sequence[Path]

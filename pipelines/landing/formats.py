@@ -1,7 +1,7 @@
 """Know in which format a data folder was written: refuse newer ones, bring older ones to the present one.
 
 `data/format.json` names a version for each area that cannot be rebuilt. Warehouse and releases need none: they are
-rebuilt from raw whenever anything that shapes them changed. Knows nothing of what the areas hold.
+rebuilt from raw whenever anything that shapes them changed.
 """
 
 from __future__ import annotations

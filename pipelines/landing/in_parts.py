@@ -1,7 +1,7 @@
 """Land a long archive part by part: a kill costs at most the part under way, and given again it goes on there.
 
 A part is one load of consecutive documents of one file. It is noted in the journal before it is committed, and counts
-when its load does, so that no part is landed twice or left out. Knows nothing of the service.
+when its load does, so that no part is landed twice or left out.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def backfill(
 ) -> Backfilled:
     """Land the files of a long archive in parts; those that an earlier run of the same landed are passed over.
 
-    Its loads are marked, so that nobody is alarmed by what is long past. `progress` gets (kind, documents, 0). Raise
+    Its loads are marked, so that nobody is alarmed by the past. `progress` gets (kind, documents, 0). Raise
     LandingError when a file cannot be read or a pointer leads nowhere; the parts before it are landed and stay.
     """
     asked = checked(asked)

@@ -1,7 +1,4 @@
-"""Which documents are stored, and the latest of each id: a cache of the raw files, rebuilt when it is not theirs.
-
-Knows nothing of what documents hold.
-"""
+"""Which documents are stored, and the latest of each id: a cache of the raw files, rebuilt when it is not theirs."""
 
 from __future__ import annotations
 
@@ -106,7 +103,7 @@ class Index:
         return None if last is None else _EPOCH + last * _MICROSECOND
 
     def commit(self, load_id: str, last_live: dt.datetime | None) -> None:
-        """Make what was added permanent, as what the raw files of a load hold; `last_live` is its latest answer."""
+        """Make additions permanent, as the content of a load's raw files; `last_live` is its latest answer."""
         self._advance(last_live)
         self._db.execute("insert into loads values (?)", (load_id,))
         self._db.execute("commit")

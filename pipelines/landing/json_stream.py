@@ -174,7 +174,7 @@ class JsonStream:
         return Value(text, is_whole)
 
     def _more(self) -> bool:
-        """Read on; double what is kept, so that no byte is copied often."""
+        """Read on; double the buffer, so that no byte is copied often."""
         chunk = self._file.read(max(_CHUNK, len(self._buffer)))
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0

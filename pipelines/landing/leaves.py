@@ -1,7 +1,4 @@
-"""Validate single values: integers, texts, money, times, each from its own text.
-
-Knows nothing of where a value stands or what it means.
-"""
+"""Validate single values: integers, texts, money, times, each from its own text."""
 
 from __future__ import annotations
 
@@ -121,7 +118,7 @@ def _exact(own: str, pointer: str) -> Decimal:
             return Decimal(0)
     digits = own.lstrip("-").partition("e" if "e" in own else "E")[0]
     if len(digits) > _MOST_DIGITS:
-        # Zeros at the end are no decimals; what is left of a value that fits is short.
+        # Zeros at the end are no decimals; the rest of a value that fits is short.
         whole, _, decimals = digits.partition(".")
         decimals = decimals.rstrip("0")
         if len(whole) + len(decimals) > _MOST_DIGITS:

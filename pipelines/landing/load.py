@@ -1,7 +1,7 @@
 """One load: bodies of one kind in, one pair of raw files out, whole or not at all.
 
 The order of writing is vault, documents, observations (the load counts from here on), checksums, index; what a kill
-leaves between any two of them is recovered when the next load of the kind opens. Knows nothing of HTTP or of tables.
+leaves between any two of them is recovered when the next load of the kind opens.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Load:
         return LoadSummary(self.load_id, self.kind, dict(self._counts), self._refusals)
 
     def abort(self) -> None:
-        """Leave no trace of what was not committed; after `commit` this does nothing."""
+        """Leave no trace of uncommitted documents; after `commit` this does nothing."""
         try:
             if self._writers is not None:
                 writers, self._writers = self._writers, None
@@ -173,7 +173,7 @@ class Load:
                 if not observations.exists():
                     documents.unlink(missing_ok=True)
                     self._vault.undo(self.load_id)
-        finally:  # also on a full disk: the next load of this process recovers what is left
+        finally:  # also on a full disk: the next load of this process recovers the rest
             self._index.close()
             self._lock.release()
 

@@ -1,7 +1,4 @@
-"""Hold a lock file while a load or a merge of one kind is under way.
-
-Knows nothing of what is landed.
-"""
+"""Hold a lock file while a load or a merge of one kind is under way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep the garbage collector out of batches. Knows nothing of what they hold."""
+"""Keep the garbage collector out of batches."""
 
 from __future__ import annotations
 

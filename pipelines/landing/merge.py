@@ -1,7 +1,7 @@
 """Merge the small files of past days into one pair a day, and those of past months; content and order stay the same.
 
-The merged pair is written first, then the manifest is switched, then the small files go: whatever is killed when,
-each load is read exactly once. Knows nothing of what the files hold.
+The merged pair is written first, then the manifest is switched, then the small files go: whatever is killed when, each
+load is read exactly once.
 """
 
 from __future__ import annotations

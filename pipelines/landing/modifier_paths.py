@@ -27,7 +27,7 @@ _References = dict[int, list[int | None]]  # of a product or a modifier; None fo
 
 
 def too_many_paths(menu: dict[str, Any]) -> str | None:
-    """Return the pointer of what has too many paths, or too long ones, in a canonical menu; None if nothing has."""
+    """Return the pointer of a part with too many or too long paths, in a canonical menu; None if nothing has."""
     total = 0
     for product, paths in paths_of_products(menu):
         if paths is None:
@@ -54,7 +54,7 @@ def _references(of: Mapping[str, dict[str, Any] | None] | None, member: str) -> 
 
 
 def _settled(children: _References) -> dict[int, _Below]:
-    """Return what is below each modifier that has no cycle below it."""
+    """Return the paths below each modifier that has no cycle below it."""
     parents: defaultdict[int | None, list[int]] = defaultdict(list)
     open_references = {}
     for modifier, references in children.items():

@@ -1,6 +1,6 @@
 """Sort the parts of a value by pointer patterns: what settings name is kept, everything else is unknown.
 
-A pattern is a JSON pointer in which "*" stands for every element of an array. Knows nothing of what is kept for.
+A pattern is a JSON pointer in which "*" stands for every element of an array.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sorted:
         self.unknown: dict[str, set[str]] = {}  # pattern → types
 
     def add(self, value: Any, pointer: str, pattern: str, named: Trie) -> None:
-        """Sort one value; `named` is what the patterns say from here on."""
+        """Sort one value; `named` are the patterns from here on."""
         if _END in named:
             self.kept.append((named[_END], pointer, value))
             if len(named) > 1:  # another pattern goes on from here

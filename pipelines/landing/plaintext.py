@@ -1,7 +1,4 @@
-"""Remove from a canonical order what settings can publish or keep, and undocumented names, if it was erased.
-
-Knows nothing of files.
-"""
+"""Remove from a canonical order what settings can publish or keep, and undocumented names, if it was erased."""
 
 from __future__ import annotations
 

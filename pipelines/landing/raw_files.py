@@ -1,6 +1,6 @@
-"""Which raw files hold what is landed: every reader asks here instead of listing folders itself.
+"""Which raw files hold the landed documents: every reader asks here instead of listing folders itself.
 
-A load counts from the moment its observations file has its name. Knows nothing of what the files hold.
+A load counts from the moment its observations file has its name.
 """
 
 from __future__ import annotations

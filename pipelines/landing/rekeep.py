@@ -1,7 +1,4 @@
-"""Bring unknown fields back into a landed document once settings name them as harmless.
-
-Knows nothing of files: a canonical document and what was encrypted of it in, both as they would be today out.
-"""
+"""Bring unknown fields back into a landed document once settings name them as harmless."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Reprocess the quarantine under the current settings, and bring back fields that are kept from now on.
 
 What comes of it is a new load with the time and source of the first observation; no verdict is ever edited.
-Knows nothing of the service.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Gather the rows of a batch, column by column, as the raw tables want them.
-
-Knows nothing of how a verdict is found.
-"""
+"""Gather the rows of a batch, column by column, as the raw tables want them."""
 
 from __future__ import annotations
 

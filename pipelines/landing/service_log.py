@@ -1,6 +1,6 @@
 """Keep what was counted of the service's behaviour: one small file a day, below raw/.
 
-Each write replaces the day's file whole. Knows nothing of what is counted.
+Each write replaces the day's file whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The documented shape of each kind of document (interface section 2): the only declaration of its fields.
 
 Validation, the typed documents of a build, the comparison of versions, the field profile and the OpenAPI document are
-derived from it. Knows nothing of how a document is read or validated.
+derived from it.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ MENU = Shape(
     )
 )
 
-# What is read of a store's record. It has no documented shape: settings say where in it these fields are.
+# The fields that are read of a store's record. It has no documented shape: settings say where in it these fields are.
 STORE = Shape(
     (
         Field("id", "integer", required=True),

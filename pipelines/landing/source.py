@@ -1,7 +1,4 @@
-"""Remember which service the landed data came from, and refuse another one; remember where the erasure log is.
-
-Knows nothing of how the service is spoken to.
-"""
+"""Remember which service the landed data came from, and refuse another one; remember where the erasure log is."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _URL, _LOG = "base_url", "erasure_log"
 
 
 def guard_source(settings: Settings) -> None:
-    """Note base_url when data/ is new; raise SettingsError when what is there came from another service.
+    """Note base_url when data/ is new; raise SettingsError when its documents came from another service.
 
     The same where a newer version of ordermart wrote it.
     """

@@ -1,6 +1,6 @@
 """Make a store document by the pointers that settings give: the interface does not show a store record.
 
-Whatever no pointer names is unknown: encrypted, with its path and type recorded. Knows nothing of files.
+Whatever no pointer names is unknown: encrypted, with its path and type recorded.
 """
 
 from __future__ import annotations

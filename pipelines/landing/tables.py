@@ -1,7 +1,4 @@
-"""The two raw tables of a kind as Arrow schemas, and a writer that keeps a bounded part of them in memory.
-
-Knows nothing of verdicts; it writes rows that are given column by column.
-"""
+"""The two raw tables of a kind as Arrow schemas, and a writer that keeps a bounded part of them in memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tell which orders are of a time at which no menu of their store was observed.
 
-Reads raw files alone. Knows nothing of what menus hold.
+Reads raw files alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STORE = msgspec.json.Decoder(_Store)
 
 
 class ObservedMenus:
-    """When each store's first menu was observed, by what is landed now."""
+    """When each store's first menu was observed, by the landed documents."""
 
     def __init__(self, data_dir: Path) -> None:
         first: dict[int, dt.datetime] = {}

@@ -1,7 +1,4 @@
-"""Validate one body at a time: the document to land, or InvalidDocumentError.
-
-Knows nothing of files, of the index or of the vault.
-"""
+"""Validate one body at a time: the document to land, or InvalidDocumentError."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ class Validator:
             self._fast = FastOrders(settings.privacy.plaintext_fields, settings.landing.max_bytes)
 
     def validate(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
-        """Return what is to be landed of `body`; raise InvalidDocumentError with reason and place."""
+        """Return the landed form of `body`; raise InvalidDocumentError with reason and place."""
         quickly = self._fast.validate(body, asked) if self._fast is not None else None
         if quickly is None and self._kind == "orders":
             try:
@@ -71,7 +68,7 @@ class Validator:
         return quickly
 
     def validate_by_walk(self, body: bytes, asked: int | None = None) -> ValidatedDocument:
-        """Validate by the walk, which defines what is accepted."""
+        """Validate by the walk, which defines the accepted documents."""
         limits = self._settings.landing
         tree = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth, id_maps=self._id_maps)
         if not isinstance(tree, dict):

@@ -1,7 +1,4 @@
-"""An accepted document.
-
-Knows nothing of how it was validated.
-"""
+"""An accepted document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a load accepts, its verdict on each body, and the order of the observations of an id.
-
-Knows nothing of files or of the vault.
-"""
+"""What a load accepts, its verdict on each body, and the order of the observations of an id."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from pipelines.landing.validated import ValidatedDocument
 
 Source = Literal["live", "archive"]
-VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of what the service answered
+VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of the service's answers
 FAILED = "failed"  # no usable answer
 
 

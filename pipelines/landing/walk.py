@@ -1,6 +1,6 @@
-"""Walk a document by its documented shape: validate every value, split off what is personal, count and add up.
+"""Walk a document by its documented shape: validate every value, split off personal data, count and add up.
 
-This is the definition of what is accepted; a faster path must give the same. Knows nothing of files or of the vault.
+This defines the accepted documents; a faster path must give the same.
 """
 
 from __future__ import annotations

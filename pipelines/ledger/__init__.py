@@ -1,6 +1,6 @@
 """An append-only, hash-chained ledger of closes, reopenings, restatements, postings, control totals and decisions.
 
-Knows nothing of tables or of finance's rules. Upstream of the warehouse: a build reads it and never writes it.
+Upstream of the warehouse: a build reads it and never writes it.
 """
 
 from pathlib import Path

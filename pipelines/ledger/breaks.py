@@ -7,8 +7,7 @@
 | break_commented | order_ids, comment, uid, as |
 | no_orders_accepted | days: [{day, store_id}], reason, uid, as |
 
-`content` is a hash of the amounts of a break: it is accepted as long as it has that content. Knows nothing of how
-breaks are found.
+`content` is a hash of the amounts of a break: it is accepted as long as it has that content.
 """
 
 from __future__ import annotations

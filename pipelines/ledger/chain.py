@@ -1,9 +1,9 @@
 """The hash chain: one JSON line per entry, and a Parquet file for the rows of an entry that has them.
 
-An entry's `sha256` covers its whole line but itself, including the hashes of the previous entry and of its row file:
-a head kept elsewhere proves that no earlier entry was changed. The line is written and synced after the file, and is
-the entry: what a kill leaves before that does not count. Bodies and rows are given under current names, whatever they
-are called on disk. Knows nothing of what an entry means.
+An entry's `sha256` covers its whole line but itself, including the hashes of the previous entry and of its row file: a
+head kept elsewhere proves that no earlier entry was changed. The line is written and synced after the file, and is the
+entry: what a kill leaves before that does not count. Bodies and rows are given under current names, whatever they are
+called on disk.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _hash(fields: dict[str, Any]) -> str:
 
 
 def _who() -> str:
-    """Return the user of the process, not what the environment claims."""
+    """Return the user of the process, not the environment's claim."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -12,7 +12,7 @@ settings, rules, code, uid, as; prepared_entry_no where somebody else prepared i
 `stores` null means every store without a close of its own. A close is active from `closed` until `reopened`. The period
 of a closed day is the one whose books have it; older entries name one for all days, or mean each day's month. Posted
 restatements of a day that is reopened are reversed in the same entry; older ones name one period for all rows, in their
-body. Knows nothing of the warehouse: which orders are closed and how changes are found is not its business.
+body.
 """
 
 from __future__ import annotations

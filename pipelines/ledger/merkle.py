@@ -1,7 +1,4 @@
-"""The root of a Merkle tree over the lines of a log (RFC 6962, section 2.1), as a C2SP tlog-checkpoint has it.
-
-Knows nothing of what the lines are.
-"""
+"""The root of a Merkle tree over the lines of a log (RFC 6962, section 2.1), as a C2SP tlog-checkpoint has it."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ copied_from: the hash of the entry that was applied again after a restore |
 | exported | found_by, customer_sha256, version_count, uid, as |
 | no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
 | vault_rotated | rotated_at, customer_count, version_count, uid, as |
-
-Knows nothing of vaults.
 """
 
 from __future__ import annotations

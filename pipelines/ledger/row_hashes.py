@@ -1,8 +1,7 @@
 """Hash the closed orders of a day so that Python's standard library can compute the same from closes.csv.
 
 A row is the texts of its columns, null as "", amounts with four decimals, as a JSON array; the hash of a day is the
-SHA-256 of its rows by order id, each followed by a line feed. `report/verify_audit_pack.py` computes it again. Knows
-nothing of what is closed.
+SHA-256 of its rows by order id, each followed by a line feed. `report/verify_audit_pack.py` computes it again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _hash(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _amounts(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return currency → amount → exact sum of what is known, as text."""
+    """Return currency → amount → exact sum of known amounts, as text."""
     sums: dict[str, dict[str, Decimal]] = {}
     for row in rows:
         of_currency = sums.setdefault(row["currency"] or "", {})

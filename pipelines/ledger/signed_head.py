@@ -2,8 +2,8 @@
 
 The head is a signed note in the form of a C2SP tlog-checkpoint: origin, number of entries, root of the Merkle tree over
 the lines of the ledger in base64, and an Ed25519 signature. Heads that were signed earlier have the hash of their last
-entry instead of the root, and hold as well. The key is in the vault, so whoever changes the ledger without the vault's
-keys cannot sign another head. Knows nothing of what entries mean.
+entry instead of the root, and hold as well. The key is in the vault, so one who changes the ledger without the vault's
+keys cannot sign another head.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Control totals: order counts and amounts of a store-day from another source, imported into the ledger.
 
 A later import for the same day, store, amount field and sale classes replaces the earlier one, which stays in the
-chain. Knows nothing of actual totals.
+chain.
 """
 
 from __future__ import annotations

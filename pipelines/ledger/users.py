@@ -1,7 +1,4 @@
-"""Who makes an entry: the user of the process, beside the name that they give.
-
-Knows nothing of what an entry is about.
-"""
+"""Who makes an entry: the user of the process, beside the name that they give."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tell people that somebody is needed: alarms by webhook and mail, once per cause until it is over, and a heartbeat.
-
-Knows nothing of what an alarm is about: who raises it gives a cause, which tells alarms apart, and a sentence.
-"""
+"""Tell people that somebody is needed: alarms by webhook and mail, once per cause until it is over, and a heartbeat."""
 
 from pipelines.notify.alarms import Alarm, standing, update_alarms
 from pipelines.notify.channels import NotifyError, beat, channels_of

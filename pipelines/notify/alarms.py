@@ -1,7 +1,7 @@
 """Keep which alarms stand, and send what changed: a new cause once, then that it is over.
 
 The state is `data/notify/alarms.json`, written by rename. An alarm counts as told only after every channel took it, so
-a mail server that is down today gets it with the next run. Knows nothing of channels but that they send a text.
+a mail server that is down today gets it with the next run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.notify.channels import Channel
 
 
-# What is over, by cause; {what} stands for the part of the cause after its colon.
+# Alarms that are over, by cause; {what} stands for the part of the cause after its colon.
 _OVER = {
     "run_failed": "the failed run",
     "outage": "the outage of the partner service",

@@ -1,6 +1,6 @@
 """Send a text to people: a webhook (plain JSON or Slack's form), mail by SMTP; call a heartbeat address.
 
-Knows nothing of alarms. An error names the channel and the kind of failure, never an address or a secret.
+An error names the channel and the kind of failure, never an address or a secret.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep what is remembered in small files of JSON: each is written whole or not at all."""
+"""Keep state in small files of JSON: each is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_json(file: Path, content: Any) -> None:
 
 
 def read_json(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return what the file holds; None where there is none, or it is not of this type."""
+    """Return the file's content; None where there is none, or it is not of this type."""
     try:
         return msgspec.convert(json.loads(file.read_bytes()), kind)  # a text may hold half a pair of surrogates
     except (OSError, ValueError, msgspec.ValidationError):

@@ -1,7 +1,4 @@
-"""Remember the last backup of a data folder in a small file, so that a status shows how old it is.
-
-Knows nothing of what a backup holds.
-"""
+"""Remember the last backup of a data folder in a small file, so that a status shows how old it is."""
 
 from __future__ import annotations
 

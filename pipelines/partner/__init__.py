@@ -1,6 +1,6 @@
 """The HTTP client of the partner service: authentication, requests, retries, limits, errors.
 
-Returns bytes: knows nothing of documents, Dagster or DuckDB.
+Returns bytes.
 """
 
 from pipelines.partner.answers import Failed, Fetched

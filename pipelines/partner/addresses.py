@@ -1,7 +1,7 @@
-"""Make httpx's addresses and headers for many requests to one service, at a fraction of what httpx takes for each.
+"""Make httpx's addresses and headers for many requests to one service, at a fraction of httpx's time for each.
 
-httpx parses and encodes the whole address of every request, and every header: two fifths of what a request costs
-outside of aiohttp. Here the service's part is parsed once. Knows nothing of paths and of what a token is.
+httpx parses and encodes the whole address of every request, and every header: two fifths of the cost of a request
+outside of aiohttp. Here the service's part is parsed once.
 """
 
 from __future__ import annotations

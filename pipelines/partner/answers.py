@@ -1,6 +1,6 @@
 """Results of requests: Fetched or Failed for an id, Answer or RequestError for one attempt.
 
-A repr shows figures, never a body. Knows nothing of how requests are sent.
+A repr shows figures, never a body.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count the observed behaviour of the service: codes, headers, limits, durations, sizes, error bodies.
 
 Keeps names and figures, never free text: of a header its name, of an error body its keys and types, and of both only
-plain names. Knows nothing of where the counts are stored.
+plain names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Read the body of a response up to a limit, decompressing within the same limit.
-
-Knows nothing of JSON or of the content of a body.
-"""
+"""Read the body of a response up to a limit, decompressing within the same limit."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ async def read_body(response: httpx.Response, encoding: str, limit: int) -> tupl
 
 
 def _chunks(response: httpx.Response) -> AsyncIterable[bytes]:
-    # As they come: aiter_raw adds two generators and a context to each body, and whoever sent the request closes it.
+    # As they come: aiter_raw adds two generators and a context to each body, and the sender of the request closes it.
     return cast("AsyncIterable[bytes]", response.stream)
 
 

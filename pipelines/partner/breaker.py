@@ -1,10 +1,8 @@
 """Circuit breaker: stop requests to a failing service, probe it now and then, give up in the end.
 
-    closed ──sustained failure──► open ──time──► half open: one probe ──success──► closed
-                                   ▲                    └──failure──► open, for longer
-                                   └── until the service has failed for `patience` seconds: given up
-
-Knows nothing of HTTP.
+closed ──sustained failure──► open ──time──► half open: one probe ──success──► closed
+                               ▲                    └──failure──► open, for longer
+                               └── until the service has failed for `patience` seconds: given up
 """
 
 from __future__ import annotations

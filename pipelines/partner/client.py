@@ -1,7 +1,4 @@
-"""The client of the partner service: its operations and their results.
-
-Knows nothing of documents and stores nothing on disk.
-"""
+"""The client of the partner service: its operations and their results."""
 
 from __future__ import annotations
 

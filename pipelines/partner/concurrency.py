@@ -1,7 +1,7 @@
 """Limit how many requests are in flight: additive increase, multiplicative decrease (Chiu and Jain, 1989).
 
 It remembers the last limit that was too high and stays just below it for a while before trying more, so that a service
-of constant capacity rejects next to nothing. Knows nothing of HTTP.
+of constant capacity rejects next to nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Send one request and return an Answer or a RequestError; never raise.
 
 Exceptions of httpx and aiohttp hold request headers, and so the token: none leaves this file, neither as a cause nor in
-a frame of a traceback. Knows nothing of retries or tokens.
+a frame of a traceback.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Fetch many ids concurrently.
-
-Knows nothing of the source of the ids or the use of the results.
-"""
+"""Fetch many ids concurrently."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The urls that were answered last: one of them is requested to tell a failing url from a service that fails.
-
-Knows nothing of how requests are sent.
-"""
+"""The urls that were answered last: one of them is requested to tell a failing url from a service that fails."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Read Link headers (RFC 8288).
-
-Knows nothing of pagination.
-"""
+"""Read Link headers (RFC 8288)."""
 
 from __future__ import annotations
 

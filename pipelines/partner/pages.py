@@ -1,6 +1,6 @@
 """Distinguish a maintenance page or an error, the same for every id, from a document that is itself broken.
 
-Of a document it knows the names of its fields at most. Knows nothing of HTTP.
+Of a document it knows the names of its fields at most.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class BodyOrigin(enum.Enum):
     """Where a body that is no usable document comes from."""
 
     UNKNOWN = enum.auto()  # seen for the first time
-    DOCUMENT = enum.auto()  # the same again for the same id: this is what the service has
+    DOCUMENT = enum.auto()  # the same again for the same id: the service has this
     PAGE = enum.auto()  # the same for different ids: not a document
 
 

@@ -1,7 +1,4 @@
-"""Repeat a request until it has a result: token, concurrency limit, circuit breaker, retries and their budget.
-
-Knows nothing of kinds of documents or of the content of a response.
-"""
+"""Repeat a request until it has a result: token, concurrency limit, circuit breaker, retries and their budget."""
 
 from __future__ import annotations
 
@@ -108,7 +105,7 @@ class RequestLoop:
             if outcome.body is not None and (
                 outcome.body == broken or (group in self._fields and (is_over or bodies >= _BODIES))
             ):
-                # The same twice, or often enough: this is what the service has, and validation decides on it.
+                # The same twice, or often enough: the service has this, and validation decides on it.
                 return Result(Answer(status=200, body=outcome.body, ms=outcome.ms), attempts, earlier)
             broken = None if outcome.is_of_many else outcome.body
             pause = self._pause(outcome, attempts)

@@ -1,7 +1,4 @@
-"""Backoff between attempts, and the retry budget of a run.
-
-Knows nothing of HTTP but the text of a Retry-After header.
-"""
+"""Backoff between attempts, and the retry budget of a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One access token for all requests, obtained and renewed once for all that wait.
 
-Token and credentials are Secrets, revealed only where a request is made. Knows nothing of stores, menus or orders.
+Token and credentials are Secrets, revealed only where a request is made.
 """
 
 from __future__ import annotations

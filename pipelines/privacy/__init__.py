@@ -1,6 +1,6 @@
 """The rights of the people whose orders these are: erase, reveal and export personal data.
 
-Downstream of vault, raw, ledger and releases, which each erase their own part. Knows nothing of commands.
+Downstream of vault, raw, ledger and releases, which each erase their own part.
 """
 
 from pipelines.privacy.access import export, reveal, undocumented

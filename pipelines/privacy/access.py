@@ -1,6 +1,6 @@
 """Show personal data to those who may see it: one order's for support, a person's for an access request.
 
-Each is an entry in the ledger, written before anything is shown, without personal data. Knows nothing of commands.
+Each is an entry in the ledger, written before anything is shown, without personal data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def undocumented(settings: Settings, reason: str, user: User | None = None) -> l
 
 
 def export(settings: Settings, asked: Asked, user: User | None = None) -> dict[str, Any]:
-    """Return what is held about a person, every version, and record that it was exported.
+    """Return the data held about a person, every version, and record that it was exported.
 
     Raise PrivacyError if nothing is held.
     """

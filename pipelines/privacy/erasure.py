@@ -72,7 +72,7 @@ def erase(
 
     The caller holds the run lock, and calls `forget_request` once it has shown the result: until then the same request
     goes on with what a kill or an error left. Raise PrivacyError if nothing is held of them, or if there are backups
-    and no erasure log: whoever restores one would undo the erasure; SettingsError for data of another service.
+    and no erasure log: restoring one would undo the erasure; SettingsError for data of another service.
     """
     required_log(settings, has_backups=has_backups)
     if (settings.data_dir / "raw").exists():
@@ -113,7 +113,7 @@ def finish_erasure(settings: Settings, progress: Progress | None = None) -> None
 
 
 def forget_request(data_dir: Path) -> None:
-    """Forget which request is under way: its erasure is complete, and whoever made it was told."""
+    """Forget which request is under way: its erasure is complete, and its result was shown."""
     _request_file(data_dir).unlink(missing_ok=True)
 
 

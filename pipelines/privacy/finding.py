@@ -1,7 +1,4 @@
-"""Find the customers that a request is about.
-
-Knows nothing of what becomes of them.
-"""
+"""Find the customers that a request is about."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rotate the vault's keys, and record in the ledger that it was done.
-
-Knows nothing of how keys are stored.
-"""
+"""Rotate the vault's keys, and record in the ledger that it was done."""
 
 from __future__ import annotations
 

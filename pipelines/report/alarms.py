@@ -1,7 +1,6 @@
 """Report schema drift since the previous release, and stores without orders.
 
-Drift is reported once, by the run that publishes it: of loads that the previous release did not have. Knows nothing of
-how either is found.
+Drift is reported once, by the run that publishes it: of loads that the previous release did not have.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class TotalRule:
     def total(self, order: Mapping[str, Any], components: Sequence[Decimal | None] = ()) -> tuple[str, Decimal | None]:
         """Return the terms of an order's total and its amount, None where a part that counts is not stated.
 
-        `components` are what the settings add to it.
+        `components` are the amounts that the settings add to it.
         """
         used = {part: sign for part, sign in self.signs.items() if sign}
         written = signed(

@@ -1,7 +1,4 @@
-"""Say what a backup holds, and how a restored folder compares with the release of that time.
-
-Knows nothing of how files are copied.
-"""
+"""Say what a backup holds, and how a restored folder compares with the release of that time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Print breaks and what was decided of them, in 80 columns; amounts have the digits of their currency.
-
-Knows nothing of how breaks are found.
-"""
+"""Print breaks and what was decided of them, in 80 columns; amounts have the digits of their currency."""
 
 from __future__ import annotations
 

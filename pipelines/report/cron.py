@@ -1,7 +1,7 @@
 """Say when a cron expression is next due, without importing Dagster, which takes longer than all else of a status.
 
 Five fields (minute, hour, day of month, month, day of week) of *, numbers, names, ranges, lists and steps, or @daily
-and its like. As in cron, a restriction of both kinds of day means either. Knows nothing of what is scheduled.
+and its like. As in cron, a restriction of both kinds of day means either.
 """
 
 from __future__ import annotations

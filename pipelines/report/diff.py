@@ -1,7 +1,4 @@
-"""Show the differences of two releases as lines or as JSON.
-
-Knows nothing of how they were found.
-"""
+"""Show the differences of two releases as lines or as JSON."""
 
 from __future__ import annotations
 

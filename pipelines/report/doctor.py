@@ -1,6 +1,6 @@
 """Examine an installation and say for each part whether it works, and what to do where it does not.
 
-What is on this machine: secrets, disk, lock, daemon, last run, receiver. The service is examined in `doctor_service`.
+This machine: secrets, disk, lock, daemon, last run, receiver. The service is examined in `doctor_service`.
 Changes nothing, and shows neither secrets nor values of documents.
 """
 

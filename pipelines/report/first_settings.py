@@ -1,6 +1,6 @@
 """Write the first settings for a service: try it with the defaults, and propose where a store record has its fields.
 
-Shows pointers, never values of a record. Knows nothing of terminals.
+Shows pointers, never values of a record.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def settings_text(base_url: str, data_dir: str, key_file: str, pointers: Pointer
 
 
 def assumed(pointers: Pointers | None) -> Iterator[str]:
-    """Yield what is still assumed, a sentence each."""
+    """Yield the remaining assumptions, a sentence each."""
     if pointers is None:
         yield "Where a store record has its fields: [partner.store] has the defaults."
     else:

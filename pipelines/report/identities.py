@@ -64,7 +64,7 @@ def _sources(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> 
 
 
 def _components(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> list[tuple[str, Decimal | None]]:
-    """Return name and amount of what settings add to an order's total."""
+    """Return name and amount of the components that settings add to an order's total."""
     if "audit.order_components" not in tables:
         return []
     rows = db.execute(

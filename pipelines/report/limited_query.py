@@ -1,7 +1,4 @@
-"""Run a select on the current release within limits of time, memory and size, in a process that has no secrets.
-
-Knows nothing of who asks.
-"""
+"""Run a select on the current release within limits of time, memory and size, in a process that has no secrets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The listings of a reconciliation: their columns, and the rows behind them from `sql/finance/listing_*.sql`.
 
-Rows are streamed out of the database, never all held at once. Knows nothing of workbooks or pages.
+Rows are streamed out of the database, never all held at once.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Listing:
 
 
 def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
-    """Return what is listed below the summary: days, breaks, restatements, evidence; all orders if asked."""
+    """Return the lists below the summary: days, breaks, restatements, evidence; all orders if asked."""
     values = reconciled.selection.values
     chosen = [
         Listing(

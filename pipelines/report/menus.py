@@ -1,7 +1,4 @@
-"""Compare the prices of an order with the menus as observed when it was placed.
-
-Knows nothing of rules or sums.
-"""
+"""Compare the prices of an order with the menus as observed when it was placed."""
 
 from __future__ import annotations
 

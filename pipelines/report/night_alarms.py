@@ -12,8 +12,6 @@
 | silence | no document was observed for [notify] silence_hours |
 | verification | a sample that was rebuilt from raw differs from the warehouse or the release |
 | rule_changed | orders show another formula than in the release before |
-
-Knows nothing of channels.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ _RULES = "select rule_target, scope, rule from audit.formula_populations where r
 
 
 def after_run(settings: Settings, run: Run, now: dt.datetime | None = None) -> list[str]:
-    """Record what is said of a run, send what changed about alarms, call the heartbeat after a good night.
+    """Record the sentence about a run, send what changed about alarms, call the heartbeat after a good night.
 
     Return what failed of it. A run for webhooks does not request everything: it ends no alarm about a night.
     """

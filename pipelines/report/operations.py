@@ -1,7 +1,6 @@
 """The operations, authentication and webhook topics of the interface, as parts of an OpenAPI document.
 
-Paths are those of the settings; responses are the documented ones and, marked, the observed ones. Knows nothing of the
-content of schemas.
+Paths are those of the settings; responses are the documented ones and, marked, the observed ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Show what the tables of a build cost."""
+"""Show the cost of each table of a build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MIB = 1 << 20
 
 
 def costs(profile: Profile) -> str:
-    """Return a table of what took most processor time, and where the process used most memory."""
+    """Return a table of the steps that took most processor time, and where the process used most memory."""
     ordered = sorted(profile.costs.items(), key=lambda item: -item[1].cpu_ns)
     whole = sum(cost.cpu_ns for _, cost in ordered) or 1
     lines = [f"{'seconds':>9}{'CPU':>9}{'share':>7}{'peak MiB':>10}  table, or check of a table"]

@@ -1,4 +1,4 @@
-"""List what the interface leaves open, the assumptions and the evidence: for a terminal, or as a letter.
+"""List the interface's open questions, the assumptions and the evidence: for a terminal, or as a letter.
 
 Reads audit.questions of the current release; assumptions are shown as the settings are now. Holds no personal data,
 because a release holds none, and no secret: settings that may carry one are shown by their keys alone.

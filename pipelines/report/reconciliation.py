@@ -1,6 +1,6 @@
 """Print a reconciliation in 80 columns: sums and breaks by day, and where to look next.
 
-Uses no colours. Knows nothing of tables.
+Uses no colours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sheets of a workbook, written row by row in constant memory; every return code of a write is checked.
 
-Knows cell types (text stays text, ids are text, amounts keep their decimals), not what the figures mean.
+Knows cell types (text stays text, ids are text, amounts keep their decimals), not the meaning of figures.
 """
 
 from __future__ import annotations

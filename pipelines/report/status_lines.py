@@ -1,4 +1,4 @@
-"""Write the state of a data folder for a terminal, what needs somebody first. Knows nothing of where it comes from."""
+"""Write the state of a data folder for a terminal, what needs somebody first."""
 
 from __future__ import annotations
 

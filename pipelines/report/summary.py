@@ -46,7 +46,7 @@ def kept_open(settings: Settings) -> Iterator[None]:
     release = current_release(settings.data_dir / "published")
     with ExitStack() as stack:
         if release is not None:
-            with suppress(duckdb.Error):  # whoever reads it says what is wrong with it
+            with suppress(duckdb.Error):  # its reader names the fault
                 stack.enter_context(duckdb.connect(str(release / "ordermart.duckdb"), read_only=True))
         yield
 

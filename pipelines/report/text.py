@@ -1,6 +1,6 @@
 """Format text for an 80-column terminal: exact amounts, times, and names without control characters.
 
-Knows nothing of tables. Uses no colours.
+Uses no colours.
 """
 
 from __future__ import annotations

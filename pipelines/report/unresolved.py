@@ -1,8 +1,7 @@
 """Remember which ids each release newly had as quarantined or failed, until all of them are resolved.
 
 Kept in `data/notify/new_failures.json`, beside the alarms about them. What has no id is never resolved, so nothing is
-remembered of it; nothing is remembered for longer than the bytes of a quarantined body are kept. Knows nothing of
-alarms.
+remembered of it; nothing is remembered for longer than the bytes of a quarantined body are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Unresolved:
 
 
 def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: dt.datetime) -> list[Unresolved]:
-    """Add what is `new` in the current release to what is remembered, and return what of it is unresolved.
+    """Add the `new` ids of the current release to those remembered, and return the unresolved ones.
 
     Rows begin with a kind and an id; `refused` are all that are quarantined or failed now.
     """

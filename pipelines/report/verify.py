@@ -1,7 +1,4 @@
-"""Say what a verification proved, and the first row of each table that differs.
-
-Knows nothing of how rows are compared.
-"""
+"""Say what a verification proved, and the first row of each table that differs."""
 
 from __future__ import annotations
 

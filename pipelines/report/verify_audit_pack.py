@@ -151,7 +151,7 @@ def differences(rows: list[dict[str, str]], entry: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Verify the pack that this file is in, and print what is wrong."""
+    """Verify the pack that this file is in, and print every fault."""
     pack = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(prog="python3 -I verify.py", allow_abbrev=False)
     parser.add_argument("--head", "--expect-head", default="", metavar="HASH", help="a head kept elsewhere")

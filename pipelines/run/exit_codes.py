@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Exit(enum.IntEnum):
-    """What the exit code of a command means."""
+    """The exit codes of a command."""
 
     PUBLISHED = 0
     FAILED = 1

@@ -2,7 +2,7 @@
 
 | step | what it does |
 |---|---|
-| heal | brings the data folder to its present format, and rebuilds what is damaged and can be derived |
+| heal | brings the data folder to its present format, and rebuilds damaged files that can be derived |
 | stores, menus, orders | fetch what is due of a kind of document, and land it |
 | build | makes the tables, and records restatements |
 | publish | publishes a release, if readers need one |

@@ -42,7 +42,7 @@ _SEE_LOG = "failed, see the log"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for besides what is due: files of ids, and a range."""
+    """Requests of a run besides due ids: files of ids, and a range."""
 
     order_ids: str = ""
     order_id_range: str = ""
@@ -78,7 +78,7 @@ class UnderWay:
         self._save()
 
     def do(self, name: str) -> Step:
-        """Do a step, and return what the record has of it; raise what it raises, KeyboardInterrupt after a signal."""
+        """Do a step, and return its record; raise what it raises, KeyboardInterrupt after a signal."""
         step = Step(name, utc_now())
         self.run.steps.append(step)
         self._save()
@@ -143,7 +143,7 @@ def begun(
     dagster_run_id: str = "",
     keeps: bool = True,
 ) -> Iterator[UnderWay]:
-    """Begin a run, give it, and end it: what follows the steps of a run is the same whoever does them.
+    """Begin a run, give it, and end it: what follows the steps of a run is the same for all who do them.
 
     A night waits half an hour for the lock; `say` gets the sentence on that. Raise NotBegunError where the run cannot
     begin. `keeps` is false for steps that somebody runs singly: they have no record and are not told.

@@ -1,6 +1,6 @@
-"""How a service says what the interface does not show: one way by default, another to try settings with.
+"""How a service answers beyond the interface: one way by default, another to try settings with.
 
-A dialect says the same things of the same world. Knows nothing of worlds, troubles or sockets.
+A dialect says the same things of the same world.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a dish of a table is not broken over two lines
 """What the world's restaurants cook: cuisines, dishes with prices, and the choices that go with them.
 
-Plain data. Knows nothing of identifiers, menus or time.
+Plain data.
 """
 
 from __future__ import annotations

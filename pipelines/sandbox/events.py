@@ -1,7 +1,7 @@
 """The events of a world between two moments: the four topics of interface section 6, in order of time.
 
 Which change emits which topic is not shown: here a creation emits orders.create, and every later visible change an
-update. Knows nothing of how webhooks are sent.
+update.
 """
 
 from __future__ import annotations

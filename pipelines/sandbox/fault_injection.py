@@ -1,7 +1,4 @@
-"""Inject service faults as Trouble configures them: an ASGI application around each operation, and a record.
-
-Knows nothing of ordinary responses.
-"""
+"""Inject service faults as Trouble configures them: an ASGI application around each operation, and a record."""
 
 from __future__ import annotations
 
@@ -215,7 +212,7 @@ def _error_of(asked: str, _body: bytes) -> bytes:
 
 
 def _saying(say: Callable[[str, bytes], bytes]) -> Callable[[ASGIApp], ASGIApp]:
-    """Return what answers with status 200 as usual, but with another body, made of what was asked and the right one."""
+    """Return what answers with status 200 as usual, but with another body, made of the request and the right one."""
 
     def instead(app: ASGIApp) -> ASGIApp:
         async def saying(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,6 +1,6 @@
 """Plan and plant faults in documents, and say where: the truth that a pipeline's findings are held against.
 
-A document has one fault or none. Knows nothing of how a pipeline judges them, nor of faults of the connection.
+A document has one fault or none.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def plan_faults(seed: int, kind: str, ids: Sequence[int], share: float, faults: 
 
 
 def plant(seed: int, kind: str, document_id: int, fault: str, document: dict[str, Any]) -> tuple[Fault, Spoil]:
-    """Change the document, and return its fault and what is still to be done to its bytes.
+    """Change the document, and return its fault and the change still due to its bytes.
 
     The same fault comes to the same place whenever the document is shown.
     """

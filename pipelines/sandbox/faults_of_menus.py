@@ -1,7 +1,4 @@
-"""The faults of menus, one function each: it changes the document and returns the place.
-
-Knows nothing of which menus are spoiled.
-"""
+"""The faults of menus, one function each: it changes the document and returns the place."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The faults of orders, one function each: it changes the document and returns the place.
 
-An order to be spoiled has a modifier on its first line. Knows nothing of which orders are spoiled.
+An order to be spoiled has a modifier on its first line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What happens to an order after it was placed: statuses, deliveries, later changes, each at its moment.
 
-The interface shows one status of orders and one of deliveries; the others are the stand-in's own. Knows nothing of
-lines or menus.
+The interface shows one status of orders and one of deliveries; the others are the stand-in's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Menus as they stand at a time: price groups, products and nested modifiers, with their histories.
-
-Knows nothing of orders or faults.
-"""
+"""Menus as they stand at a time: price groups, products and nested modifiers, with their histories."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Make up orders, and show an order as it stood at a moment.
-
-Knows nothing of faults, bytes or HTTP.
-"""
+"""Make up orders, and show an order as it stood at a moment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The customers of the world: names, telephones, e-mail addresses, homes, and what they write.
 
-All invented: e-mail domains are reserved for examples and telephone numbers use a block of their own. Knows nothing
-of orders.
+All invented: e-mail domains are reserved for examples and telephone numbers use a block of their own.
 """
 
 from __future__ import annotations

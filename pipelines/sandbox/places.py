@@ -1,7 +1,7 @@
 """The towns of the world: where stores stand, in which timezone, with which streets and telephone numbers.
 
 All of them pay in euro, so one currency goes with eleven timezones: with and without daylight saving time, east and
-west of UTC. Knows nothing of stores or customers.
+west of UTC.
 """
 
 from __future__ import annotations

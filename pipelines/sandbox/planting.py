@@ -1,7 +1,4 @@
-"""Ways of spoiling any JSON document: the faults that orders and menus have in common.
-
-Knows nothing of what the documents mean.
-"""
+"""Ways of spoiling any JSON document: the faults that orders and menus have in common."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ if TYPE_CHECKING:
 
     from pipelines.sandbox.rng import Rng
 
-# What is done to a document's bytes after it was encoded.
+# A change to a document's bytes after it was encoded.
 Spoil = Callable[[bytes], bytes]
-# Changes a document; returns the JSON pointer of the fault, and what is done to the bytes.
+# Changes a document; returns the JSON pointer of the fault, and the change to the bytes.
 Planter = Callable[["Rng", dict[str, Any]], tuple[str, Spoil]]
 
 # A key, and a character of a text, that no document has: they stand where bytes are changed afterwards.
@@ -33,7 +30,7 @@ def leave(body: bytes) -> bytes:
 
 
 def place(document: Any, pointer: str) -> tuple[Any, Any]:
-    """Return the object or array that holds what the pointer names, and its key there."""
+    """Return the object or array that holds the pointer's value, and its key there."""
     *path, last = pointer.split("/")[1:]
     for part in path:
         document = document[int(part)] if isinstance(document, list) else document[part]
@@ -41,20 +38,20 @@ def place(document: Any, pointer: str) -> tuple[Any, Any]:
 
 
 def look(document: Any, pointer: str) -> Any:
-    """Return what the pointer names."""
+    """Return the pointer's value."""
     holder, key = place(document, pointer)
     return holder[key]
 
 
 def put(document: Any, pointer: str, value: Any) -> tuple[str, Spoil]:
-    """Set what the pointer names; an object that lacks the key gets it at its end."""
+    """Set the pointer's value; an object that lacks the key gets it at its end."""
     holder, key = place(document, pointer)
     holder[key] = value
     return pointer, leave
 
 
 def drop(document: Any, pointer: str) -> tuple[str, Spoil]:
-    """Take away what the pointer names."""
+    """Remove the pointer's value."""
     holder, key = place(document, pointer)
     del holder[key]
     return pointer, leave

@@ -1,7 +1,6 @@
 """Add up an order by a rule that is known: the price arithmetic of a world.
 
-The partner's interface states no rule, so a world may choose one. Exact decimals throughout. Knows nothing of menus,
-orders' other fields or JSON.
+The partner's interface states no rule, so a world may choose one. Exact decimals throughout.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class PriceRule:
         return unit if self.quantity else unit * quantity
 
     def line_amount(self, price: Decimal, quantity: int, modifiers: Iterable[tuple[Decimal, int]]) -> Decimal:
-        """Return what a line adds to the subtotal, from what the line shows."""
+        """Return what a line adds to the subtotal, from the line's fields."""
         times = quantity if self.quantity else 1
         amount = price * times
         if self.modifiers == "per_unit":
@@ -106,7 +105,7 @@ def shortest(amount: Decimal) -> Decimal:
 
 
 def draw_discount(rng: Rng, worth: Decimal) -> Decimal:
-    """Draw what is taken off lines of this worth."""
+    """Draw a discount on lines of this worth."""
     drawn = rng.random()
     if drawn < 0.09:
         percent = rng.pick((10, 15, 20)) * CENT
@@ -115,7 +114,7 @@ def draw_discount(rng: Rng, worth: Decimal) -> Decimal:
 
 
 def draw_tip(rng: Rng, worth: Decimal) -> Decimal:
-    """Draw what is tipped for lines of this worth."""
+    """Draw a tip on lines of this worth."""
     if rng.often(0.5):
         return Decimal(rng.pick((1, 2, 2, 3, 5)))
     return shortest((worth * rng.pick((5, 10, 15)) * CENT).quantize(CENT, ROUND_HALF_UP))

@@ -1,7 +1,4 @@
-"""Run the sandbox as a child process, for tests and the demo, and stop it reliably.
-
-Knows nothing of what is served.
-"""
+"""Run the sandbox as a child process, for tests and the demo, and stop it reliably."""
 
 from __future__ import annotations
 

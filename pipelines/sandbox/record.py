@@ -1,7 +1,4 @@
-"""Record requests and their outcomes, for tests to compare.
-
-Knows nothing of how a request is answered.
-"""
+"""Record requests and their outcomes, for tests to compare."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Draw the same numbers on every machine and Python version.
 
-Uses only `seed` and `random` of `random.Random`, the two whose results Python guarantees. Knows nothing of what is
-drawn.
+Uses only `seed` and `random` of `random.Random`, the two whose results Python guarantees.
 """
 
 from __future__ import annotations

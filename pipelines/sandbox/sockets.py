@@ -1,6 +1,6 @@
 """Take hold of the connection that a request came by: what ASGI has no word for.
 
-The server's sockets are this process's own, so the one with the client's address can be found. Knows nothing of HTTP.
+The server's sockets are this process's own, so the one with the client's address can be found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def reset(client: tuple[str, int]) -> None:
     """End the connection with this client by a TCP reset."""
 
     def end(connection: socket.socket) -> None:
-        # The server sees the end of what it reads, and closes; without lingering that is a reset.
+        # The server sees the end of its input, and closes; without lingering that is a reset.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         connection.shutdown(socket.SHUT_RD)
 

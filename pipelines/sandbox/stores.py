@@ -1,7 +1,4 @@
-"""Found the world's stores: brands with menus, branches in towns, opening hours.
-
-Knows nothing of orders, faults or HTTP.
-"""
+"""Found the world's stores: brands with menus, branches in towns, opening hours."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What happens in the demo's world on fixed days, beyond what chance brings.
 
 A store closes for a few days and another gets a new name, an order is sent twice, a customer's phone number is
-corrected, an order of a closed day is amended; a menu has a field that the interface does not show, tips of the iOS
-app are paid apart, and orders by phone have a fee that no field states. One order is under way during a night.
-Days are counted back from the last day with orders. Knows nothing of how a night deals with any of it.
+corrected, an order of a closed day is amended; a menu has a field that the interface does not show, tips of the iOS app
+are paid apart, and orders by phone have a fee that no field states. One order is under way during a night. Days are
+counted back from the last day with orders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Issue and check access tokens in the JWT form (RFC 7519), signed with HMAC-SHA256.
-
-Knows nothing of HTTP or of who may have a token.
-"""
+"""Issue and check access tokens in the JWT form (RFC 7519), signed with HMAC-SHA256."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which service faults happen, and how often: decided by seed, per document and attempt.
 
-`fault_injection` carries them out. Knows nothing of HTTP or of faults in documents.
+`fault_injection` carries them out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rate_500: float = 0.0
     rate_503: float = 0.0
     rate_reset: float = 0.0  # the connection is reset instead of an answer
-    rate_truncated: float = 0.0  # half of what Content-Length says, then the end
+    rate_truncated: float = 0.0  # half of Content-Length, then the end
     rate_content_type: float = 0.0  # text/html over the right body
     rate_slow: float = 0.0  # answered after slow_seconds
     rate_drip: float = 0.0  # a byte every drip_seconds

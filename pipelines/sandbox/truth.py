@@ -1,7 +1,4 @@
-"""Write what a world knows about itself: its planted faults and its order ids.
-
-Knows nothing of HTTP.
-"""
+"""Write what a world knows about itself: its planted faults and its order ids."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tell a receiver what happens, as partner services do: signed, tried again, at times lost, twice, late or mixed up.
 
-What becomes of each webhook is decided by seed. Knows nothing of worlds beyond what happened, nor of who receives.
+What becomes of each webhook is decided by seed.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Sender:
         return len(plan)
 
     def _plan(self, happened: Sequence[Event]) -> Iterator[tuple[Event, str, float]]:
-        """Give what is sent, in the order of sending: what happened, the event's id, and how late."""
+        """Yield the webhooks in the order of sending: what happened, the event's id, and how late."""
         how = self.webhooks
         placed = []
         for place, each in enumerate(happened):

@@ -1,6 +1,6 @@
 """A seeded world of stores, menus and orders: the same bytes for the same configuration.
 
-Holds plans, not documents: each is made, as it stood at a moment, when it is asked for. Knows nothing of HTTP.
+Holds plans, not documents: each is made, as it stood at a moment, when it is asked for.
 """
 
 from __future__ import annotations

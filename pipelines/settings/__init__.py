@@ -1,7 +1,7 @@
 """Read ordermart.toml and the environment into frozen, typed settings.
 
 Whatever the partner's interface does not show is a key here, with its default in `ordermart.toml`; an error names the
-key. Knows nothing of what the settings are for.
+key.
 """
 
 from pipelines.settings.operations import Notify, Planner, Webhooks

@@ -1,6 +1,6 @@
-"""List what the interface does not show: the section, the assumption or the settings instead, and the question to ask.
+"""List the interface's open questions: the section, the assumption or the settings instead, and the question to ask.
 
-Each row of docs/ASSUMPTIONS.md is one. Knows nothing of what the data show.
+Each row of docs/ASSUMPTIONS.md is one.
 """
 
 from __future__ import annotations

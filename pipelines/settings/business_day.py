@@ -1,7 +1,4 @@
-"""Declare the settings of the business day and of its dayparts.
-
-Knows nothing of orders.
-"""
+"""Declare the settings of the business day and of its dayparts."""
 
 from __future__ import annotations
 

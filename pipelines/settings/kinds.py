@@ -1,7 +1,4 @@
-"""The kinds of documents, defined once for every package.
-
-Knows nothing of what a document of a kind holds: that is `landing/shape.py`.
-"""
+"""The kinds of documents, defined once for every package."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import Literal, get_args
 
 Kind = Literal["stores", "menus", "orders"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# Of what a document of a kind is: <entity>_id is its id in tables, raw.<entity>_versions has its versions.
+# The entity of a kind's documents: <entity>_id is its id in tables, raw.<entity>_versions has its versions.
 ENTITIES: dict[str, str] = {"stores": "store", "menus": "menu", "orders": "order"}
 # The kinds of which a build reads all documents at once; orders come in ranges.
 WHOLE_KINDS: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "orders")

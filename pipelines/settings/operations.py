@@ -1,6 +1,6 @@
 """Declare the tables of ordermart.toml about how it runs: resources, schedule, alarms, webhooks, the nightly plan.
 
-Knows neither the file nor the environment, and nothing of what the settings are for.
+Knows neither the file nor the environment, nor the use of settings.
 """
 
 from __future__ import annotations

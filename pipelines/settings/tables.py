@@ -1,6 +1,6 @@
 """Declare every table and key of ordermart.toml, with its type.
 
-Knows neither the file nor the environment, and nothing of what the settings are for.
+Knows neither the file nor the environment, nor the use of settings.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Menus(Table, frozen=True):
 
 
 class OrderScope(Table, frozen=True):
-    """Which orders a setting is about: what is left out limits nothing."""
+    """The orders that a setting is about: an absent limit limits nothing."""
 
     platform: str | None = None
     dispatch_method: str | None = None

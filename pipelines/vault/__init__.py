@@ -1,7 +1,4 @@
-"""The only package that stores personal data: encrypted per customer, found by keyed hashes.
-
-Knows nothing of documents' shapes, HTTP, Parquet or sales.
-"""
+"""The only package that stores personal data: encrypted per customer, found by keyed hashes."""
 
 from pipelines.vault.erasing import Customer, Destroyed, key_sha256
 from pipelines.vault.keys import VaultError, new_key_file

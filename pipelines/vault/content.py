@@ -1,7 +1,4 @@
-"""Read the content of a stored row: a JSON object, pointer → value.
-
-Knows nothing of keys or customers.
-"""
+"""Read the content of a stored row: a JSON object, pointer → value."""
 
 from __future__ import annotations
 

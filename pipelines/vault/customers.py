@@ -1,7 +1,4 @@
-"""Find a customer by phone or e-mail without storing either: keyed hashes of normalised forms.
-
-Knows nothing of encryption or documents.
-"""
+"""Find a customer by phone or e-mail without storing either: keyed hashes of normalised forms."""
 
 from __future__ import annotations
 

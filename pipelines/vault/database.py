@@ -1,7 +1,4 @@
-"""The vault's SQLite file: its tables, its transactions, and random bytes.
-
-Knows nothing of keys: secrets arrive encrypted.
-"""
+"""The vault's SQLite file: its tables, its transactions, and random bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Find a person's data, show what is held of them, and erase it: keys, lookup hashes, bodies and every version.
+"""Find a person's data, show the data held of them, and erase it: keys, lookup hashes, bodies and every version.
 
-An erased document is never encrypted again, also when the service sends it again. Knows nothing of raw files, of the
-ledger or of releases.
+An erased document is never encrypted again, also when the service sends it again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pipelines.vault.refused import RefusedBodies
 
 _LEAST_DIGITS = 6  # of a phone number that is searched for in quarantined bodies
-_MOST_DIGITS, _MOST_SIGNS = 32, 320  # of what is searched for: the search takes as many steps for each byte
+_MOST_DIGITS, _MOST_SIGNS = 32, 320  # of a searched text: the search takes as many steps for each byte
 _BETWEEN = rb"[\s()./+-]*+"
 
 

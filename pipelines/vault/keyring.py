@@ -1,6 +1,6 @@
 """Keep further keys in the vault, wrapped by the master key: one signs the ledger's head.
 
-Rotating the vault's keys wraps them again and does not change them. Knows nothing of what they sign.
+Rotating the vault's keys wraps them again and does not change them.
 """
 
 from __future__ import annotations

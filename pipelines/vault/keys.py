@@ -1,7 +1,6 @@
 """Read, check and generate the two secrets of the vault, and encrypt bytes with a key.
 
 The master key wraps every data key; the lookup secret makes keyed hashes, so neither is useful alone.
-Knows nothing of customers or of what is encrypted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Keep quarantined bodies for a while, each encrypted with its own key, so that they can be reprocessed.
-
-Knows nothing of why a body was rejected.
-"""
+"""Keep quarantined bodies for a while, each encrypted with its own key, so that they can be reprocessed."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-ROW_BYTES = 300  # about what the vault needs for a body besides its bytes
+ROW_BYTES = 300  # about the vault's need for a body besides its bytes
 
 
 class Refused(NamedTuple):

@@ -1,7 +1,7 @@
 """Change the two secrets of a vault: wrap every key again, and compute lookup hashes and digests with the new secret.
 
 One transaction: killed at any point, the vault has the old secrets and the rotation starts again, or has the new ones.
-Bodies stay as they are, since they are encrypted with the customers' own keys. Knows nothing of settings or the ledger.
+Bodies stay as they are, since they are encrypted with the customers' own keys.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 1_000
 
 
 class Rotated(NamedTuple):
-    """What the new secrets protect; `is_new` is false if the vault had them already."""
+    """The data that the new secrets protect; `is_new` is false if the vault had them already."""
 
     customers: int
     versions: int

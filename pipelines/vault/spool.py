@@ -1,7 +1,7 @@
 """Keep the responses of an uncommitted load, encrypted, so that a killed run need not request them again.
 
 One file per kind, written response by response and removed when the load ends. It survives the process, not the
-machine: it is not synced, and what a power cut loses is requested again. Knows nothing of HTTP or landing.
+machine: it is not synced, and what a power cut loses is requested again.
 """
 
 from __future__ import annotations

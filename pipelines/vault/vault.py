@@ -1,7 +1,6 @@
 """Encrypt and decrypt personal data: one key per customer, wrapped by the master key.
 
-Deleting a customer's wrapped key erases everything encrypted for that customer. Knows nothing of documents' shapes: it
-receives pointers and values, and binds them to a kind and an id.
+Deleting a customer's wrapped key erases everything encrypted for that customer.
 """
 
 from __future__ import annotations

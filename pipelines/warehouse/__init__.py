@@ -1,7 +1,4 @@
-"""Run sql/ over landed documents into the warehouse, check the rows against their contracts, and publish releases.
-
-Knows nothing of how documents got here, of personal data, or of Dagster.
-"""
+"""Run sql/ over landed documents into the warehouse, check the rows against their contracts, and publish releases."""
 
 from pipelines.warehouse.build.build import MemoryLimitError, build, warehouse_file
 from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables

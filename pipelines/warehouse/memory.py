@@ -1,7 +1,4 @@
-"""How much memory DuckDB may take: what the settings say, or a share of what this machine, or this container, has left.
-
-Knows nothing of what it is used for.
-"""
+"""How much memory DuckDB may take: by the settings, or a share of the free memory of this machine or container."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-SHARE = 0.4  # of what is available: the process takes more than DuckDB counts, and others run beside it
+SHARE = 0.4  # of the available memory: the process takes more than DuckDB counts, and others run beside it
 LEAST_BYTES = 850_000_000
 AUTO = "auto"
 

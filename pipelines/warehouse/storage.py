@@ -1,7 +1,4 @@
-"""How DuckDB writes what it stores, where what it chooses by itself costs much: sessions, new files, columns.
-
-Knows nothing of which tables there are.
-"""
+"""How DuckDB writes what it stores, where what it chooses by itself costs much: sessions, new files, columns."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ if TYPE_CHECKING:
 
 SESSION: dict[str, Any] = {
     "preserve_insertion_order": False,
-    # Trying FSST on every text column takes most of what writing a table takes, and saves a quarter of the file.
+    # Trying FSST on every text column takes most of the time of writing a table, and saves a quarter of the file.
     "disabled_compression_methods": "fsst",
 }
 # How a new file is attached that nobody needs before all of it is written: without a log, and of a format that DuckDB

@@ -78,7 +78,7 @@ brought as (
 
     union all
 
-    -- what the first version had
+    -- values of the first version
     select order_id, '/' || field as path, old_value as value, 1 as version_no,
     from core.order_changes
     where field in ('platform', 'dispatch_method')

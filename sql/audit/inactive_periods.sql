@@ -16,7 +16,7 @@
 -- expected_order_count DECIMAL(38,4) >= 10: How many orders those days usually have, added up.
 with
 
--- what is watched: from the day after the first live load, to the day before the last
+-- the days watched: from the day after the first live load, to the day before the last
 watched as (
     select
         cast(min(first_observed_at) as date) + 1 as since,
@@ -106,7 +106,7 @@ select
     runs.day_count,
     runs.is_ongoing,
     runs.last_order_date,
-    -- what is missed
+    -- missing orders
     runs.expected_order_count,
 from runs
 where runs.expected_order_count >= 10

@@ -144,14 +144,14 @@ select
     place,
     word,
     next_word,
-    -- what the sentence says
+    -- figures of the sentence
     figure,
     other,
     cast(whole as bigint) as whole,
     metric,
     least,
     greatest,
-    -- for and against what is assumed
+    -- for and against the assumption
     agree,
     against,
     list_sort(list_distinct(coalesce(example_ids, [])))[:3] as example_ids,

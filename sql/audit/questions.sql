@@ -145,12 +145,12 @@ select
             supporting_count,
             no
     ) as rank,
-    -- what is open, and what is done meanwhile
+    -- question and assumption
     section,
     undocumented,
     assumption,
     partner_question,
-    -- what the data show, and how sure that is
+    -- evidence and its weight
     evidence,
     case
         when contradicting_count > 0 then 'contradicted'

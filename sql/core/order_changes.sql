@@ -27,7 +27,7 @@ select
     order_id,
     version_no,
     change.field as field,
-    -- what was, and what is
+    -- before and after
     change.old_value as old_value,
     change.new_value as new_value,
 from changed

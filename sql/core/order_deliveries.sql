@@ -35,7 +35,7 @@ select
     -- what kind
     delivery.type as type,
     delivery.status as status,
-    -- what the vault holds
+    -- in the vault
     delivery.has_confirmation_code as has_confirmation_code,
     delivery.confirmation_code as confirmation_code,
     delivery.has_tracking_url as has_tracking_url,

@@ -22,6 +22,6 @@ select
     item.name as name,
     -- money
     item.price as price,
-    -- what the vault holds
+    -- in the vault
     item.has_instructions as has_instructions,
 from lines

@@ -36,7 +36,7 @@ select
     item.name as name,
     -- money
     item.price as price,
-    -- what the vault holds
+    -- in the vault
     item.has_instructions as has_instructions,
     item.instructions as instructions,
     -- lineage

@@ -40,7 +40,7 @@ select
     document.discount as discount,
     document.loyalty_discount as loyalty_discount,
     document.total_price as total_price,
-    -- what the vault holds
+    -- in the vault
     document.has_user_phone as has_user_phone,
     document.has_user_email as has_user_email,
     document.has_user_address as has_user_address,

@@ -32,7 +32,7 @@ versions as (
     from raw.store_versions
 ),
 
--- what each new version says, and what the last version that stands here says
+-- each new version, and the last version that stands here
 stated as (
     select
         store_id,

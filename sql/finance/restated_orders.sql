@@ -1,4 +1,4 @@
--- One row per order and close with pending restatements: what is known of the order.
+-- One row per order and close with pending restatements: the order's known facts.
 --
 -- As it is now, and as it was seen when its day was closed. Reads the warehouse, attached
 -- as the default database, temp.last_booked, and the ledger entries in `memory`.

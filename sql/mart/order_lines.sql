@@ -67,7 +67,7 @@ lines as (
             sums.price,
             cast(sums.price as decimal(38, 4)) * quantity
         ) as product_amount,
-        -- what the rule has modifiers add, by unit or by line; most are added
+        -- the modifiers' amount under the rule, by unit or by line; most are added
         if(is_own, sums.add_own, sums.add_once) + if(
             sums.has_other, sign * if(is_own, sums.other_own, sums.other_once), 0
         ) as added,

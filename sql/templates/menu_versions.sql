@@ -1,7 +1,7 @@
 -- One row per place in a menu, and run of versions that say the same of it: `$table`.
 with
 
--- what each new version says, and what the last version that is stored here says
+-- each new version, and the last version that is stored here
 seen as (
     select
         t.menu_id,

@@ -1,4 +1,4 @@
--- The tables of the vault: what is secret arrives encrypted.
+-- The tables of the vault: secrets arrive encrypted.
 create table if not exists meta (name text primary key, value blob not null) without rowid;
 create table if not exists customers (
     n integer primary key, customer_key text not null, wrapped blob -- null once erased

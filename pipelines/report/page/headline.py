@@ -1,7 +1,4 @@
-"""Say in one line how the night went, and name the one command to run next: the most urgent cause decides.
-
-Knows nothing of HTML.
-"""
+"""Say in one line how the night went, and name the one command to run next: the most urgent cause decides."""
 
 from __future__ import annotations
 

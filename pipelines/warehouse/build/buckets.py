@@ -3,8 +3,6 @@
 A stage is what can be made of orders before tables over all of them are needed again. A bucket depends on the documents
 of its orders and on what earlier stages made, on nothing of other buckets: so the same function serves a build in this
 process, bucket after bucket, and one whose buckets are spread over machines.
-
-Knows nothing of where it runs.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ class Stage:
 
     @property
     def label(self) -> str:
-        """What is happening, for whoever waits."""
+        """The present step, for people who wait."""
         return "building orders, by bucket" if self.number == 0 else "reconciling orders, by bucket"
 
 

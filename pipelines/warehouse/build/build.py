@@ -1,7 +1,4 @@
-"""Build the warehouse: decide between nothing, an increment and everything, do it, and say why.
-
-Knows nothing of how rows are made, nor of releases.
-"""
+"""Build the warehouse: decide between nothing, an increment and everything, do it, and say why."""
 
 from __future__ import annotations
 
@@ -58,17 +55,17 @@ def warehouse_file(data_dir: Path) -> Path:
 def build(
     settings: Settings, *, full: bool = False, progress: Callable[[str, int, int], None] | None = None
 ) -> BuildResult:
-    """Bring core, mart and audit up to date with what is landed, in one commit.
+    """Bring core, mart and audit up to date with raw, in one commit.
 
     `full` rebuilds everything from raw. `progress` is called with (what, done, total). Raise BuildBlocked, with
     nothing committed, when a blocking check found anything; LandingError when data/ came from another service;
     MemoryLimitError, when memory did not suffice even for a rebuild in the smallest parts. An increment whose
     totals do not tie out is not committed, and a warehouse file that cannot be read is set aside: all tables are
     rebuilt instead, and `notes` of the result say so. RawDamageError names raw files that are not what was landed,
-    DiskFullError what to free, EngineError what is wrong with a cluster.
+    DiskFullError what to free, EngineError a cluster's fault.
     """
     show = progress or (lambda _what, _done, _total: None)
-    engine_of(settings)  # what is wrong with it is said first, whatever there is to build
+    engine_of(settings)  # its fault is said first, whatever there is to build
     with naming_a_full_disk(settings.data_dir):
         guard_source(settings)
         check_raw(settings.data_dir, hashes=full)

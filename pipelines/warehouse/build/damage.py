@@ -1,7 +1,4 @@
-"""Tell a damaged warehouse file from other trouble, and set it aside, so that it is rebuilt from raw.
-
-Knows nothing of how it is rebuilt.
-"""
+"""Tell a damaged warehouse file from other trouble, and set it aside, so that it is rebuilt from raw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what the checks of the last build found, out of the warehouse file. Reads only; builds nothing."""
+"""Read the findings of the last build's checks out of the warehouse file. Reads only; builds nothing."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@ from other buckets; memory is a bucket's. Tables that need to know what all orde
 by going through the buckets again, out of the tables that there are by then. Ranges rather than remainders, because
 orders land roughly in the order of their ids: a range leaves most of the raw files unread, and rows that lie together
 are deleted and looked up faster ever after.
-
-Knows nothing of increments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the warehouse knows of orders, as plain values for whoever plans what to ask for next.
+"""The warehouse's facts about orders, as plain values for the planner.
 
-Reads only. Knows nothing of plans, budgets or the service.
+Reads only.
 """
 
 from __future__ import annotations

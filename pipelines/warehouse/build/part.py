@@ -1,7 +1,6 @@
 """Build one bucket on some node: from files that every node sees into Parquet files that take their names at the end.
 
-Running it twice, even at once, does no harm: each run writes in a folder of its own, and renames what is complete.
-Knows nothing of engines, nor of what becomes of the files.
+Running it twice, even at once, does no harm: each run writes in a folder of its own, and renames complete files.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ WRITING = "(files of buckets)"
 
 @dataclass(frozen=True)
 class Part:
-    """A bucket of a stage, and where the files are that it depends on; `code` is what the nodes must run, too.
+    """A bucket of a stage, and where the files are that it depends on; `code` is the version that nodes must run.
 
-    `draft` is the warehouse as earlier stages left it, `given` what the driver knows besides; nobody writes to them
+    `draft` is the warehouse as earlier stages left it, `given` the driver's other facts; nobody writes to them
     meanwhile.
     """
 

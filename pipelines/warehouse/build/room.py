@@ -1,4 +1,4 @@
-"""Check before a build that the disk has room for it and for its release. Knows nothing of how either is made."""
+"""Check before a build that the disk has room for it and for its release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-INCREMENT = 2  # times the warehouse file: the release's copy of it, and what is written before the commit
+INCREMENT = 2  # times the warehouse file: the release's copy of it, and the pages written before the commit
 FULL = 3  # times the warehouse file: the new one beside the old one, the release's copy, and its Parquet
 FIRST = 12  # times the documents in data/raw, which are compressed: for a full build without a warehouse file
 _MIB = 1 << 20

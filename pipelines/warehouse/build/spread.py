@@ -1,7 +1,7 @@
 """Have the buckets of a full build made elsewhere, and put their rows into the draft: the one writer of it.
 
 While buckets are made, nobody writes to the draft: nodes read in it what earlier stages made. Then each bucket is
-counted, and its files are loaded in the order of their ids. Knows nothing of how an engine runs a part.
+counted, and its files are loaded in the order of their ids.
 """
 
 from __future__ import annotations

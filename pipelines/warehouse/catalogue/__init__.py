@@ -1,7 +1,4 @@
-"""Find every table and check: its contract and select, what it reads, and the order in which tables can be built.
-
-Knows nothing of data, settings or how a build runs.
-"""
+"""Find every table and check: its contract and select, what it reads, and the order in which tables can be built."""
 
 from pipelines.warehouse.catalogue.reads import Reads, reads
 from pipelines.warehouse.catalogue.tables import (

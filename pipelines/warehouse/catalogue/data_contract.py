@@ -1,8 +1,6 @@
 """Write docs/contract.odcs.yaml: the same text that a release holds.
 
-    python -m pipelines.warehouse.catalogue.data_contract
-
-Knows nothing of data or of builds.
+python -m pipelines.warehouse.catalogue.data_contract
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Write docs/DICTIONARY.md out of the contracts: every table, column, join and claim, each declared in one place.
 
-    python -m pipelines.warehouse.catalogue.dictionary
-
-Knows nothing of data or of builds; holds no sentence of its own about a table.
+python -m pipelines.warehouse.catalogue.dictionary
 """
 
 from __future__ import annotations

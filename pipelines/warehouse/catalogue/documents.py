@@ -1,7 +1,6 @@
 """Which core table holds the objects of a document at each path, so that SQL about every field can be generated.
 
-A documented field that no table has a column for is landed and typed, and shown nowhere else. Knows nothing of how
-documents are typed.
+A documented field that no table has a column for is landed and typed, and shown nowhere else.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 An ENUM is written in a tenth of the time that a text takes, is compared and grouped in half, and its type names its
 words; `contracts/contract.py` says in which order.
-
-Knows nothing of which words there are, or of what becomes of one that is not listed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The example queries of a release: `sql/examples/<number>_<name>.sql`, one select each.
 
 A file starts with the question that it answers, in one comment line. The queries are the rows of `meta.examples` and
-the text of docs/QUESTIONS.md, and a test runs each of them. Knows nothing of data.
+the text of docs/QUESTIONS.md, and a test runs each of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Generate the selects that profile every field of a kind of document, from its shape and the tables that hold it.
-
-Knows nothing of single fields.
-"""
+"""Generate the selects that profile every field of a kind of document, from its shape and the tables that hold it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from pipelines.warehouse.catalogue.templates import filled
 if TYPE_CHECKING:
     from pipelines.landing.shape import Field
 
-# The letter says what is measured: i integer, m money, t length of a text, d microseconds of a time; of what the vault
+# The letter names the measure: i integer, m money, t length of a text, d microseconds of a time; of what the vault
 # holds, whether it is there and not empty: h a text, g a number.
 _MEASURES = {
     "integer": ("i", "facts.{}"),

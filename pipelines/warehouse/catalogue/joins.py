@@ -1,8 +1,7 @@
 """The joins that analysts may rely on, and those that multiply rows: listed in the dictionary, and proved by tests.
 
 A join keeps the rows of its left table, one for one, because its columns hold the whole key of the right one. Facts are
-joined to what they are about, never to each other: an order's money beside its lines adds up to too much. Knows nothing
-of how tables are made.
+joined to what they are about, never to each other: an order's money beside its lines adds up to too much.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 A macro's file starts with what it is called with and what it gives, in comment lines:
 
     -- orders_as_of(ts): one row per order that had been observed by then, as its version at that time says.
-
-Knows nothing of how tables are made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Generate the checks that core tables lost nothing of a document: counts and sums against those of validation.
-
-Knows nothing of single fields.
-"""
+"""Generate the checks that core tables lost nothing of a document: counts and sums against those of validation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The tables of schema `meta`: what a release says of itself, so that a reader of the file needs no other document.
 
-Declares their columns, and gives the rows of those that follow from the catalogue alone. Knows nothing of how they are
-written.
+Declares their columns, and gives the rows of those that follow from the catalogue alone.
 """
 
 from __future__ import annotations

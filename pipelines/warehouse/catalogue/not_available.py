@@ -1,7 +1,4 @@
-"""What the source cannot answer, why, and where to join it from: the rows of `meta.not_available`.
-
-Knows nothing of data.
-"""
+"""The questions that the source cannot answer, why, and where to join it from: the rows of `meta.not_available`."""
 
 from __future__ import annotations
 

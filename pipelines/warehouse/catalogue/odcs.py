@@ -1,6 +1,6 @@
 """Describe the tables of a release by the Open Data Contract Standard v3, out of the contracts.
 
-A release holds the text as contract.odcs.yaml, and docs/ the same. Knows nothing of data or of builds.
+A release holds the text as contract.odcs.yaml, and docs/ the same.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 A mart with a business day is partitioned by `business_month`, every other table of orders by `created_month`, the month
 of the order's `created_at` in UTC; the rest are one file each. A month is a text such as 2026-10, and `unknown` where
 there is no time: readers take `__HIVE_DEFAULT_PARTITION__`, the usual name, for a null, and pandas then fails.
-
-Knows nothing of files or of builds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Write docs/QUESTIONS.md out of sql/examples/ and what is not available: each declared in one place.
+"""Write docs/QUESTIONS.md out of sql/examples/ and the list of unavailable facts: each declared in one place.
 
-    python -m pipelines.warehouse.catalogue.questions
-
-Knows nothing of data or of builds.
+python -m pipelines.warehouse.catalogue.questions
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read from a select which tables and columns it reads, and which columns it gives.
 
 A row that is given whole to a function of `sql/functions/` is read by the names in that function; one that is used
-whole in any other way is read with all of its columns. Knows nothing of which tables there are.
+whole in any other way is read with all of its columns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables of schema `ref`: the user's own CSV files, named in [reference].
 
-Declares their columns. Knows nothing of files or of how they are written.
+Declares their columns.
 """
 
 from __future__ import annotations

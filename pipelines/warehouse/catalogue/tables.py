@@ -16,8 +16,6 @@ It selects its violations: `entity_id` BIGINT (the order, menu or store, by scop
 `location` VARCHAR (where in it, such as 'line 2'), and where they help `residual` DECIMAL(38,4) and `detail` VARCHAR
 (codes and ids, never a text that people wrote). Violations of a warning are the rows of `audit.findings`; one
 violation of a blocking check keeps the whole build from being committed.
-
-Knows nothing of data, settings or how a build runs.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
-# By what the head names as its template.
+# By the template that the head names.
 GENERATED: dict[str, Callable[[], str]] = {
     "daily_field_values": field_values.daily_field_values,
     "field_values": field_values.field_values,

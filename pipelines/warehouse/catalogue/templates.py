@@ -1,7 +1,4 @@
-"""Fill templates: selects of `sql/templates/` that several tables or checks share but for names.
-
-Knows nothing of which tables there are.
-"""
+"""Fill templates: selects of `sql/templates/` that several tables or checks share but for names."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _SOLD = {
 
 
 def field_issues(kind: str) -> str:
-    """Return the table of what validation noted of each document of a kind."""
+    """Return the table of validation's notes on each document of a kind."""
     return filled("field_issues", kind=kind, entity=ENTITIES[kind])
 
 

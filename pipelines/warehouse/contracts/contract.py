@@ -1,7 +1,6 @@
 """What a contract says, as plain data: all that a run needs of it while every row keeps it.
 
-A contract is the head of a table's SQL file (`head.py`). Knows nothing of files, of connections or of Pandera, whose
-import takes longer than most builds.
+A contract is the head of a table's SQL file (`head.py`).
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Column:
         return tuple(word.replace("''", "'") for word in re.findall(r"'((?:[^']|'')*)'", self.type)) if is_enum else ()
 
     def doubt(self, *, typed: bool = True) -> str:
-        """Return the condition in SQL under which a row may not keep what is claimed of the column; "" without a claim.
+        """Return the condition in SQL under which a row may break the claim about the column; "" without a claim.
 
         A column of listed words that has their type holds them; one that is not `typed` is a text.
         """
@@ -94,7 +93,7 @@ class ComparisonScope:
     """Which orders are compared with each other: those that share `columns` and lie close in time by `clock`.
 
     All are columns of one table that is read; an order without one of them is compared with none. `minutes` is the
-    column of raw.settings that says what is close.
+    column of raw.settings that says how close.
     """
 
     columns: tuple[str, ...]

@@ -17,7 +17,7 @@ Then follow texts; the facts, of which `span: from, until`, `compares: columns b
 `released: no` are rare; and one line for each column of which the glossary does not say everything: its name, and of
 type, null, bounds, `not additive` and meaning what differs. An indented line goes on with the one before.
 
-The glossary has such lines for names that several tables have. Knows nothing of selects.
+The glossary has such lines for names that several tables have.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Head:
-    """What the head of a file says: grain, source and caveats, the facts by name, and of columns what it names."""
+    """The content of a file's head: grain, source and caveats, the facts by name, and of columns what it names."""
 
     about: str
     facts: Mapping[str, str]

@@ -1,6 +1,6 @@
 """Make the Pandera schema of a contract: columns exactly as declared, in that order, never coerced.
 
-Whoever imports this waits a second for Pandera.
+Importing this takes a second, for Pandera.
 """
 
 from __future__ import annotations

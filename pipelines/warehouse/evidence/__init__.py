@@ -1,8 +1,7 @@
-"""Judge by which formulas orders are priced: divide them into populations, and say what the orders show of each.
+"""Judge by which formulas orders are priced: divide them into populations, and say of each what its orders show.
 
 One way: candidates, chances ← forms ← verdicts ← dividing ← populations ← (roundings, residuals, wording) ← gathering;
-sales_sets stands beside them. Knows nothing of files, of the partner or of how a build runs; what it reads and writes
-are relations of one connection.
+sales_sets stands beside them.
 """
 
 from pipelines.warehouse.evidence.candidates import create_candidates

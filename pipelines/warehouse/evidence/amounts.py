@@ -1,6 +1,6 @@
 """The exact amounts that forms give for orders: for those whose rounding or residual is asked for.
 
-Reads the temporary tables facts (order_id, node) and leaves (node, and what its form does). Knows nothing of verdicts.
+Reads the temporary tables facts (order_id, node) and leaves (node, and what its form does).
 """
 
 from __future__ import annotations

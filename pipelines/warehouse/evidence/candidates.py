@@ -36,7 +36,7 @@ _ACTIONS = (
     ("only_add", ", only those with action add", "add_#"),
     ("others_subtract", ", subtracted unless their action is add", "(add_# - other_#)"),
 )
-# name, description, what is added for the order
+# name, description, the addition for the order
 _DISCOUNTS = (
     ("before_discount", "before the discount", ""),
     ("after_discount", "less the discount", " - any_value(discount)"),

@@ -1,7 +1,4 @@
-"""How few fits are too few: exact binomial counts and the lower bound of a share.
-
-Knows nothing of orders or forms.
-"""
+"""How few fits are too few: exact binomial counts and the lower bound of a share."""
 
 from __future__ import annotations
 

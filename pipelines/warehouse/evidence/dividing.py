@@ -2,7 +2,6 @@
 
 Orders of one value follow a form in a share of cases; an order that fits costs -log(share), one that does not costs
 -log(1 - share) and what it takes to say its amount. The division that costs least is taken, if it saves enough.
-Knows nothing of verdicts or of where counts come from.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def divide_by_days(fits: Floats, orders: Ints, shares: Shares) -> Division | Non
 
 
 def _cut(sums: Floats, counts: Floats, span: tuple[int, int], shares: Shares) -> tuple[float, int]:
-    """Return what the best cut of a span saves, and where it is."""
+    """Return the saving of the best cut of a span, and where it is."""
     start, end = span
     if end - start < 2:
         return 0.0, start

@@ -1,7 +1,4 @@
-"""The candidate forms of one rule target, and the patterns of orders: which parts they hold, which forms fit them.
-
-Knows nothing of verdicts.
-"""
+"""The candidate forms of one rule target, and the patterns of orders: which parts they hold, which forms fit them."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ class Forms:
     differs: Bools
     """[form, form, part]: whether the two treat an order that holds the part differently."""
     answers: Ints
-    """[form, part]: what the form does with the part."""
+    """[form, part]: the form's treatment of the part."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Gather the evidence of both rule targets into relations of schema raw, which the tables of sql/audit/ show.
 
-Knows nothing of how a build runs; it reads the pattern tables, mart.orders and raw.settings.
+Reads the pattern tables, mart.orders and raw.settings.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All orders are one population to begin with, but for those that settings name a rule for. A population that no form
 explains is divided; one that a form explains loses only clear exceptions. Each round counts every population in one
-pass over the orders per dimension. Knows nothing of amounts.
+pass over the orders per dimension.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _divide(
 
 
 def _borrow(forms: Forms, leaves: list[Population], asked: Asked) -> None:
-    """Answer what is too rare in a population as all other populations do, where they agree."""
+    """Answer questions that are too rare in a population as all other populations do, where they agree."""
     judged = [leaf.judgement for leaf in leaves if leaf.judgement and leaf.judgement.candidates]
     answers: dict[int, set[int]] = {}
     for found in judged:

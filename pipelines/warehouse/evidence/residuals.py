@@ -1,7 +1,4 @@
-"""Find what the orders that a population's form does not fit have in common: a constant, a share, a step, zero.
-
-Knows nothing of how populations are found.
-"""
+"""Find the common trait of orders that a population's form does not fit: a constant, a share, a step, zero."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Find how the amounts of a population are rounded, on the orders whose prices have more decimals than their currency.
-
-Knows nothing of how populations are found.
-"""
+"""Find how the amounts of a population are rounded, on orders whose prices have more decimals than their currency."""
 
 from __future__ import annotations
 

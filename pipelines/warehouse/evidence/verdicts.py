@@ -1,7 +1,4 @@
-"""What the orders of one population show: the forms that they do not refute, and which of these is supported.
-
-Knows nothing of how populations are found.
-"""
+"""The evidence of one population's orders: the forms that they do not refute, and which of these is supported."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def read_asked(con: duckdb.DuckDBPyConnection) -> Asked:
 
 @dataclass
 class Judgement:
-    """What the orders of a population show. Forms and parts are places, from 0."""
+    """The evidence of a population's orders. Forms and parts are places, from 0."""
 
     verdict: str
     leader: int

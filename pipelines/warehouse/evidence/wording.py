@@ -1,7 +1,4 @@
-"""Say in one sentence what the orders of a population show.
-
-Knows nothing of how it was found.
-"""
+"""Say the evidence of a population's orders in one sentence."""
 
 from __future__ import annotations
 
@@ -89,7 +86,7 @@ def distinguishing(forms: Forms, patterns: Patterns, weights: Any, leader: int, 
 
 
 def deciding(forms: Forms, found: Judgement, asked: Asked) -> list[str]:
-    """Say which orders would decide what is open, and how many more of them."""
+    """Say which orders would decide the open parts, and how many more of them."""
     texts = []
     for part in found.open_parts:
         held = int(found.held[part])
@@ -160,7 +157,7 @@ def _refutation(forms: Forms, found: Judgement, asked: Asked) -> str:
 
 
 def residual(found: Residual) -> str:
-    """Say what the orders that are off have in common: '1,500 of 1,500 are off by 0.99'."""
+    """Say the common trait of orders that are off: '1,500 of 1,500 are off by 0.99'."""
     counted = f"{found.fits:,} of {found.orders:,} that differ"
     if found.kind == "zero":
         return f"{counted} state 0"

@@ -2,8 +2,6 @@
 
 Runs are numbered from 1 per (kind, id), in the order of states.py. The fold goes on from a known state as that one
 does: the first run may then be the state's own, seen again.
-
-Knows nothing of contents.
 """
 
 from __future__ import annotations

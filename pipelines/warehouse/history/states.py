@@ -6,8 +6,6 @@ last seen.
 
 The fold goes on from a known state where every new observation is later than all that the state has seen; an id with
 an earlier one is folded again from all its observations. Either way gives the same row: a rebuild equals increments.
-
-Knows nothing of documents' contents or of tables made from them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Give sql/ the versions that its tables do not have yet: raw.order_versions, raw.order_edits and their like.
 
-A full build gives all versions of what it has at hand. An increment gives the new ones; where two versions are to be
+A full build gives all versions of its documents. An increment gives the new ones; where two versions are to be
 compared, the last one that the tables have is put together again out of them, so no raw file of an earlier load is
 read. An id with an observation earlier than one already folded is given whole, from raw.
 
-Knows how versions are compared, not what the tables make of that.
+Knows how versions are compared, not their use in tables.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ compared with it, too: comparison_scope.py. A table by business day is about the
 rows changed in what it reads, or that were asked for where it reads raw checks; one by customer, about the customers,
 old and new, of such orders. Too many is allowed and costs time; too few would be wrong. Where a source changed, what
 reads it is recomputed whole.
-
-Knows nothing of SQL files' contents beyond what they read.
 """
 
 from __future__ import annotations
@@ -186,7 +184,7 @@ def _days(staged: Staged, item: Table | Check) -> str:
 
 
 def _customers(staged: Staged, item: Table | Check) -> str:
-    """Return the customers, old and new, of the orders whose rows changed in what is read."""
+    """Return the customers, old and new, of the orders whose rows changed in the columns that are read."""
     selects = ["select null::varchar as customer_key limit 0"]
     for name in item.depends_on:
         if reads_change(staged, name, item):

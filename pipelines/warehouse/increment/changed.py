@@ -2,7 +2,7 @@
 
 A reader is concerned when a row of core or mart differs, or an open decision does (checks, quarantine, restatements,
 breaks, control totals, formula rules, schema drift, inactive stores). That an unchanged document was seen again is no
-concern; nor is evidence about runs alone, such as another load in audit.loads. Knows nothing of releases.
+concern; nor is evidence about runs alone, such as another load in audit.loads.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Orders are compared when they share some columns (customer, store, number of lines) and are close in time; the table's
 contract names both. Affected are the orders that changed, those close to one of them before or after the change, those
 close to these, and so on: the chain is complete, and no order outside it is close to one inside.
-
-Knows nothing of what comparing them finds.
 """
 
 from __future__ import annotations

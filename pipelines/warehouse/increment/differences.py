@@ -3,8 +3,6 @@
 A table's fresh rows are laid over the stored ones once. Where nothing differs, nothing that reads the table is affected
 by it; where something does, only what reads one of the differing columns is. Tables by day read of orders, each other
 columns: for them, one flag a column is kept for each row that differs.
-
-Knows nothing of what follows from a difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Bring the warehouse up to date with new loads: only what they affect is recomputed, in one commit.
 
-Everything is made and checked beside the warehouse first; one transaction then deletes and inserts. Knows nothing of
-buckets.
+Everything is made and checked beside the warehouse first; one transaction then deletes and inserts.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 Where a menu's price changes, an interval ends and another begins: two rows of the table differ, but what held before
 that moment holds still. So rows are laid over each other, old against new, and only the stretches of time in which
-one says what the other does not are looked at.
-
-Knows nothing of what the rows say.
+the two differ are looked at.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What people decided of breaks, from the ledger, as raw.break_decisions.
-
-Knows nothing of how breaks are found.
-"""
+"""What people decided of breaks, from the ledger, as raw.break_decisions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Closes of the ledger as relations of schema raw: closed days, their orders at close, and restatements since.
 
-Row files are read in place, after their hash was verified. Knows nothing of how a day is closed, or of what tables make
-of it.
+Row files are read in place, after their hash was verified.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How landed documents are typed: each field of the shape by its name, money exact out of JSON strings.
 
-A field that a document lacks is null. Knows nothing of files, nor of single fields.
+A field that a document lacks is null.
 """
 
 from __future__ import annotations

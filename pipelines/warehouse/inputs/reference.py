@@ -1,7 +1,4 @@
-"""Read the CSV files of [reference]: the user's own stores, products and platforms.
-
-Knows nothing of what the columns mean, or of where rows go.
-"""
+"""Read the CSV files of [reference]: the user's own stores, products and platforms."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@
 | raw.observations | every verdict of the loads at hand (scope load: the new ones; a full build: all) |
 | raw.refusals | every quarantined verdict ever |
 | raw.sales_sets | which sets of statuses tie to control totals: `evidence/sales_sets.py` |
-| raw.settings | one row: what the settings file answers |
+| raw.settings | one row: the settings' answers |
 | raw.formula_settings, formula_components | the rules and components that settings name, one row each |
 | raw.formula_forms, formula_rules, formula_parts | the candidate rules: `evidence/candidates.py` |
 | raw.formula_populations, formula_divisions, formula_evidence | what `evidence/` gathers from the order tables |
 | raw.document_notes | what validation recorded of each document of the loads at hand, one row an issue |
 | raw.service_log | what was counted of the service's behaviour, by day: `partner/behaviour.py` |
-| raw.assumptions | what the interface does not show, and what the settings file assumes instead: a source |
+| raw.assumptions | the interface's open questions, and the settings' assumptions: a source |
 | raw.question_sentences | in which words audit.questions says what the data show: a source, `sentences.py` |
 | raw.product_categories | product_id and category of the file of [reference] products: a source |
 | raw.zone_offsets | when the clocks of every timezone change: `zones.zone_offsets()` |
@@ -35,7 +35,7 @@ Checks are separate because a document that did not change is not read again: a 
 joins them. One select reads documents or checks of a kind, not both. Versions of menus and stores come with the last
 one that the tables have, without its document.
 
-How documents are typed is in `documents.py`. Knows nothing of files or of how affected rows are found.
+How documents are typed is in `documents.py`.
 """
 
 from __future__ import annotations

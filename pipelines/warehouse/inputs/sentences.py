@@ -1,7 +1,6 @@
-"""The sentences in which audit.questions says what the data show: all its English, by the code of what is said.
+"""The sentences in which audit.questions says what the data show: all its English, by code.
 
-`sql/audit/question_figures.sql` and `sql/audit/questions.sql` name the codes and the figures. Knows nothing of how
-figures are found.
+`sql/audit/question_figures.sql` and `sql/audit/questions.sql` name the codes and the figures.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _OF_LINES = ("place", "parts")
 
 
 class Sentence(NamedTuple):
-    """What is said under a code: `part` of each word that is found at a place, and `line` of all of them."""
+    """The sentence of a code: `part` of each word that is found at a place, and `line` of all of them."""
 
     code: str
     part: str

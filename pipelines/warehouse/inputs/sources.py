@@ -2,8 +2,7 @@
 
 Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
 that it read; a table is recomputed when a source that it reads has another one. A table of scope order (menu, store)
-that reads a source is then recomputed whole: such a source may change its values, never which rows
-it has. Knows nothing of what tables make of them.
+that reads a source is then recomputed whole: such a source may change its values, never which rows it has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Keep the log of verifications: which part of the warehouse was proven when, as lines of JSON beside the warehouse.
 
-A rebuild does not restore it. Knows nothing of how a part is verified.
+A rebuild does not restore it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Not DuckDB's own ICU: its rules are as old as its release (1.5.6 puts Winnipeg on winter time in November 2026).
 Not the machine's zone files: they differ from one machine to the next. The package is locked with the other
 dependencies; a new version of it is a new fingerprint of the warehouse.
-
-Knows nothing of stores, orders or settings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Name the files of a release that are not what its manifest says, by size and hash.
-
-Knows nothing of how a release is written or of what to do about it.
-"""
+"""Name the files of a release that are not what its manifest says, by size and hash."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def damaged_files(release: Path, *, by_times: bool = False) -> list[str]:
-    """Return the paths, within a release, of files that are missing or not what the manifest says.
+    """Return the paths, within a release, of files that are missing or not as in the manifest.
 
     A manifest that cannot be read is one of them. A file that was found right is not read again by this process
     unless it changed. With `by_times`, a file of the right size that was not written after its manifest is not read

@@ -1,7 +1,6 @@
 """Compare two releases: which rows and amounts differ, by table, store and month.
 
-Only files that differ are read: a month that no commit touched is the same file in both, and its hash says so. Knows
-nothing of how a release is written or of how differences are shown.
+Only files that differ are read: a month that no commit touched is the same file in both, and its hash says so.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def _compare_table(
     amounts = [c.name for c in table.columns if c.name in columns and _is_amount(c)] if has_store else []
     rows = [_rows(table, each, columns) for each in (old, new)]
     said = ", ".join(f'"{each}"' for each in columns if _is_said(table, each))
-    # rows are compared by a hash of what they say: far less to join than the rows themselves
+    # rows are compared by a hash of their values: far less to join than the rows themselves
     sides = [
         f"(select {_key(table, columns)}, _store_id, _month, hash({said or 'null'}) as _said from {each})"
         for each in rows

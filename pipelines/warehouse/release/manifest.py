@@ -1,7 +1,4 @@
-"""The manifest of a release: rows per table, SHA-256 per file, what code and settings made it.
-
-Knows nothing of how files are written or switched.
-"""
+"""The manifest of a release: rows per table, SHA-256 per file, what code and settings made it."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class File(msgspec.Struct, frozen=True):
     """A file of a release, by its path in it.
 
     A Parquet file names its table, its month ('' where the table is one file) and the commit of the warehouse that
-    last changed what is in it: with the same commit the next release holds the same file.
+    last changed its content: with the same commit the next release holds the same file.
     """
 
     path: str

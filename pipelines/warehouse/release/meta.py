@@ -1,7 +1,4 @@
-"""Write schema `meta` into a release that nobody reads yet: into its DuckDB file, and as Parquet.
-
-Knows nothing of where the rows come from.
-"""
+"""Write schema `meta` into a release that nobody reads yet: into its DuckDB file, and as Parquet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Keep when changes of runs for webhooks are due for publication, and decide which old releases are removed.
-
-Knows nothing of how a release is written.
-"""
+"""Keep when changes of runs for webhooks are due for publication, and decide which old releases are removed."""
 
 from __future__ import annotations
 

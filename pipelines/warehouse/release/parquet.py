@@ -4,8 +4,6 @@ Every table has at least one file, if need be one without rows: readers take the
 A file is named by a hash of its content, so a reader that lists at the wrong moment may miss a file and never mixes
 two releases. A part of a table that no commit has touched since the last release is that release's file, by a hard
 link.
-
-Knows nothing of how a release becomes the current one.
 """
 
 from __future__ import annotations

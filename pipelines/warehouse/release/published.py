@@ -1,7 +1,4 @@
-"""Find two published releases by name, and compare them.
-
-Knows nothing of how differences are shown.
-"""
+"""Find two published releases by name, and compare them."""
 
 from __future__ import annotations
 

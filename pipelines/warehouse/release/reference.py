@@ -1,7 +1,4 @@
-"""Write the rows of the CSV files of [reference] as schema `ref` into a release that nobody reads yet.
-
-Knows nothing of what the columns mean.
-"""
+"""Write the rows of the CSV files of [reference] as schema `ref` into a release that nobody reads yet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Publish the warehouse: a folder with one DuckDB file, Parquet and a manifest, switched to in one rename.
 
 A release is written under another name, synced, renamed, and only then named by `current`. Whatever is killed when, a
-reader that resolves `current` once sees an old release or a new one, whole. Knows nothing of how tables are built.
+reader that resolves `current` once sees an old release or a new one, whole.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Release:
     path: Path
     rows: Mapping[str, int]
     why_kept: str = ""
-    notes: tuple[str, ...] = ()  # sentences for whoever runs it: what was damaged, and what became of it
+    notes: tuple[str, ...] = ()  # sentences for the run's user: damage, and its repair
 
 
 def publish(settings: Settings, result: BuildResult | None = None, *, run: str = "") -> Release:

@@ -1,7 +1,4 @@
-"""Remove releases that settings do not keep, and what an unfinished publication left.
-
-Knows nothing of how a release is written.
-"""
+"""Remove releases that settings do not keep, and what an unfinished publication left."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Copy a share of a release's orders, whole, into a folder of its own: a DuckDB file and Parquet.
-
-Knows nothing of settings.
-"""
+"""Copy a share of a release's orders, whole, into a folder of its own: a DuckDB file and Parquet."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 A file starts with the function's signature and meaning, in comment lines:
 
     -- rounded(amount, mode, unit): the amount in whole units …
-
-Knows nothing of tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Validate by Pandera the columns of rows that DuckDB found doubtful, so that a failure says which and where.
-
-Knows nothing of which columns those are.
-"""
+"""Validate by Pandera the columns of rows that DuckDB found doubtful, so that a failure says which and where."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Make fresh rows of tables, one select after the other, and hold them to their contracts and checks.
-
-Knows nothing of where rows go afterwards, or of which documents were read.
-"""
+"""Make fresh rows of tables, one select after the other, and hold them to their contracts and checks."""
 
 from __future__ import annotations
 
@@ -105,7 +102,7 @@ class Making:
         return list(_complete(self.con, found))
 
     def _judge_texts(self, table: Table) -> None:
-        """Raise BuildBlocked where rows of a table cannot be stored because of what its contract claims.
+        """Raise BuildBlocked where rows of a table cannot be stored because of its contract's claims.
 
         A column of listed words takes no other word: rows are made once more, of texts, to be told which they are.
         """
@@ -144,7 +141,7 @@ def differ(con: duckdb.DuckDBPyConnection, left: str, right: str) -> bool:
 
 
 def results_as_stored(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
-    """Return what is known of every check where nothing was made."""
+    """Return the known state of every check where nothing was made."""
     return list(_complete(con, {}))
 
 

@@ -1,7 +1,4 @@
-"""Tell a database file that cannot be opened here and now, such as one that is in use, from a damaged one.
-
-Knows nothing of what is in it.
-"""
+"""Tell a database file that cannot be opened here and now, such as one that is in use, from a damaged one."""
 
 from __future__ import annotations
 

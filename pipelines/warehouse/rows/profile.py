@@ -1,4 +1,4 @@
-"""Measure what each table of a build costs: seconds, processor time, memory. Knows nothing of how rows are made."""
+"""Measure what each table of a build costs: seconds, processor time, memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is no table: observations put in order, documents given types.
+# Steps that make no table: observations put in order, documents given types.
 OBSERVATIONS, DOCUMENTS = "(observations)", "(documents)"
 _RESET_PEAK = "5"  # written to clear_refs: proc_pid_clear_refs(5)
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")

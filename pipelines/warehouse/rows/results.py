@@ -1,6 +1,6 @@
 """What a build says afterwards: which checks ran, what they found, how many rows there are.
 
-Samples hold business keys and places, never the value of a text. Knows nothing of how a build runs.
+Samples hold business keys and places, never the value of a text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CheckResult:
 class BuildResult:
     """What a build did; `why` is one sentence, `rows` counts every table as it now is.
 
-    `notes` are sentences for whoever runs it: what was found broken, and what became of it. `changed_tables` are those
+    `notes` are sentences for the run's user: damage, and its repair. `changed_tables` are those
     of which a row differs from before, `changed_checks` the checks of which a finding does; of a full build, all.
     """
 

@@ -1,7 +1,7 @@
-"""Open DuckDB for a build, and lay out a warehouse file: schemas, tables, comments, and what the build remembers.
+"""Open DuckDB for a build, and lay out a warehouse file: schemas, tables, comments, and the build's memory.
 
-What the build remembers is in schema `build`, which no release holds: loads that were applied, a state per (kind,
-id), refused verdicts, and the fingerprint of everything that shapes the tables. Knows nothing of how rows are made.
+The build's memory is in schema `build`, which no release holds: loads that were applied, a state per (kind, id),
+refused verdicts, and the fingerprint of everything that shapes the tables.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def attached_draft(con: duckdb.DuckDBPyConnection, file: Path) -> AbstractContex
 
 
 def reopen_draft(con: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Write what an attached draft holds so far to its file, and forget what is in memory of it.
+    """Write what an attached draft holds so far to its file, and free its memory.
 
     DuckDB keeps what it has read or written of each row group until a file is detached, and looks through all of it
     whenever it writes: after eight buckets of a million orders that is 200 MB.
@@ -170,14 +170,14 @@ def lay_out(con: duckdb.DuckDBPyConnection) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the tables were made by, besides what was landed: the fingerprint, and the state of each source."""
+    """The inputs of the tables besides raw: the fingerprint, and the state of each source."""
 
     fingerprint: dict[str, str]
     sources: dict[str, str]
 
 
 def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_shown: bool) -> None:
-    """Write what the tables were made by, and which parts of them (a relation of table_name and month) this changed.
+    """Write the inputs of the tables, and which parts of them (a relation of table_name and month) this changed.
 
     `is_shown`: the changes concern readers, so that a release without them shows something else.
     """
@@ -199,7 +199,7 @@ def remember(con: duckdb.DuckDBPyConnection, memory: Memory, parts: str, *, is_s
 
 
 def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
-    """Return what the attached warehouse was made by, None where another version of the code laid it out."""
+    """Return the inputs of the attached warehouse, None where another version of the code laid it out."""
     try:
         row = con.execute("select layout, fingerprint, sources from warehouse.build.memory").fetchone()
     except (duckdb.CatalogException, duckdb.BinderException):
@@ -208,7 +208,7 @@ def remembered(con: duckdb.DuckDBPyConnection) -> Memory | None:
 
 
 def fingerprint_of(settings: Settings) -> dict[str, str]:
-    """Return a hash per thing that shapes the tables besides what is landed."""
+    """Return a hash per input of the tables besides landed documents."""
     return code_fingerprint() | {
         "the timezones": zones.version(),
         "the settings": settings_hash(settings, "business_day", "sales", "menus", "privacy", "formula", "finance"),

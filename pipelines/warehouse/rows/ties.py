@@ -2,7 +2,7 @@
 
 Each tie is a select of its violations, of `sql/ties/` or `sql/comparisons.toml`, of the form of a check. It adds up
 columns of the stored tables and reads neither affected keys nor views of a build, so that a build that forgot a day or
-an order cannot forget it here too. Knows nothing of how rows were made.
+an order cannot forget it here too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tie_out(con: duckdb.DuckDBPyConnection) -> list[CheckResult]:
 
 
 def require_increment_ties(con: duckdb.DuckDBPyConnection, tally: Tally) -> None:
-    """Add what the ties find to `tally`; raise TiesBroken where any does not hold."""
+    """Add the findings of the ties to `tally`; raise TiesBroken where any does not hold."""
     broken = False
     for result in tie_out(con):
         tally.add(result)

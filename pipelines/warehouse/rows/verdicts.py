@@ -1,9 +1,9 @@
-"""Hold rows to what is claimed of them: the contract of their table, its key, and the selects of sql/checks/.
+"""Check rows against the claims about them: the contract of their table, its key, and the selects of sql/checks/.
 
 DuckDB counts first, in one select a table, the rows of which a claim of the contract does not plainly hold, and the
 keys that repeat. Only columns with such rows go to Pandera, which validates them, with the key, so that a failure can
-carry no text; what is reported of a failed row is its key. Words that a contract lists are held by the column's type;
-a select may give them as texts. Knows nothing of which rows are fresh, or of what a failure leads to.
+carry no text; the report names the key of a failed row. Words that a contract lists are held by the column's type; a
+select may give them as texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FOUND_RIGHT: set[tuple[str, str, tuple[Column, ...]]] = set()
 def columns_as_declared(con: duckdb.DuckDBPyConnection, table: Table) -> CheckResult:
     """Compare the columns of a table's select with the contract's, before anything is made of it.
 
-    They follow from the select and the types of what it reads, which do not change while this process runs: a select
+    They follow from the select and the types of its inputs, which do not change while this process runs: a select
     that was found right is not bound again.
     """
     select = (table.name, table.sql, table.columns)

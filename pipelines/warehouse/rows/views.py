@@ -4,8 +4,6 @@ Fresh rows lie in schema `fresh`, under the table's whole name; `warehouse` is t
 build or, in a full one, being filled. For each select, the tables that it reads become views of those two, restricted
 to the orders, menus, stores or business days that it is about; a table that reads itself gets its rows of before this
 build, none of them in a full one. So one select serves a bucket, an increment and a whole table.
-
-Knows nothing of how the touched keys were found, nor of contracts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Prove that the warehouse and the current release are what a full build makes of `raw/` and `ledger/`.
 
-A sample, or everything, is built again into a file of its own and compared row by row. Knows nothing of increments.
+A sample, or everything, is built again into a file of its own and compared row by row.
 """
 
 from pipelines.warehouse.verify.compare import Difference

@@ -1,6 +1,6 @@
 """Compare the rows of a table in two places: by count and hash, and where these differ, by key and column.
 
-A difference names a table, a key and a column, never a value. Knows nothing of how rows were made.
+A difference names a table, a key and a column, never a value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Build the rows of a sample from raw, by the path of a full build, into a database of their own.
 
 The ids of the sample are in touched.sample (kind, id). Tables that are not built show those of `live`, the warehouse.
-Knows nothing of how a sample is chosen or of comparing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Choose what to verify next: the parts of a warehouse that follow those that were proven last.
 
-Orders go by ranges of ids without gaps between them, so that an order that the warehouse lost lies in one. Knows
-nothing of how a part is verified.
+Orders go by ranges of ids without gaps between them, so that an order that the warehouse lost lies in one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipelines.warehouse.inputs.verifications import Verified
 
-PIECE = 20_000  # orders that are verified at once: what is done after a piece stays done
+PIECE = 20_000  # orders that are verified at once: finished pieces stay done
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 

@@ -1,7 +1,7 @@
 """Verify parts of the warehouse and of the current release, or all of it, against what a full build makes of raw.
 
 A rotation proves a part of the orders and of the days each time and goes on where the last one ended; what each part
-proved is kept in a log. Tables over all orders are proven by verifying everything. Knows nothing of nights or commands.
+proved is kept in a log. Tables over all orders are proven by verifying everything.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class _Live:
-    """What is verified: the warehouse as it is, and the release where it shows this warehouse."""
+    """The subject of verification: the warehouse as it is, and the release where it shows this warehouse."""
 
     settings: Settings
     raw: dict[str, RawFiles]
@@ -123,7 +123,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
 
 
 def _live(settings: Settings) -> _Live:
-    """Return what is to be verified; raise VerifyError where the warehouse is not what the next build would keep."""
+    """Return the subject; raise VerifyError where the next build would not keep the warehouse."""
     file = warehouse_file(settings.data_dir)
     if not file.exists():
         raise VerifyError("there is no warehouse yet: run `ordermart build`")
