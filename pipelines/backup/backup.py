@@ -10,7 +10,7 @@ import datetime as dt
 import fcntl
 import shutil
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ from pipelines.privacy.log import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
+from pipelines.vault import VaultError
+from pipelines.vault.keyring import ledger_seed
 from pipelines.vault.snapshot import forget_later_loads
 
 if TYPE_CHECKING:
@@ -113,6 +115,8 @@ class _Backup:
         log = erasure_log(self.settings) or self.folder / LOG
         add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
         remember_erasure_log(self.data_dir, log)
+        with suppress(VaultError):  # without keys: entries are not signed either
+            ledger_seed(self.settings)  # the copy must have it: a witness knows no other key
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         self.noted = checksums(self.data_dir)
         started = max(utc_now(), _after(self.last))
