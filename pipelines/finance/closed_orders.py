@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pipelines.finance.released import query
 from pipelines.ledger import Closes
+from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
-from pipelines.ledger.old_names import select_rows
 from pipelines.warehouse.inputs.closes import day_closes
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def period_totals(release: Released, period: Period, store_id: int | None) -> To
         return ()
     con = release.con
     con.register("day_closes", day_closes(Closes(ledger.entries())))
-    con.execute(f"create or replace temp view closed_orders as {select_rows(CLOSED, files, CLOSED_ORDERS.names)}")
+    con.execute(f"create or replace temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
     rows = con.execute(
         "select sale_class, count(*) as order_count, coalesce(currency, '') as currency, sum(total_price) "
         f"from ({query('active_closed_orders')}) where $store_id is null or store_id = $store_id "

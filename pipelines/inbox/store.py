@@ -21,22 +21,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT = 4  # 1 had no plans, 2 other column names, 3 no rejections
-
-# table, column in an older layout, column now
-_RENAMED = (
-    ("entries", "hinted_at", "notified_at"),
-    ("entries", "hints", "notifications"),
-    ("entries", "covers", "covered"),
-    ("entries", "tries", "attempts"),
-    ("entries", "last_tried_at", "last_attempt_at"),
-    ("deliveries", "sealed_ref", "vault_ref"),
-    ("plans", "told_at", "evaluated_at"),
-    ("plans", "gap_found", "gap_found_count"),
-    ("plans", "gap_unnamed", "gap_unnotified_count"),
-)
-
-
+_LAYOUT, _FIRST_LAYOUT = 4, 3  # 3 had no rejections; no release wrote an older one
 # table, column that an older layout lacks, its type
 _ADDED = (("entries", "rejections", "integer not null default 0"),)
 
@@ -81,7 +66,7 @@ def inbox_path(data_dir: Path) -> Path:
 def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
     """Open the inbox at `path`, creating or migrating it; usable from several processes and threads.
 
-    Raise sqlite3.Error if the file is not an inbox, has a newer layout, or the disk is full.
+    Raise sqlite3.Error if the file is not an inbox, has a newer layout or one of before 0.1.0, or the disk is full.
     """
     make_folder(path.parent)
     connection = sqlite3.connect(
@@ -93,8 +78,10 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         layout = connection.execute("pragma user_version").fetchone()[0]
-        if layout > _LAYOUT:
-            raise sqlite3.DatabaseError(f"{path.name} has layout {layout}, this version reads up to {_LAYOUT}")
+        if layout > _LAYOUT or 0 < layout < _FIRST_LAYOUT:
+            raise sqlite3.DatabaseError(
+                f"{path.name} has layout {layout}, this version reads {_FIRST_LAYOUT} to {_LAYOUT}"
+            )
         if layout < _LAYOUT:
             with transaction(connection):
                 _migrate(connection)
@@ -105,10 +92,7 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Inbox:
 
 
 def _migrate(connection: Inbox) -> None:
-    """Rename and add columns of an older layout, create the tables that are missing; harmless when repeated."""
-    for table, old, new in _RENAMED:
-        if old in _columns(connection, table):
-            connection.execute(f"alter table {table} rename column {old} to {new}")
+    """Add the columns that an older layout lacks, create the tables that are missing; harmless when repeated."""
     for table, new, kind in _ADDED:
         if (columns := _columns(connection, table)) and new not in columns:
             connection.execute(f"alter table {table} add column {new} {kind}")

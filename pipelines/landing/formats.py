@@ -14,16 +14,12 @@ from pipelines.durable import make_folder, write_whole
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-# 0 stands for a folder from before versions were kept.
+# An area is migrated when it is opened. A vault of format 1 lacks the table of erased documents: a version that reads
+# no more would encrypt them again, and refuses the folder.
 FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1}
-# (area, version) → what brings that area of a data folder from this version to the next one. Files of format 0 are
-# those of format 1: each reader takes columns that are missing for null. Vaults of format 2 know which documents were
-# erased: opening adds the table, and an older version, which would encrypt them again, refuses the folder.
 RESTORING = ".restoring"  # a folder with this name in a data folder: a restore has not ended
-_MIGRATIONS: dict[tuple[str, int], Callable[[Path], None]] = {}
 
 
 def guard_format(data_dir: Path) -> None:
@@ -39,24 +35,14 @@ def guard_format(data_dir: Path) -> None:
 
 
 def migrate(data_dir: Path) -> list[str]:
-    """Bring every area of the folder to its present format; return a sentence where anything was brought there.
-
-    A load notes the formats before it writes: a folder without either is new, whatever a receiver or a key wrote to it.
-    """
+    """Note the present formats in the folder; return a sentence if an older version wrote an area of it."""
     guard_format(data_dir)
     written = _written(data_dir)
     if written == FORMATS:
         return []
-    is_new = not written and not (data_dir / "raw").exists()
-    older = []
-    for area, wanted in FORMATS.items():
-        if not (data_dir / area).exists():
-            continue
-        for version in range(written.get(area, 0), wanted):
-            if step := _MIGRATIONS.get((area, version)):
-                step(data_dir / area)
-        if not is_new and written.get(area, 0) < wanted:
-            older.append(f"{area} from {written.get(area, 0)} to {wanted}")
+    older = [
+        f"{area} from {version} to {FORMATS[area]}" for area, version in written.items() if version < FORMATS[area]
+    ]
     make_folder(data_dir)
     write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
     return [f"The data folder was written by an older version; formats migrated: {', '.join(older)}."] if older else []

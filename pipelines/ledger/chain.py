@@ -2,8 +2,7 @@
 
 An entry's `sha256` covers its whole line but itself, including the hashes of the previous entry and of its row file: a
 head kept elsewhere proves that no earlier entry was changed. The line is written and synced after the file, and is the
-entry: what a kill leaves before that does not count. Bodies and rows are given under current names, whatever they are
-called on disk.
+entry: what a kill leaves before that does not count.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ import hashlib
 import json
 import os
 import pwd
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from pipelines.clock import machine_now, utc_now
 from pipelines.durable import append, file_hash, make_folder, put_in_place, unfinished
-from pipelines.ledger.old_names import current_body, current_rows
+from pipelines.literals import literals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -39,7 +38,7 @@ class LedgerError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry. `body` is plain JSON, under current names; `file` is its row file in the ledger's folder.
+    """One entry. `body` is plain JSON; `file` is its row file in the ledger's folder.
 
     `time_doubt` says why `at` cannot be right; a line has it only if there is a doubt.
     """
@@ -140,8 +139,8 @@ class Ledger:
             return Entry(**fields)
 
     def rows(self, entry: Entry) -> pa.Table:
-        """Return the rows of an entry, under current names; raise LedgerError if its row file was changed."""
-        return current_rows(entry.act, pq.read_table(self.file(entry)))
+        """Return the rows of an entry; raise LedgerError if its row file was changed."""
+        return pq.read_table(self.file(entry))
 
     def file(self, entry: Entry) -> Path:
         """Return the row file of an entry; raise LedgerError if it is missing or was changed."""
@@ -199,6 +198,20 @@ def _time_doubt(moment: dt.datetime, last: Entry | None, now: dt.datetime) -> st
     return "ahead of the clock" if moment > now else None
 
 
+def select_rows(files: Iterable[Path], names: Iterable[str]) -> str:
+    """Return a DuckDB select of columns of row files, and of `entry_no`, with which a file's name begins.
+
+    A column that no file of an act has is null.
+    """
+    files = list(files)
+    stored = {name for file in files for name in pq.read_schema(file).names}
+    columns = ", ".join(name if name in stored else f"null as {name}" for name in names)
+    return (
+        f"select cast(split_part(parse_filename(filename), '-', 1) as bigint) as entry_no, {columns} "
+        f"from read_parquet([{literals(files)}], filename = true, union_by_name = true)"
+    )
+
+
 def _entry(line: bytes, no: int, previous: str) -> Entry:
     try:
         fields = json.loads(line)
@@ -210,7 +223,7 @@ def _entry(line: bytes, no: int, previous: str) -> Entry:
         raise LedgerError(f"entry {no} does not follow the one before it: an entry was removed, added or moved")
     if entry.sha256 != _hash(fields):
         raise LedgerError(f"entry {no} ({entry.act}) was changed after it was written")
-    return replace(entry, body=current_body(entry.act, entry.body))
+    return entry
 
 
 def _canonical(fields: dict[str, Any]) -> bytes:

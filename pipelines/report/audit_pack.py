@@ -24,8 +24,8 @@ from pipelines.clock import utc_now
 from pipelines.durable import file_hash
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
+from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
-from pipelines.ledger.old_names import select_rows
 from pipelines.literals import literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
@@ -181,7 +181,7 @@ def _closes(release: Released, period: Period, closes: Closes, files: list[Path]
     if files:
         # By the ledger, not by the release: a day may have been closed since the last build.
         con.register("day_closes", day_closes(closes))
-        con.execute(f"create temp view closed_orders as {select_rows(CLOSED, files, CLOSED_ORDERS.names)}")
+        con.execute(f"create temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
         closed = con.execute(query("active_closed_orders"), days).to_arrow_table()
     else:
         closed = CLOSED_ORDERS.append(pa.field("close_entry_no", pa.int64())).empty_table()

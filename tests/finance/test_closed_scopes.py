@@ -10,7 +10,6 @@ import pytest
 from pipelines.finance.closed_scopes import population_conditions
 from pipelines.ledger import Ledger
 from pipelines.ledger.closing import CLOSED
-from pipelines.ledger.old_names import current_body
 from pipelines.warehouse.inputs.closes import COLUMNS, create_closed_rules, create_closed_scopes
 
 if TYPE_CHECKING:
@@ -62,50 +61,15 @@ def test_a_population_has_the_conditions_of_all_divisions_above_it(con: duckdb.D
     assert found[7] == [web, {"dimension": "business_date", "is_other": False, "spans": spans}]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("all orders", []),
-        ("platform web", [WEB]),
-        ("platform web; with tip", [WEB, {"part": "tip", "is_other": False, "values": ["1"]}]),
-        ("without service fee", [{"part": "service fee", "is_other": False, "values": ["0"]}]),
-        (
-            "dispatch method other than a, not stated",
-            [{"dimension": "dispatch_method", "is_other": True, "values": ["a", None]}],
-        ),
-        ("store 1, 2", [{"dimension": "store_id", "is_other": False, "values": ["1", "2"]}]),
-        (
-            "until 2026-10-02 and 2026-10-05 to 2026-10-06 and from 2026-10-09",
-            [
-                {
-                    "dimension": "business_date",
-                    "is_other": False,
-                    "spans": [[None, "2026-10-02"], ["2026-10-05", "2026-10-06"], ["2026-10-09", None]],
-                }
-            ],
-        ),
-        (
-            "orders of [[formula.rule]] no. 2",
-            [{"dimension": "rule_setting", "is_other": False, "values": ["2"]}],
-        ),
-        ("store 1, 2, 3, 4 and 3 more", None),
-        ("platform a; b", None),
-        ("without a date", None),
-    ],
-)
-def test_the_words_of_an_older_close_are_read(words: str, expected: list[dict[str, Any]] | None) -> None:
-    """Words that leave values out say nothing: no order is known to belong there."""
-    body = {"rules": [RULE | {"scope": words, "is_configured": False}]}
-    assert current_body(CLOSED, body)["rules"][0]["conditions"] == expected
-
-
 def test_an_order_with_a_rule_of_its_own_belongs_to_no_other_population(
     con: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     """Rows of raw.closed_scopes: a population without known conditions has no rule either."""
-    named = RULE | {"scope": "orders of [[formula.rule]] no. 2", "is_configured": True}
+    setting = {"dimension": "rule_setting", "is_other": False, "values": ["2"]}
+    named = RULE | {"scope": "orders of [[formula.rule]] no. 2", "is_configured": True, "conditions": [setting]}
     usual = RULE | {"scope": "platform web", "is_configured": False, "conditions": [WEB]}
-    unknown = RULE | {"scope": "store 1, 2, 3, 4 and 3 more", "is_configured": False}
+    nobody = {"dimension": "store_id", "is_other": False, "values": []}
+    unknown = RULE | {"scope": "store 1", "is_configured": False, "conditions": [nobody]}
     Ledger(tmp_path / "ledger").append(CLOSED, {"days": [], "rules": [unknown, named, usual]})
     for name, create in (("raw.closed_rules", create_closed_rules), ("raw.closed_scopes", create_closed_scopes)):
         con.execute(f"create table {name} ({', '.join(' '.join(column) for column in COLUMNS[name].items())})")

@@ -39,16 +39,6 @@ def test_encrypted_data_are_decrypted(vault: Vault, values: dict[str, Any]) -> N
     assert vault.decrypt("orders", 1) == {"/a": 1} | values
 
 
-def test_vault_of_an_older_version_is_read(vault: Vault, path: Path, keys: Keys, sql: Callable[..., list[Any]]) -> None:
-    """A vault whose table has its former name opens with everything in it."""
-    vault.encrypt("orders", "load", [_data(1, "1", name="a")])
-    vault.close()
-    sql("alter table personal_data rename to sealed")  # stored name
-    for _ in range(2):
-        with Vault(path, keys) as opened:
-            assert opened.decrypt("orders", 1)["/name"] == "a"
-
-
 def test_numbers_keep_every_digit(vault: Vault) -> None:
     """A fraction comes back as a Decimal, and as text where not even that holds it."""
     vault.encrypt(

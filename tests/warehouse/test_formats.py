@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,6 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.finance.restating import build_and_record
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import merge_days, raw_files
@@ -20,10 +20,10 @@ from pipelines.landing.files import land_files
 from pipelines.landing.formats import FORMATS, migrate
 from pipelines.ledger import ledger_of
 from pipelines.ledger.chain import verify
-from pipelines.run.healing import heal
+from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault
-from pipelines.warehouse import publish, warehouse_file
+from tests.forked import ordermart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,27 +38,31 @@ def test_every_raw_format_has_a_kept_folder() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("archive", KEPT, ids=lambda path: path.name)
-@pytest.mark.parametrize("has_versions", [True, False])
-def test_kept_folder_opens(archive: Path, has_versions: bool, tmp_path: Path) -> None:
-    """The ordinary run builds and publishes it; vault, work list and ledger open; one from before versions, too."""
+def test_kept_folder_is_upgraded_by_run(archive: Path, tmp_path: Path) -> None:
+    """`ordermart run` says that it upgrades, builds and publishes; vault, work list and ledger keep what they had."""
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     (tmp_path / "keys.json").chmod(0o600)
-    settings = load_settings(
-        tmp_path / "ordermart.toml",
-        {"ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"), "ORDERMART_WAREHOUSE__THREADS": "1"},
-    )
-    if not has_versions:
-        (settings.data_dir / "format.json").unlink()
-    assert len(heal(settings)) == 1  # the formats that were migrated
-    build_and_record(settings)
-    publish(settings)
-    assert list(_rows(warehouse_file(settings.data_dir))) == [(1, "13.5000"), (2, "13.5000")]
+    environ = {"ORDERMART_VAULT__KEY_FILE": str(tmp_path / "keys.json"), "ORDERMART_WAREHOUSE__THREADS": "1"}
+    partner = {f"ORDERMART_PARTNER__{name}": "sandbox" for name in ("CLIENT_ID", "CLIENT_SECRET")}
+    settings = load_settings(tmp_path / "ordermart.toml", environ)
+    with Sandbox(orders=5, stores=2) as sandbox:
+        environ |= partner | {"ORDERMART_PARTNER__BASE_URL": sandbox.base_url}
+        for is_upgraded in (True, False):
+            command = ("run", "--config", str(settings.file))
+            done = ordermart(command, {**os.environ, **environ}, timeout=120)
+            assert done.returncode == 0, done.stderr + done.stdout
+            assert ("formats migrated: vault from 1 to 2" in done.stdout) == is_upgraded
+    release = settings.data_dir / "published" / "current" / "ordermart.duckdb"
+    assert list(_rows(release)) == [(1, "13.5000"), (2, "13.5000")]
+    assert json.loads((settings.data_dir / "format.json").read_text()) == FORMATS
     assert verify(ledger_of(settings.data_dir)).entries == 1
     with WorkList(inbox_path(settings.data_dir)) as work:
-        assert work.due("orders") == [7]
-    with open_vault(settings):
-        pass
+        entry = work.entry("orders", 7)
+        assert entry is not None
+        assert entry.attempts > 0
+    with open_vault(settings) as vault:
+        assert vault.decrypt("orders", 1)["/user_name"] == "Nobody"
 
 
 def test_new_folder_is_not_called_older(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.ledger import Closes, ledger_of
+from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
-from pipelines.ledger.old_names import select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,7 +132,7 @@ def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Pa
         columns = ", ".join(f"cast({field.name} as {_TYPES[field.type]}) as {field.name}" for field in CLOSED_ORDERS)
         con.execute(
             f"create or replace view {name} as select entry_no as close_entry_no, {columns} "
-            f"from ({select_rows(CLOSED, files, CLOSED_ORDERS.names)})"
+            f"from ({select_rows(files, CLOSED_ORDERS.names)})"
         )
 
 
@@ -203,8 +203,8 @@ def _closed_rules(data_dir: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
                 yield entry.no, rule_no, {**rule, "conditions": kept}
 
 
-def _is_known(conditions: list[dict[str, Any]] | None) -> bool:
-    return conditions is not None and all(each["is_other"] or any(_values(each)) for each in conditions)
+def _is_known(conditions: list[dict[str, Any]]) -> bool:
+    return all(each["is_other"] or any(_values(each)) for each in conditions)
 
 
 def _values(condition: dict[str, Any]) -> list[tuple[str | None, str | None, str | None]]:
@@ -239,7 +239,7 @@ def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -
         return
     con.execute(
         f"insert into {name} by name select entry_no, {', '.join(RESTATEMENTS.names)} "
-        f"from ({select_rows(RESTATED, files, RESTATEMENTS.names)})"
+        f"from ({select_rows(files, RESTATEMENTS.names)})"
     )
     for act, column in ((POSTED, "posted_period"), (REOPENED, "reversed_period")):
         if numbers := _files(data_dir, act):
@@ -247,7 +247,7 @@ def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -
             periods = [(entry.no, entry.body.get("period")) for entry in entries if entry.file]  # of all rows
             con.execute(
                 f"update {name} as restated set {column} = coalesce(cast(numbers.period as varchar), periods.period) "
-                f"from ({select_rows(act, numbers, REVERSALS.names)}) as numbers "
+                f"from ({select_rows(numbers, REVERSALS.names)}) as numbers "
                 "inner join (select unnest(?::bigint[]) as entry_no, unnest(?::varchar[]) as period) as periods "
                 "on numbers.entry_no = periods.entry_no where restated.restatement_no = numbers.restatement_no",
                 [[no for no, _ in periods], [period for _, period in periods]],
