@@ -89,7 +89,7 @@
 -- max_length BIGINT null >= 0: The most characters of a text; null for other types and for encrypted fields.
 -- max_timestamp TIMESTAMPTZ null: The latest time that it holds; null for other types.
 -- max_value DECIMAL(38,4) null: The highest number; null for other types and for encrypted fields.
--- measure ENUM('delivery_price', 'discount', 'line_amount', 'loyalty_discount', 'order_count', 'subtotal_price', 'tip', 'total_price'): A price field of the order; or order_count, where one order is 1.0000; or line_amount, the sum of its lines under the effective subtotal rule. Never add measures to one another.
+-- measure ENUM('line_amount', 'order_count', $prices): A price field of the order; or order_count, where one order is 1.0000; or line_amount, the sum of its lines under the effective subtotal rule. Never add measures to one another.
 -- menu_entry_count BIGINT >= 1: How many entries of these menus offer it.
 -- menu_id BIGINT: The menu, as the service numbers it.
 -- menu_match ENUM('ambiguous', 'first_seen_later', 'menu_unknown', 'none', 'unique'): unique, ambiguous, none: one, several or no entries of the store's menus offered it. first_seen_later: no menu of the store had been observed by then, and it is compared with each as first observed later. menu_unknown: it is on none of those, no menu has been observed at all, or others of the store were not observed yet.

@@ -14,7 +14,7 @@ from pipelines.finance.control_totals import untied_totals
 from pipelines.finance.records import records
 from pipelines.finance.released import FinanceError
 from pipelines.finance.selection import Selection
-from pipelines.ledger.closing import PRICES
+from pipelines.landing.charges import PRICES
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,6 +11,7 @@ import duckdb
 import msgspec
 
 from pipelines.finance.closed_scopes import population_conditions
+from pipelines.landing.charges import read_sql
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.record import current_release
 from pipelines.warehouse.catalogue.tables import SQL
@@ -112,7 +113,7 @@ def stores_by_day(settings: Settings) -> dict[dt.date, set[int | None]]:
 
 def query(name: str) -> str:
     """Return the select in `sql/finance/<name>.sql`."""
-    return (SQL / "finance" / f"{name}.sql").read_text(encoding="utf-8")
+    return read_sql(SQL / "finance" / f"{name}.sql")
 
 
 def check_release_settings(settings: Settings, manifest: Manifest) -> None:

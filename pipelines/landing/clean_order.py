@@ -36,7 +36,7 @@ _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 
 
 class Clean(Struct, forbid_unknown_fields=True, gc=False):
-    """All documented fields are required; `has_…` is ours, and a body that brings it has a key too many."""
+    """Documented fields are required unless optional; `has_…` is ours: a body that brings it has a key too many."""
 
 
 class Level(NamedTuple):
@@ -46,6 +46,7 @@ class Level(NamedTuple):
     parent: int  # place of the level that holds the array; -1 for the order
     array: str  # the array's name there
     keys: int
+    optional: tuple[str, ...]  # of the keys
     hidden: tuple[tuple[str, str, bool], ...]  # name, has_<name>, is it a number
     times: tuple[str, ...]
     money: dict[str, tuple[str, ...]]  # sum → fields
@@ -65,6 +66,8 @@ def _struct(name: str, shape: Shape) -> type[Clean]:
         elif field.is_hidden:
             fields.append((f"has_{field.name}", UnsetType, UNSET))  # set after decoding: no body has this type
             fields.append((field.name, Raw | UnsetType if field.leaf == "number" else str | None | UnsetType))
+        elif field.is_optional:
+            fields.append((field.name, _TYPES[field.leaf] | None | UnsetType, UNSET))
         else:
             fields.append((field.name, _TYPES[field.leaf] if field.required else _TYPES[field.leaf] | None))
     return msgspec.defstruct(name, fields, bases=(Clean,), kw_only=True, gc=False)  # type: ignore[return-value]
@@ -82,6 +85,7 @@ def _levels(shape: Shape, path: str = "", parent: int = -1, array: str = "", at:
         parent=parent,
         array=array,
         keys=len(shape.fields),
+        optional=tuple(field.name for field in shape.leaves if field.is_optional),
         hidden=tuple((f.name, f"has_{f.name}", f.leaf == "number") for f in shape.leaves if f.is_hidden),
         times=tuple(field.name for field in shape.leaves if field.leaf == "time"),
         money=money,
@@ -107,6 +111,7 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 CleanOrder = _struct("CleanOrder", ORDER)
 LEVELS = _levels(ORDER)
 _BELOW = [(level.parent, operator.attrgetter(level.array)) for level in LEVELS[1:]]
+_OPTIONAL = [(at, name) for at, level in enumerate(LEVELS) for name in level.optional]
 _POINTERS = [[f"/{level.array}/{at}" for at in range(100)] for level in LEVELS]
 _ADDED = [  # sum → (level, its field, or all fields of the sum at this level)
     [
@@ -140,7 +145,8 @@ def pointers_of(objects: list[list[Any]], level: int) -> Iterable[str]:
 
 def keys_of(objects: list[list[Any]]) -> int:
     """Return how many keys a clean order has."""
-    return sum([level.keys * len(held) for level, held in zip(LEVELS, objects, strict=True)])
+    keys = sum([level.keys * len(held) for level, held in zip(LEVELS, objects, strict=True)])
+    return keys - sum(getattr(each, name) is UNSET for at, name in _OPTIONAL for each in objects[at])
 
 
 def is_plain(body: bytes) -> bool:
@@ -172,6 +178,8 @@ def sums_of(objects: list[list[Any]], nulls: int) -> tuple[Decimal, ...] | None:
                 group += [amount for each in held for amount in get(each)] if is_several else map(get, held)
         if nulls:  # comparing a Decimal with None is slow: none is looked for where the bytes hold none
             group = [amount for amount in group if amount is not None]
+        if _OPTIONAL:
+            group = [amount for amount in group if amount is not UNSET]
         groups.append(group)
         amounts += group
     if not amounts:

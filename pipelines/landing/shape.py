@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pipelines.landing.charges import PRICES, REQUIRED_PRICES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,6 +25,7 @@ class Field(NamedTuple):
     free: bool = False  # personal unless settings name it in plaintext_fields
     required: bool = False  # neither null nor absent
     adds_to: str = ""  # the sum it is part of
+    is_optional: bool = False  # documents of before it was documented lack it
 
     @property
     def is_hidden(self) -> bool:
@@ -136,12 +139,7 @@ ORDER = Shape(
         Field("promised_delivery_time", "time"),
         Field("promised_pick_up_time", "time"),
         Field("created_at", "time"),
-        Field("subtotal_price", "money", adds_to="order_money"),
-        Field("delivery_price", "money", adds_to="order_money"),
-        Field("tip", "money", adds_to="order_money"),
-        Field("discount", "money", adds_to="order_money"),
-        Field("loyalty_discount", "money", adds_to="order_money"),
-        Field("total_price", "money", adds_to="order_money"),
+        *(Field(name, "money", adds_to="order_money", is_optional=name not in REQUIRED_PRICES) for name in PRICES),
         ArrayField("items", _ITEM, "lines"),
         ArrayField("deliveries", _DELIVERY, "deliveries"),
     )

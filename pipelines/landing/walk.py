@@ -85,6 +85,8 @@ class Walk:
     ) -> None:
         if isinstance(field, Field | ObjectField) and field.required:
             raise InvalidDocumentError("no_id", place)
+        if absent and isinstance(field, Field) and field.is_optional:
+            return
         self.missing_fields.add(f"{path[1:]}={'absent' if absent else 'null'}")
         if not absent:
             hidden = isinstance(field, Field) and field.is_hidden

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pipelines.landing.charges import PRICES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
 PREPARED = "prepared"
-PRICES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 _MONEY, _SUM = pa.decimal128(18, 4), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
 CLOSED_ORDERS = pa.schema(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from pipelines.landing.charges import PRICES
 from pipelines.ledger.chain import Ledger, LedgerError
-from pipelines.ledger.closing import PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

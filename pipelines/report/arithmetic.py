@@ -10,6 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
+from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import money
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def total_rule(db: duckdb.DuckDBPyConnection, rule: str | None, currency: str | 
     found = _rule(db, "total", rule)
     if found is None:
         return None
-    parts = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount")
+    parts = [charge.name for charge in CHARGES if charge not in OPTIONAL]
     return TotalRule(
         found["rule"], found["rule_description"], dict(zip(parts, found["rule_parameters"], strict=True)),
         _rounding(found),

@@ -11,7 +11,7 @@ from pipelines.finance.records import records, tables_of
 from pipelines.finance.released import released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
-from pipelines.ledger.closing import PRICES
+from pipelines.landing.charges import PRICES
 from pipelines.report.arithmetic import LineRule, line_rule
 from pipelines.report.history import history
 from pipelines.report.identities import identities

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import measured
 from pipelines.finance.records import records
-from pipelines.ledger.closing import PRICES
+from pipelines.landing.charges import PRICES
 from pipelines.report.text import moment, money, plain, wrapped
 
 if TYPE_CHECKING:

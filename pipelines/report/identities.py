@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.records import records
+from pipelines.landing.charges import CHARGES
 from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
 from pipelines.report.text import MISMATCH, counted, money, wrapped
 
@@ -25,13 +26,7 @@ _SOURCES = {
     "assumed": "that of the observed order; too few orders to judge it yet",
     "closed": "that of its day when it was closed",
 }
-_NAMES = {
-    "subtotal_price": "subtotal",
-    "delivery_price": "delivery",
-    "tip": "tip",
-    "discount": "discount",
-    "loyalty_discount": "loyalty",
-}
+_NAMES = {charge.name: charge.label for charge in CHARGES}
 
 
 def identities(

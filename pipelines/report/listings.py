@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.finance.reconciliation import AMOUNTS, COUNTS
 from pipelines.finance.released import query
+from pipelines.landing.charges import PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +137,6 @@ _DAYS = (
     Column("sale_class", "text"),
     *MEASURES,
 )
-_STATED = "subtotal_price delivery_price tip discount loyalty_discount total_price line_amount unallocated_amount"
 _ORDERS = (
     Column("line", "count"),
     Column("order_id", "id"),
@@ -147,7 +147,7 @@ _ORDERS = (
     Column("created_at_local", "clock"),
     Column("timezone", "text"),
     Column("verdict", "text"),
-    *(Column(name, "amount", is_summed=True) for name in _STATED.split()),
+    *(Column(name, "amount", is_summed=True) for name in (*PRICES, "line_amount", "unallocated_amount")),
     Column("formula_subtotal", "amount", is_summed=True),
     Column("subtotal_residual", "amount", is_summed=True),
     Column("subtotal_likely_cause", "text"),

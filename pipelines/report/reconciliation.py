@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.control_totals import describe_total
+from pipelines.landing.charges import CHARGES, TOTAL
 from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
 from pipelines.report.verdict import undated, verdict
 
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 _DAYS = 31  # the workbook has all
 _TOTALS = 20  # control totals that differ; audit.control_totals has all
 _RULES = 12  # populations with the most orders; audit.formula_populations has all
-_PRICE_FIELDS = {
-    "subtotal": "subtotal_price",
-    "delivery": "delivery_price",
-    "tip": "tip",
-    "discount": "discount",
-    "loyalty discount": "loyalty_discount",
-    "total": "total_price",
-}
+_PRICE_FIELDS = {**{charge.label: charge.name for charge in CHARGES}, "total": TOTAL}
 
 
 def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:

@@ -143,6 +143,9 @@ def differences(rows: list[dict[str, str]], entry: dict[str, Any]) -> list[str]:
     found = hashlib.sha256()
     for row in sorted(rows, key=lambda row: int(row["order_id"])):
         texts = [row[name] for name in HASHED]
+        names = list(row)  # charges of later releases stand before the total
+        later = names[names.index("loyalty_discount") + 1 : names.index("total_price")]
+        texts += [f"{name} {row[name]}" for name in later if row[name]]
         found.update(json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     return [
         *([f"{len(rows)} orders instead of {entry['order_count']}"] if len(rows) != entry["order_count"] else []),

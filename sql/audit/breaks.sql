@@ -38,6 +38,7 @@ residuals as (
                 coalesce(cast(discount as varchar), ''),
                 coalesce(cast(loyalty_discount as varchar), ''),
                 coalesce(cast(total_price as varchar), ''),
+                '$optional ' || cast($optional as varchar), -- null: as it was without
                 coalesce(cast(line_amount as varchar), ''),
                 coalesce(cast(subtotal_residual as varchar), ''),
                 coalesce(cast(total_residual as varchar), '')

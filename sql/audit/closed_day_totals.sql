@@ -9,12 +9,7 @@
 -- business_date not null: The closed business day.
 -- sale_class: The sale class of the amount: counted, excluded, unmapped or deleted.
 -- order_count: Orders at close.
--- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
--- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
--- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
--- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
--- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
--- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 -- line_amount: Sum over its orders; null if no order states it.
 with
 
@@ -43,12 +38,7 @@ select
     count(*) as order_count,
     cast(bit_xor(money_fingerprint(closed)) as varchar) as fingerprint,
     -- money
-    sum(subtotal_price) as subtotal_price,
-    sum(delivery_price) as delivery_price,
-    sum(tip) as tip,
-    sum(discount) as discount,
-    sum(loyalty_discount) as loyalty_discount,
-    sum(total_price) as total_price,
+    sum($price) as $price,
     sum(line_amount) as line_amount,
 from closed
 group by store_id, business_date, sale_class, currency

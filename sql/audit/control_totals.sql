@@ -44,12 +44,7 @@ orders as (
         store_id,
         business_date,
         sale_class,
-        subtotal_price,
-        delivery_price,
-        tip,
-        discount,
-        loyalty_discount,
-        total_price,
+        $price,
     from mart.orders
 ),
 

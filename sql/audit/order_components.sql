@@ -11,7 +11,7 @@
 -- amount DECIMAL(38,8) null: What it adds to the total.
 
 -- A component is a constant, or a share of a base. All decimals of a share are kept: the
--- total is rounded, not its parts.
+-- total is rounded, not its parts. A charge of a later release is one, too, from 1001 on.
 with
 
 components as (
@@ -48,3 +48,4 @@ left join audit.order_closes as closes on orders.order_id = closes.order_id
 inner join components
     on closes.close_entry_no is not distinct from components.close_entry_no
     and is_in_scope(components, orders)
+union all select order_id, $no, '$label', ${sign}cast($optional as decimal(38, 8)), from mart.orders where $optional <> 0

@@ -11,6 +11,7 @@
 -- gathered from: raw.control_totals, raw.settings
 -- gathered from mart.orders: store_id, business_date, status, is_deleted, subtotal_price
 -- gathered from mart.orders: delivery_price, tip, discount, loyalty_discount, total_price
+-- gathered from mart.orders: $optional
 --
 -- statuses VARCHAR[]: Statuses of the set, of those on such store-days; '(none)' if the service sent none.
 -- is_configured BOOLEAN: Whether [sales] counts exactly these, of the statuses on such store-days.

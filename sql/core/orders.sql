@@ -34,12 +34,7 @@ select
     cast(document.promised_pick_up_time as timestamp with time zone)
         as promised_pick_up_time,
     -- money
-    document.subtotal_price as subtotal_price,
-    document.delivery_price as delivery_price,
-    document.tip as tip,
-    document.discount as discount,
-    document.loyalty_discount as loyalty_discount,
-    document.total_price as total_price,
+    document.$price as $price,
     -- in the vault
     document.has_user_phone as has_user_phone,
     document.has_user_email as has_user_email,

@@ -5,12 +5,7 @@ hash(
     hash(
         amounts.order_id,
         amounts.currency,
-        amounts.subtotal_price,
-        amounts.delivery_price,
-        amounts.tip,
-        amounts.discount,
-        amounts.loyalty_discount,
-        amounts.total_price,
+        amounts.$price,
         amounts.line_amount
     )
 )

@@ -9,12 +9,7 @@ select
     versions.status,
     versions.delivery_ids,
     versions.delivery_statuses,
-    versions.subtotal_price,
-    versions.delivery_price,
-    versions.tip,
-    versions.discount,
-    versions.loyalty_discount,
-    versions.total_price,
+    versions.$price,
     versions._load_id,
     versions._payload_sha256,
 from core.order_versions as versions

@@ -13,12 +13,7 @@
 -- both_break_count BIGINT >= 0: Number of orders with both breaks.
 -- indeterminate_count BIGINT >= 0: Number of indeterminate orders.
 -- break_count BIGINT >= 0: Number of orders with any break.
--- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
--- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
--- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
--- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
--- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
--- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 -- unallocated_amount: The part of the subtotals on no line: line_amount plus this is always subtotal_price.
 -- formula_subtotal: Sum of the known subtotals under the rule in force.
 -- subtotal_residual: Sum of the known subtotal residuals.
@@ -42,12 +37,7 @@ select
         as break_count,
     -- money as sent
     currency,
-    sum(subtotal_price) as subtotal_price,
-    sum(delivery_price) as delivery_price,
-    sum(tip) as tip,
-    sum(discount) as discount,
-    sum(loyalty_discount) as loyalty_discount,
-    sum(total_price) as total_price,
+    sum($price) as $price,
     -- money by the effective rules
     sum(line_amount) as line_amount,
     sum(unallocated_amount) as unallocated_amount,

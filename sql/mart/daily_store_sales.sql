@@ -8,12 +8,7 @@
 -- scope: day
 --
 -- incomplete_order_count BIGINT >= 0: Number of orders that do not state all six price fields.
--- subtotal_price DECIMAL(38,4): Sum of subtotal_price over the orders that state it; null if none does.
--- delivery_price DECIMAL(38,4): Sum of delivery_price over the orders that state it; null if none does.
--- tip DECIMAL(38,4): Sum of tip over the orders that state it; null if none does.
--- discount DECIMAL(38,4): Sum of discount over the orders that state it; null if none does.
--- loyalty_discount DECIMAL(38,4): Sum of loyalty_discount over the orders that state it; null if none does.
--- total_price DECIMAL(38,4): Sum of total_price over the orders that state it; null if none does.
+-- $price DECIMAL(38,4): Sum of $price over the orders that state it; null if none does.
 select
     -- keys
     store_id,
@@ -35,12 +30,7 @@ select
     cast(sum(line_count) as bigint) as line_count,
     cast(sum(unit_count) as decimal(38, 0)) as unit_count,
     -- money
-    sum(subtotal_price) as subtotal_price,
-    sum(delivery_price) as delivery_price,
-    sum(tip) as tip,
-    sum(discount) as discount,
-    sum(loyalty_discount) as loyalty_discount,
-    sum(total_price) as total_price,
+    sum($price) as $price,
     divided(sum(total_price), count(total_price)) as average_order_value,
 from mart.orders
 -- one name and currency per store: they add no rows

@@ -19,6 +19,7 @@
 -- tip_change DECIMAL(38,4) null: tip of this version less the previous one's; null if either is null.
 -- discount_change DECIMAL(38,4) null: discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
 -- loyalty_discount_change DECIMAL(38,4) null: loyalty_discount of this version less the previous one's; null if either is null. A larger discount lowers the total.
+-- ${optional}_change DECIMAL(38,4) null: $optional of this version less the previous one's; null if either is null.
 -- total_change DECIMAL(38,4) null: total_price of this version less the previous one's; null if either is null.
 -- previous_total_price DECIMAL(18,4) null: Total of the previous version.
 -- total_price: Total of this version.
@@ -30,10 +31,7 @@ with
 
 amended as (
     select distinct order_id, version_no from core.order_changes
-    where field in (
-        'subtotal_price', 'delivery_price', 'tip',
-        'discount', 'loyalty_discount', 'total_price'
-    )
+    where field in ($prices)
 ),
 
 pairs as (
@@ -55,6 +53,7 @@ pairs as (
         cast(later.discount as decimal(38, 4)) - earlier.discount as discount_change,
         cast(later.loyalty_discount as decimal(38, 4)) - earlier.loyalty_discount
             as loyalty_discount_change,
+        cast(later.$optional as decimal(38, 4)) - earlier.$optional as ${optional}_change,
         cast(later.total_price as decimal(38, 4)) - earlier.total_price as total_change,
     from core.order_versions as later
     inner join amended
@@ -152,6 +151,7 @@ select
     pairs.tip_change,
     pairs.discount_change,
     pairs.loyalty_discount_change,
+    pairs.${optional}_change,
     pairs.total_change,
     pairs.previous_total_price,
     pairs.total_price,

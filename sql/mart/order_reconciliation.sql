@@ -37,12 +37,7 @@ compared as (
         orders.business_date,
         orders.sale_class,
         orders.currency,
-        orders.subtotal_price,
-        orders.delivery_price,
-        orders.tip,
-        orders.discount,
-        orders.loyalty_discount,
-        orders.total_price,
+        orders.$price,
         amounts.* exclude (order_id),
     from audit.order_formula_amounts as amounts
     inner join mart.orders as orders on amounts.order_id = orders.order_id
@@ -56,12 +51,7 @@ select
     compared.sale_class,
     -- money as sent
     compared.currency,
-    compared.subtotal_price,
-    compared.delivery_price,
-    compared.tip,
-    compared.discount,
-    compared.loyalty_discount,
-    compared.total_price,
+    compared.$price,
     -- the lines
     compared.line_amount,
     -- a subtotal that is not stated, and lines without an amount, add nothing here

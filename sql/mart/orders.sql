@@ -99,12 +99,7 @@ select
     if(contents.order_id is null, 0, contents.unit_count) as unit_count,
     -- money
     coalesce(stores.currency, nullif(settings.finance_currency, '')) as currency,
-    orders.subtotal_price,
-    orders.delivery_price,
-    orders.tip,
-    orders.discount,
-    orders.loyalty_discount,
-    orders.total_price,
+    orders.$price,
     -- lineage
     checks.last_checked_at,
     orders._fetched_at,

@@ -15,6 +15,7 @@ import duckdb
 
 from pipelines.finance.released import effective_settings, query
 from pipelines.finance.restating import create_entries
+from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.resources import resource
@@ -200,7 +201,7 @@ def selects(con: Connection) -> Iterator[tuple[str, str]]:
                 f"from {macro.name}({'null' if time is None else repr(time)}::timestamptz)",
             )
     for path in sorted((resource("sql") / "finance").glob("*.sql")):
-        text = path.read_text(encoding="utf-8")
+        text = read_sql(path)
         for number in range(len(VALUES) if "$" in text else 1):
             yield f"finance {path.stem} {number}", text
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from pipelines.landing.charges import read_sql
 from pipelines.warehouse import CatalogueError, catalogue, inputs
 from pipelines.warehouse.catalogue.tables import Table
 from pipelines.warehouse.contracts.contract import Column, Contract
@@ -154,4 +155,4 @@ def test_reading_contracts_needs_no_slow_library() -> None:
 
 def _text(name: str) -> str:
     schema, _, table = name.partition(".")
-    return (catalogue.SQL / schema / f"{table}.sql").read_text(encoding="utf-8")
+    return read_sql(catalogue.SQL / schema / f"{table}.sql")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import UNPOSTED, Record
 from pipelines.finance.records import records
+from pipelines.landing.charges import CHARGES
 from pipelines.report.arithmetic import total_rule
 
 if TYPE_CHECKING:
@@ -19,14 +20,9 @@ if TYPE_CHECKING:
     from pipelines.finance.reconciliation import Reconciliation
 
 _CHARTS = 3  # currencies with a waterfall, of the first sale class
-_PARTS = {
-    "delivery_price": "delivery",
-    "tip": "tip",
-    "discount": "discount",
-    "loyalty_discount": "loyalty discount",
-}
+_PARTS = {charge.name: charge.label for charge in CHARGES if charge.part_of and charge.name != "subtotal_price"}
 # As most totals are made, until orders or settings show the rule.
-_SIGNS = {"delivery_price": 1, "tip": 1, "discount": -1, "loyalty_discount": -1}
+_SIGNS = {charge.name: charge.sign for charge in CHARGES}
 _RULE = """
     select rule from audit.formula_populations where rule_target = 'total' and rule is not null
     order by order_count desc, population_no limit 1
@@ -131,4 +127,4 @@ def _signs(reconciled: Reconciliation) -> Mapping[str, int]:
     """Return the sign of each part in the total of most orders."""
     found = reconciled.db.execute(_RULE).fetchone()
     rule = total_rule(reconciled.db, found[0]) if found else None
-    return rule.signs if rule else _SIGNS
+    return {**_SIGNS, **(rule.signs if rule else {})}

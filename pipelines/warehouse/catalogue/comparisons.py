@@ -10,11 +10,11 @@ import functools
 import tomllib
 from typing import Any, Literal
 
+from pipelines.landing.charges import PRICES
 from pipelines.resources import resource
 from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.contracts.contract import CatalogueError
 
-CHARGES = ("subtotal_price", "delivery_price", "tip", "discount", "loyalty_discount", "total_price")
 FILE = resource("sql") / "comparisons.toml"
 _ENTITIES = ("order_id", "store_id")
 
@@ -62,7 +62,7 @@ def _listed(texts: list[str]) -> str:
 def _columns(declared: list[str]) -> dict[str, tuple[str, str]]:
     """Return the two sides' expressions of each column, by its name."""
     columns: dict[str, tuple[str, str]] = {}
-    for column in [name for each in declared for name in (CHARGES if each == "charges" else (each,))]:
+    for column in [name for each in declared for name in (PRICES if each == "prices" else (each,))]:
         left, _, right = column.partition(" = ")
         left, _, name = left.partition(" as ")
         name = name or next((side for side in (left, right) if side.isidentifier()), "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.landing.charges import read_sql
 from pipelines.landing.shape import FIELDS, Field
 from pipelines.resources import resource
 from pipelines.warehouse.catalogue.reads import reads
@@ -24,7 +25,7 @@ class Held:
         """Return the column of a field of the typed document; None if the table has none."""
         column = self.id_column if name == "id" else name
         schema, _, table = self.table.partition(".")
-        select = (resource("sql") / schema / f"{table}.sql").read_text(encoding="utf-8")
+        select = read_sql(resource("sql") / schema / f"{table}.sql")
         return column if column in reads(select).columns else None
 
 

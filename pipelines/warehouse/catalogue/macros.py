@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.contracts.contract import CatalogueError
@@ -54,7 +55,7 @@ def create_macros(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _macro(path: Path) -> Macro:
-    sql = path.read_text(encoding="utf-8")
+    sql = read_sql(path)
     head = re.match(rf"-- {path.stem}\(([\w, ]*)\): (.+(?:\n-- .+)*)", sql)
     if not head:
         raise CatalogueError(f"macros/{path.name} must start with `-- {path.stem}(…): ` and what it gives")

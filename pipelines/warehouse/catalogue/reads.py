@@ -18,6 +18,7 @@ import duckdb
 import msgspec
 
 from pipelines.kept import fingerprint, keep, read_kept
+from pipelines.landing.charges import read_sql
 from pipelines.resources import resource
 from pipelines.warehouse.contracts.contract import CatalogueError
 
@@ -131,7 +132,7 @@ def _functions() -> dict[str, Path]:
 
 @functools.cache
 def _names_in_function(name: str) -> frozenset[str]:
-    tree = _tree(f"select {_functions()[name].read_text(encoding='utf-8')}")
+    tree = _tree(f"select {read_sql(_functions()[name])}")
     called = {n["function_name"] for n in _dicts(tree) if n.get("class") == "FUNCTION"} & _functions().keys() - {name}
     return frozenset(_strings(tree)).union(*(_names_in_function(each) for each in called))
 

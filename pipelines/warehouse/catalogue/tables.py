@@ -26,6 +26,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pipelines.landing.charges import read_sql
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
@@ -187,13 +188,13 @@ def checks() -> tuple[Check, ...]:
 @functools.cache
 def build_sql(name: str) -> str:
     """Return a select of `sql/build/`: one that a build runs over relations that it names itself."""
-    return (SQL / "build" / f"{name}.sql").read_text(encoding="utf-8")
+    return read_sql(SQL / "build" / f"{name}.sql")
 
 
 @functools.cache
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/` and every declared one, by name: checks of totals over all rows."""
-    written = {path.stem: path.read_text(encoding="utf-8") for path in (SQL / "ties").glob("*.sql")}
+    written = {path.stem: read_sql(path) for path in (SQL / "ties").glob("*.sql")}
     found = tuple(_check(name, sql) for name, sql in sorted((written | comparisons("ties")).items()))
     keep_reads()
     return found
@@ -205,7 +206,7 @@ def table(name: str) -> Table:
     schema, _, stem = name.partition(".")
     path = SQL / schema / f"{stem}.sql"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_sql(path)
         head = head_of(text)
         made = GENERATED.get(head.facts.get("template", ""))
         sql = made() if made else completed(name, text, head)
@@ -220,7 +221,7 @@ def check(name: str) -> Check:
     if name in GENERATED_CHECKS:
         return _check(name, GENERATED_CHECKS[name]())
     file = SQL / "checks" / f"{name}.sql"
-    return _check(name, comparisons("checks").get(name) or file.read_text(encoding="utf-8"))
+    return _check(name, comparisons("checks").get(name) or read_sql(file))
 
 
 def contract_check(table: Table) -> Check:

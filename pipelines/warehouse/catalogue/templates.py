@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import Template
 from typing import TYPE_CHECKING
 
+from pipelines.landing.charges import read_sql
 from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES
 
@@ -41,7 +42,7 @@ def completed(name: str, text: str, head: Head) -> str:
     if not of:
         return filled(template, table=name, select=text)
     schema, _, table = of.partition(".")
-    last = (resource("sql") / schema / f"{table}.sql").read_text(encoding="utf-8")
+    last = read_sql(resource("sql") / schema / f"{table}.sql")
     each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
     keys = [key for key in head.names("key") if key not in ("menu_id", "version_no")]
     columns = [said.name for said in head.said]
@@ -52,7 +53,7 @@ def completed(name: str, text: str, head: Head) -> str:
 def filled(template: str, **values: str) -> str:
     """Return a file of `sql/templates/` with these values in the place of `$name`."""
     file = resource("sql") / "templates" / f"{template}.sql"
-    return Template(file.read_text(encoding="utf-8")).substitute(values)
+    return Template(read_sql(file)).substitute(values)
 
 
 def _struct(columns: list[str]) -> str:

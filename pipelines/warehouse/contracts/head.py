@@ -27,6 +27,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipelines.landing.charges import read_sql
 from pipelines.literals import literals
 from pipelines.resources import resource
 from pipelines.warehouse.contracts.contract import SCOPES, CatalogueError, Column, ComparisonScope, Contract
@@ -74,7 +75,7 @@ class Head:
 @functools.cache
 def glossary() -> dict[str, Said]:
     """Return what `sql/glossary.sql` says of each name."""
-    text = (resource("sql") / "glossary.sql").read_text(encoding="utf-8")
+    text = read_sql(resource("sql") / "glossary.sql")
     *_, columns = _paragraphs(text)
     return {each.name: each for each in map(_said, columns)}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pipelines.landing.charges import read_sql
 from pipelines.warehouse.catalogue import SQL, CatalogueError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def create_functions(con: duckdb.DuckDBPyConnection) -> None:
     """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header."""
     for path in sorted((SQL / "functions").glob("*.sql")):
-        expression = path.read_text(encoding="utf-8")
+        expression = read_sql(path)
         head = re.match(rf"-- ({path.stem}\([\w, ]*\)): ", expression)
         if not head:
             raise CatalogueError(f"functions/{path.name} must start with `-- {path.stem}(…): ` and its meaning")
