@@ -87,7 +87,7 @@ class Run(msgspec.Struct):
             return "killed" if self.stopped_by == KILLED else "stopped"
         if self.errors:
             return "failed"
-        return "running" if self.ended_at is None else "incomplete" if self.incomplete else "good"
+        return "running" if self.ended_at is None else "incomplete" if self.incomplete or self.damaged else "good"
 
     @property
     def is_published(self) -> bool:
@@ -113,6 +113,11 @@ class Run(msgspec.Struct):
     def said(self) -> list[str]:
         """What its steps say besides."""
         return [sentence for step in self.steps for sentence in step.said]
+
+    @property
+    def damaged(self) -> list[str]:
+        """Which files are not what the inventory has of them and could not be mended, a sentence each."""
+        return [each for step in self.steps if step.name == "heal" for each in step.shortfalls]
 
     @property
     def undone(self) -> list[str]:

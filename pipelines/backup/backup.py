@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pipelines.backup.comparing import compare
 from pipelines.backup.copying import (
     BackupError,
     copy_database,
@@ -24,12 +25,14 @@ from pipelines.backup.copying import (
     sync_tree,
     write_content,
 )
-from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, read_manifest
+from pipelines.backup.manifest import MANIFEST, UNFINISHED, File, Manifest, backups, name_after, read_manifest
 from pipelines.backup.rows import release_rows
 from pipelines.clock import utc_now
 from pipelines.durable import file_hash, make_folder, sync, write_whole
+from pipelines.inventory import Inventory, read_inventory, record_stores
+from pipelines.inventory.record import INVENTORY, write_copy
+from pipelines.inventory.stores import damaged_parts, why_not_continued
 from pipelines.landing import raw_files
-from pipelines.landing.checksums import checksums
 from pipelines.landing.formats import guard_format
 from pipelines.landing.source import remember_erasure_log
 from pipelines.ledger import ledger_of
@@ -118,8 +121,14 @@ class _Backup:
         with suppress(VaultError):  # without keys: entries are not signed either
             ledger_seed(self.settings)  # the copy must have it: a witness knows no other key
         self.known = {file.path: file for file in manifest.files} if manifest else {}
-        self.noted = checksums(self.data_dir)
-        started = max(utc_now(), _after(self.last))
+        found = compare(self.settings)
+        if found.damages:
+            raise BackupError(
+                f"nothing was backed up, earlier backups stay: {' '.join(each.sentence() for each in found.damages)}"
+            )
+        record_stores(self.data_dir)
+        self.inventory = read_inventory(self.data_dir)
+        started = max(utc_now(), name_after(self.last))
         name = f"{started:%Y%m%dT%H%M%S%f}"
         self.draft = self.folder / (UNFINISHED + name)
         self.draft.mkdir(mode=0o700)
@@ -128,15 +137,12 @@ class _Backup:
         self._database("inbox/worklist.sqlite")
         self._ledger()
         loads = self._raw()
-        if release and (lost := sorted(set(release.load_ids) - loads)):
-            raise BackupError(
-                f"raw/ lacks {len(lost)} loads of the current release, such as {lost[0]}: restore its files from an "
-                f"earlier backup, then run `ordermart backup` again"
-            )
-        self._database("vault/vault.sqlite", lambda copy: forget_later_loads(copy, loads, _since(started)))
+        since, head = _since(started), self.inventory.ledger
+        self._database("vault/vault.sqlite", lambda copy: forget_later_loads(copy, loads, since, head))
         for path in ("warehouse/verifications.jsonl", "format.json"):
             if (self.data_dir / path).exists():
                 self._file(path)
+        self._inventory()
         content = Manifest(
             name,
             started.isoformat(),
@@ -217,10 +223,9 @@ class _Backup:
             return
         size, digest = copy_file(source, target)
         if is_final:
-            first = self.noted.get(path.removeprefix("raw/")) or (known and (known.bytes, known.sha256))
+            first = self.inventory.files.get(path) or (known and (known.bytes, known.sha256))
             if first and first != (size, digest):
-                hint = f"restore it from {self.last}" if known else "restore it from a backup"
-                raise BackupError(f"{source} is damaged, it is not what was written at first: {hint}; nothing was kept")
+                raise BackupError(f"{source} changed while it was copied: run `ordermart backup` again")
         if not self._linked_instead(path, target, digest):
             self._add(File(path, size, digest, target.stat().st_mtime_ns))
 
@@ -246,7 +251,25 @@ class _Backup:
         return True
 
     def _link(self, path: str, target: Path) -> bool:
-        return self.last is not None and link(self.last / path, target)
+        """Link the last backup's file, if it is still what was backed up."""
+        if self.last is None or file_hash(self.last / path) != self.known[path].sha256:
+            return False
+        return link(self.last / path, target)
+
+    def _inventory(self) -> None:
+        """Write the inventory of the copy, once both stores in it continue what was recorded of them."""
+        for name, store in self.inventory.stores.items():
+            copy = self.draft / name
+            why = "missing" if not copy.exists() else why_not_continued(copy, store)
+            why = why or "; ".join(f"{part}: {why}" for part, why in damaged_parts(copy, name, store, store.parts))
+            if why:
+                raise BackupError(f"{self.data_dir / name} changed while it was copied ({why}): run it again")
+        files = {path: (file.bytes, file.sha256) for path, file in self.files.items() if path in self.inventory.files}
+        mine = Inventory(0, files, self.inventory.stores, self.inventory.ledger)
+        write_copy(path := self.draft / INVENTORY, mine)
+        digest = file_hash(path)
+        if not self._linked_instead(INVENTORY, path, digest):
+            self._add(File(INVENTORY, path.stat().st_size, digest, path.stat().st_mtime_ns))
 
     def _add(self, file: File) -> None:
         self.files[file.path] = file
@@ -264,17 +287,6 @@ class _Backup:
         except FileNotFoundError:
             return ""
         return msgspec.json.decode(content, type=dict[str, str]).get("base_url", "")
-
-
-def _after(last: Path | None) -> dt.datetime:
-    """Return the earliest time for the next backup's name: just after the last, also if the clock was set back."""
-    if last is None:
-        return dt.datetime.min.replace(tzinfo=dt.UTC)
-    try:
-        taken = dt.datetime.strptime(last.name, "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
-    except ValueError:
-        return dt.datetime.min.replace(tzinfo=dt.UTC)
-    return taken + dt.timedelta(microseconds=1)
 
 
 def _since(started: dt.datetime) -> str:

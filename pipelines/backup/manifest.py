@@ -6,6 +6,7 @@ manifest is the last file written into it.
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -62,6 +63,17 @@ def backups(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(each.parent for each in folder.glob(f"[!.]*/{MANIFEST}"))
+
+
+def name_after(last: Path | None) -> dt.datetime:
+    """Return the earliest time for the next backup's name: just after the last, also if the clock was set back."""
+    if last is None:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    try:
+        taken = dt.datetime.strptime(last.name, "%Y%m%dT%H%M%S%f").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    return taken + dt.timedelta(microseconds=1)
 
 
 def read_manifest(backup: Path) -> Manifest:

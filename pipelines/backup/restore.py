@@ -17,6 +17,7 @@ from pipelines.backup.manifest import MANIFEST, Manifest, backups, read_manifest
 from pipelines.backup.rows import Comparison, compare_warehouse, compare_without_later_loads
 from pipelines.durable import file_hash, sync
 from pipelines.finance.restating import build_and_record
+from pipelines.inventory.record import read_inventory, write_inventory
 from pipelines.landing.formats import RESTORING, guard_format, migrate
 from pipelines.privacy.restored import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-_LOCK = "run.lock"
+_LOCKS = {"run.lock", "inventory.lock"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def restore(
         raise SettingsError(
             f"{backup} holds data of {manifest.base_url}, and [partner] base_url is {here}: set it back"
         )
-    held = sorted(each.name for each in data_dir.iterdir() if each.name != _LOCK)
+    held = sorted(each.name for each in data_dir.iterdir() if each.name not in _LOCKS)
     if held and RESTORING not in held:
         raise BackupError(
             f"{data_dir} is not empty, it has {', '.join(held[:5])}: move it away, or set [data] dir to a new folder"
@@ -116,6 +117,8 @@ def _put_in_place(
         draft.mkdir(mode=0o700)
         sync(data_dir)
         _copy(backup, manifest, draft, show)
+        if (inventory := read_inventory(draft)).files:
+            write_inventory(draft, inventory)
         own = msgspec.structs.replace(settings, data=msgspec.structs.replace(settings.data, dir=str(draft)))
         notes = [*migrate(draft), *_vault_note(own), *_erased_again(own, erasures, backup.name, word)]
         sync_tree(draft)

@@ -17,6 +17,7 @@ from pipelines.cli import (
     close,
     explain,
     init,
+    inventory,
     land,
     ledger,
     mcp,
@@ -46,6 +47,7 @@ app.add_typer(runs.app)
 app.add_typer(status.app)
 app.add_typer(init.app)
 app.add_typer(backup.app)
+app.add_typer(inventory.app)
 app.add_typer(questions.app)
 app.add_typer(mcp.app)
 app.add_typer(land.app, name="land")

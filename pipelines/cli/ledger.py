@@ -26,8 +26,8 @@ def ledger_verify(
 ) -> None:
     """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
 
-    The signed head beside the ledger, and the one in [ledger] witness, must be of this chain. Exit codes: 0 the ledger
-    is intact; 1 it is not, no entry has HASH, or a signed head is of another chain or key. Entries with a time
+    The chain must go on from the heads in the inventory, in the vault and in [ledger] witness. Exit codes: 0 the ledger
+    is intact; 1 it is not, no entry has HASH, or a head is of another chain or key, or is gone. Entries with a time
     before the last one's, or ahead of the clock, are named; they are kept, and the exit code stays 0.
     """
     from pipelines.ledger import ledger_of, verify
@@ -37,4 +37,4 @@ def ledger_verify(
     settings = load_settings(config)
     ledger = ledger_of(settings.data_dir)
     done = verify(ledger, expect_head)
-    say([verified(done), *(checked_heads(settings, ledger) if done.entries else [])])
+    say([verified(done), *(checked_heads(settings, ledger))])

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO
 
 from pipelines.durable import make_folder
+from pipelines.inventory import track
 from pipelines.resources import resource
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_SECONDS = 30.0
-_LAYOUT, _FIRST_LAYOUT = 4, 3  # 3 had no rejections; no release wrote an older one
+_LAYOUT, _FIRST_LAYOUT = 5, 3  # 3 had no rejections, 4 no marks of the inventory; no release wrote an older one
 # table, column that an older layout lacks, its type
 _ADDED = (("entries", "rejections", "integer not null default 0"),)
 
@@ -98,6 +99,7 @@ def _migrate(connection: Inbox) -> None:
             connection.execute(f"alter table {table} add column {new} {kind}")
     for statement in (resource("sql") / "inbox" / "tables.sql").read_text(encoding="utf-8").split(";"):
         connection.execute(statement)
+    track(connection, "inbox/worklist.sqlite")
     connection.execute(f"pragma user_version = {_LAYOUT}")
 
 

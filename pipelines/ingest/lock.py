@@ -11,12 +11,13 @@ import json
 import os
 import socket
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.durable import keep_private
+from pipelines.inventory import InventoryError, record_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +67,8 @@ def run_lock(
                 guard_format(data_dir)
             yield
         finally:
+            with suppress(InventoryError, OSError):
+                record_stores(data_dir)
             _held.discard(data_dir)
             os.ftruncate(descriptor, 0)
     finally:

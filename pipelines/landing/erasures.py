@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import write_noted
 from pipelines.landing.lock import LandingError
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def applied_erasures(data_dir: Path) -> list[str]:
 
 def note_erasure(data_dir: Path, entry_sha256: str) -> None:
     """Note that an erasure was applied to the vault and to all raw files."""
-    make_folder(data_dir / "raw")
-    write_whole(_file(data_dir), msgspec.json.encode([*applied_erasures(data_dir), entry_sha256]))
+    write_noted(data_dir, _file(data_dir), msgspec.json.encode([*applied_erasures(data_dir), entry_sha256]))
 
 
 def erasures_state(data_dir: Path) -> str:

@@ -6,11 +6,13 @@ rebuilt from raw whenever anything that shapes them changed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import adopt_files, changing, write_noted
+from pipelines.inventory.record import FORMAT, is_noted
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 # An area is migrated when it is opened. A vault of format 1 lacks the table of erased documents: a version that reads
 # no more would encrypt them again, and refuses the folder.
-FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1}
+FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1, "inventory": 1}
 RESTORING = ".restoring"  # a folder with this name in a data folder: a restore has not ended
 
 
@@ -40,23 +42,35 @@ def migrate(data_dir: Path) -> list[str]:
     written = _written(data_dir)
     if written == FORMATS:
         return []
+    if FORMAT not in written:
+        _begin_inventory(data_dir)
     older = [
         f"{area} from {version} to {FORMATS[area]}" for area, version in written.items() if version < FORMATS[area]
     ]
-    make_folder(data_dir)
-    write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
+    write_noted(data_dir, _file(data_dir), msgspec.json.encode(FORMATS))
     return [f"The data folder was written by an older version; formats migrated: {', '.join(older)}."] if older else []
+
+
+def _begin_inventory(data_dir: Path) -> None:
+    """Note every file, raw files by the sums that an older version kept of them."""
+    older = data_dir / "raw" / "checksums.json"
+    with suppress(FileNotFoundError, msgspec.DecodeError), changing(data_dir) as inventory:
+        sums = msgspec.json.decode(older.read_bytes(), type=dict[str, tuple[int, str]])
+        inventory.files |= {f"raw/{name}": noted for name, noted in sums.items() if (data_dir / "raw" / name).exists()}
+    adopt_files(data_dir)
+    older.unlink(missing_ok=True)
 
 
 def note_formats(data_dir: Path) -> None:
     """Note the present formats in a folder to which no load was written yet."""
     if not (data_dir / "raw").exists() and not _file(data_dir).exists():
-        make_folder(data_dir)
-        write_whole(_file(data_dir), msgspec.json.encode(FORMATS))
+        write_noted(data_dir, _file(data_dir), msgspec.json.encode(FORMATS))
 
 
 def _written(data_dir: Path) -> dict[str, int]:
     try:
+        if is_noted(data_dir, "format.json", msgspec.json.encode(FORMATS)):
+            return FORMATS  # whatever became of the file: the next run writes it again
         return msgspec.json.decode(_file(data_dir).read_bytes(), type=dict[str, int])
     except FileNotFoundError:
         return {}

@@ -11,7 +11,8 @@ from decimal import localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from pipelines.landing.checksums import note_checksums, noted_files
+from pipelines.inventory import note_files
+from pipelines.landing.checksums import noted_files
 from pipelines.landing.clock import Clock, load_id_at, now_in_utc
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.index import Index, Seen, rank
@@ -156,7 +157,7 @@ class Load:
             for writer in self._writers:
                 writer.finish()
             self._writers = None
-            note_checksums(self._data_dir, pair(self._data_dir, self.kind, self.load_id))
+            note_files(self._data_dir, pair(self._data_dir, self.kind, self.load_id))
             self._index.commit(self.load_id, self._last_live)
             self._vault.finish(self.load_id)
         self.abort()
@@ -214,9 +215,8 @@ class Load:
             PersonalData(each.id, batch[at].seq, each.phone, each.email, each.content) for at, each in validated.items()
         ]
         encrypted = self._vault.encrypt(self.kind, self.load_id, sealings)
-        now = now_in_utc()
         bodies = [(batch[at].asked, batch[at].body or b"") for at in refused]
-        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now) if bodies else []
+        refs = self._vault.refused.encrypt(self.kind, self.load_id, bodies, now_in_utc()) if bodies else []
         self._write(
             batch,
             validated,

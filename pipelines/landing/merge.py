@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from pipelines.landing.checksums import check_files, note_checksums, noted_files
+from pipelines.inventory import note_files
+from pipelines.landing.checksums import check_files, noted_files
 from pipelines.landing.lock import Lock
 from pipelines.landing.raw_files import (
     Manifest,
@@ -100,7 +101,7 @@ def rewrite(
     before = read_manifest(data_dir, kind).merged
     kept = [each for each in before if not set(each.load_ids) & set(load_ids)]
     write_manifest(data_dir, kind, Manifest((*kept, Merged(name, load_ids))))
-    note_checksums(data_dir, (documents, observations))
+    note_files(data_dir, (documents, observations))
 
 
 def _same(rows: pa.Table) -> pa.Table:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow.parquet as pq
 
-from pipelines.durable import UNFINISHED, sync, write_whole
+from pipelines.durable import UNFINISHED, sync
+from pipelines.inventory import forget_files, write_noted
 from pipelines.landing.lock import LandingError
 from pipelines.landing.tables import LOAD_IDS
 
@@ -107,7 +108,7 @@ def read_manifest(data_dir: Path, kind: str) -> Manifest:
 
 def write_manifest(data_dir: Path, kind: str, manifest: Manifest) -> None:
     """Switch the manifest of a kind in one rename."""
-    write_whole(manifest_file(data_dir, kind), msgspec.json.encode(manifest))
+    write_noted(data_dir, manifest_file(data_dir, kind), msgspec.json.encode(manifest))
 
 
 def sweep(data_dir: Path, kind: str, counted: Collection[Path] = ()) -> None:
@@ -134,6 +135,8 @@ def sweep(data_dir: Path, kind: str, counted: Collection[Path] = ()) -> None:
                 if path in counted and not is_merged(path.stem) and path.stem not in in_force.load_ids:
                     continue
                 doomed.append(path)
+    if doomed:
+        forget_files(data_dir, doomed)
     for path in doomed:
         path.unlink()
     for where in {path.parent for path in doomed}:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import write_noted
 from pipelines.landing.lock import LandingError
 from pipelines.partner.behaviour import Counted
 
@@ -33,12 +33,11 @@ def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
     by_day = sorted(counted, key=_day)
     for day, new in groupby(by_day, key=_day):
         path = _folder(data_dir) / (day + _SUFFIX)
-        make_folder(path.parent)
         held = {(each.operation, each.aspect, each.name): each for each in _read(path)}
         for each in new:
             key = (each.operation, each.aspect, each.name)
             held[key] = _sum(held[key], each) if key in held else each
-        write_whole(path, msgspec.json.encode([held[key] for key in sorted(held)]))
+        write_noted(data_dir, path, msgspec.json.encode([held[key] for key in sorted(held)]))
 
 
 def service_log(data_dir: Path) -> Iterator[tuple[str, Counted]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import read_inventory, write_noted
 from pipelines.landing.formats import guard_format, note_formats
 from pipelines.settings import SettingsError
 
@@ -28,9 +28,10 @@ def guard_source(settings: Settings) -> None:
     here = settings.partner.base_url.rstrip("/")
     known = _notes(settings.data_dir)
     if _URL not in known:
+        if "raw/source.json" in read_inventory(settings.data_dir).files:
+            raise SettingsError(f"{path} was there and is missing or damaged: restore it from a backup")
         note_formats(settings.data_dir)
-        make_folder(path.parent)
-        write_whole(path, msgspec.json.encode(known | {_URL: here}))
+        write_noted(settings.data_dir, path, msgspec.json.encode(known | {_URL: here}))
         return
     if known[_URL] != here:
         raise SettingsError(
@@ -47,7 +48,7 @@ def source_of(data_dir: Path) -> str:
 
 def note_source(data_dir: Path, base_url: str) -> None:
     """Note another address of the same service."""
-    write_whole(_file(data_dir), msgspec.json.encode(_notes(data_dir) | {_URL: base_url}))
+    write_noted(data_dir, _file(data_dir), msgspec.json.encode(_notes(data_dir) | {_URL: base_url}))
 
 
 def erasure_log_place(folder: Path) -> str:
@@ -59,7 +60,13 @@ def remember_erasure_log(data_dir: Path, place: Path) -> None:
     """Note where the erasure log is; backups carry the note."""
     known = _notes(data_dir)
     if known.get(_LOG) != str(place):
-        write_whole(_file(data_dir), msgspec.json.encode(known | {_LOG: str(place)}))
+        write_noted(data_dir, _file(data_dir), msgspec.json.encode(known | {_LOG: str(place)}))
+
+
+def notes_of(settings: Settings, log: Path | None) -> list[bytes]:
+    """Return what the file can hold by the settings, before and after the first backup."""
+    here = {_URL: settings.partner.base_url.rstrip("/")}
+    return [msgspec.json.encode(notes) for notes in (here, here | {_LOG: str(log)})]
 
 
 def _notes(folder: Path) -> dict[str, str]:

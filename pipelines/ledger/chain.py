@@ -72,8 +72,14 @@ class Verified:
 class Ledger:
     """The ledger in a folder, `data/ledger`; nothing is written before the first entry."""
 
-    def __init__(self, folder: Path, after: Callable[[Ledger, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        after: Callable[[Ledger, int], None] | None = None,
+        before: Callable[[Ledger], object] | None = None,
+    ) -> None:
         self.folder = folder
+        self._before = before  # is called before each entry, and may refuse it
         self._after = after  # is called with the number of each entry once it is written
         self._lines = folder / "ledger.jsonl"
 
@@ -112,6 +118,8 @@ class Ledger:
         """Write one entry, sync it to disk and return it. One writer at a time; a second one waits."""
         with self.locked():
             self._cut_half_line()
+            if self._before is not None:
+                self._before(self)
             no, previous, last = 1, _GENESIS, None
             for last in self.entries():
                 no, previous = last.no + 1, last.sha256

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import InventoryError, write_noted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +18,12 @@ Kept = TypeVar("Kept")
 
 def write_json(file: Path, content: Any) -> None:
     """Write the file under another name, sync it, and rename it."""
-    make_folder(file.parent, 0o700)
-    write_whole(file, json.dumps(msgspec.to_builtins(content), indent=1).encode())
+    encoded = json.dumps(msgspec.to_builtins(content), indent=1).encode()
+    try:
+        write_noted(file.parent.parent, file, encoded)
+    except InventoryError:  # a night says that the inventory is lost, and must be able to
+        make_folder(file.parent, 0o700)
+        write_whole(file, encoded)
 
 
 def read_json(file: Path, kind: type[Kept]) -> Kept | None:

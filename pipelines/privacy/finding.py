@@ -31,6 +31,11 @@ def customers(vault: Vault, asked: Asked) -> list[Customer]:
     else:
         found = (erasing.of_phone if asked.found_by == "phone" else erasing.of_email)(asked.value)
     if not found:
+        if asked.found_by != "order_id" and erasing.is_held_unfound(asked.found_by, asked.value):
+            raise PrivacyError(
+                "the vault is damaged: it holds personal data that the lookup hashes of this request do not find. See "
+                "`ordermart inventory`; ask by an order of this person meanwhile"
+            )
         what = {"order_id": f"order {asked.value}", "phone": "this phone number", "email": "this e-mail address"}
         raise PrivacyError(f"the vault holds no personal data of {what[asked.found_by]}: erased, or never landed")
     return found

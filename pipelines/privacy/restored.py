@@ -70,7 +70,7 @@ def apply_to_restored(
 
     A word that nobody was erased since is an entry, too.
     """
-    ledger = signing_ledger(settings)
+    ledger = signing_ledger(settings, is_restored=True)
     if word:
         body = {"backup": backup, "reason": word.reason, **(word.user or current_user()).body}
         ledger.append(NO_ERASURES, body)

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pipelines.backup.comparing import compare
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, standing
@@ -64,6 +65,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     yield Finding("lock", "ok", f"{holder}." if holder else "free: no run is under way.")
     yield _daemon(settings, now)
     yield _last_run(settings, now, is_any_alive=holder is not None)
+    yield from _data(settings)
     for alarm in standing(settings.data_dir):
         yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
     yield _channels(settings)
@@ -139,6 +141,17 @@ def _erasure_log(settings: Settings) -> Finding:
         fix = "name a file on another disk in [privacy] erasure_log, copy the log there"
         return Finding("erasure log", "warning", f"{log} is on the same disk as the data folder.", fix)
     return Finding("erasure log", "ok", f"{log} names every erasure and the last backup.")
+
+
+def _data(settings: Settings) -> Iterator[Finding]:
+    """Compare the data folder with its inventory; say what was not read."""
+    found = compare(settings, seconds=settings.verify.read_seconds)
+    for damage in found.damages:
+        yield Finding("data", "failure", f"{damage.path}: {damage.what}.", damage.fix)
+    if found.overdue:
+        yield Finding("data", "warning", f"{found.overdue}.", "see [verify]")
+    if not found.damages:
+        yield Finding("data", "ok", f"{found.sentence()}.")
 
 
 def _daemon(settings: Settings, now: dt.datetime) -> Finding:

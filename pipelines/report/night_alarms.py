@@ -10,7 +10,8 @@
 | new_failures:RELEASE | a release had quarantined or failed ids that the one before had not, and some still are |
 | disk | less than [notify] min_free_gb is free below [data] dir |
 | silence | no document was observed for [notify] silence_hours |
-| verification | a sample that was rebuilt from raw differs from the warehouse or the release |
+| damaged | a file that cannot be rebuilt is missing, damaged or older than the inventory has it |
+| verification | a sample that was rebuilt from raw differs from the warehouse or the release, or was unreadable |
 | rule_changed | orders show another formula than in the release before |
 """
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = ("disk", NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
-_AFTER_NIGHT = ("run_failed", "outage", "incomplete")
+_AFTER_NIGHT = ("run_failed", "outage", "incomplete", "damaged")
 _AFTER_SUCCESS = ("new_failures", "silence", "verification", "rule_changed")
 _GB = 10**9
 _REFUSED = "select kind, entity_id, reason from audit.quarantine where is_unresolved"
@@ -95,6 +96,9 @@ def _of_run(data_dir: Path, run: Run) -> Iterator[Alarm]:
         if kind not in of_outage:
             why = "; ".join(sentence.rstrip(".") for sentence in sentences)
             yield Alarm(f"incomplete:{kind}", f"The {kind} are not up to date: {why}.")
+    if run.damaged:
+        files = counted(len(run.damaged), "file is", "files are")
+        yield Alarm("damaged", f"{files} damaged, such as {run.damaged[0]} See `ordermart inventory`.")
 
 
 def _outage(run: Run, suffix: str) -> Alarm:
@@ -169,7 +173,8 @@ def _of_release(settings: Settings, received: set[tuple[object, ...]], now: dt.d
     if wrong:
         yield Alarm(
             "verification",
-            f"{len(wrong):,} verified parts differ from a rebuild: see audit.verifications, `ordermart build --full`.",
+            f"{len(wrong):,} verified parts differ from a rebuild, or were unreadable: see audit.verifications, "
+            "`ordermart build --full`.",
         )
 
 

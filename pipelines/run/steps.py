@@ -16,6 +16,8 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
+from pipelines.backup.comparing import DamageError
+from pipelines.backup.mending import mend
 from pipelines.clock import utc_now
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
@@ -51,6 +53,11 @@ class NothingCameError(Exception):
 
 def _heal(way: UnderWay, step: Step) -> None:
     check_before_run(way.settings)
+    found = mend(way.settings, seconds=way.settings.verify.read_seconds if way.run.kind == NIGHT else 0)
+    step.said += [*(damage.sentence() for damage in found.damages), *([f"{found.overdue}."] if found.overdue else [])]
+    step.shortfalls += [damage.sentence() for damage in found.damages if not damage.is_mended]
+    if stopping := [damage.sentence() for damage in found.damages if damage.stops]:
+        raise DamageError(" ".join(stopping))
     step.said += heal(way.settings, way.progress, kind=way.run.kind, resumes=way.run.resumes)
 
 

@@ -38,6 +38,7 @@ class Verify(Table, frozen=True):
     """How much of a scheduled night goes into proving that the warehouse is what raw gives."""
 
     seconds: NonNegativeFloat
+    read_seconds: NonNegativeFloat
 
 
 class LedgerSettings(Table, frozen=True):

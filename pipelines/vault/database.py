@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from pipelines.durable import make_folder
+from pipelines.inventory import track
 from pipelines.resources import resource
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def opened(path: Path) -> sqlite3.Connection:
         db.execute("pragma secure_delete = on")
         db.execute("pragma cache_size = -65536")
         db.executescript((resource("sql") / "vault" / "tables.sql").read_text(encoding="utf-8"))
+        track(db, "vault/vault.sqlite")
     except BaseException:
         db.close()
         raise

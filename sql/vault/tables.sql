@@ -6,6 +6,7 @@ create table if not exists customers (
 create table if not exists lookups (
     hash blob not null, customer integer not null, primary key (hash, customer)
 ) without rowid;
+create index if not exists lookups_customer on lookups (customer);
 create table if not exists personal_data (
     kind text not null, id integer not null, no integer not null, customer integer not null,
     digest blob not null, load_id text not null, seq integer not null, body blob not null,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.assets.home import set_records_aside
 from pipelines.ingest.lock import run_lock
+from pipelines.inventory import write_noted
 from pipelines.notify import standing
 from pipelines.record import KILLED, WEBHOOKS, runs, save
 from pipelines.run.under_way import begun
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def test_a_night_that_cannot_begin_is_told(place: Place) -> None:
     """A data folder of a newer version: alarm, record, page and the last line of JSON say that the night failed."""
     place.data.mkdir()
-    (place.data / "format.json").write_text(json.dumps({"raw": 99}))
+    write_noted(place.data, place.data / "format.json", json.dumps({"raw": 99}).encode())
     done = place.command("run", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout.splitlines()[-1])["event"] == "ended"

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.backup.mending import mend
 from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.inventory import write_noted
+from pipelines.inventory.record import COPY, INVENTORY
 from pipelines.landing import LandingError, raw_files
 from pipelines.landing.checksums import RawDamageError, check_raw
 from pipelines.record import NIGHT, WEBHOOKS
@@ -231,14 +234,19 @@ def test_newer_format_is_refused_and_older_one_migrated(world: World) -> None:
     """A folder of a newer format is refused with a sentence; one of before versions is brought to the present one."""
     file = world.data / "format.json"
     formats = json.loads(file.read_text())
-    file.write_text(json.dumps(formats | {"raw": 99}))
+    write_noted(world.data, file, json.dumps(formats | {"raw": 99}).encode())
     with pytest.raises(SettingsError, match="raw has format 99, and this version of ordermart reads up to"):
         world.build()
-    file.unlink()
+    for name in ("format.json", INVENTORY, COPY):
+        (world.data / name).unlink()
     (said,) = heal(world.settings)
     assert said.startswith("The data folder was written by an older version")
     assert json.loads(file.read_text()) == formats
     assert heal(world.settings) == []
+    file.unlink()
+    (damage,) = mend(world.settings, seconds=0).damages
+    assert (damage.path, damage.what, damage.is_mended) == ("format.json", "missing", True)
+    assert json.loads(file.read_text()) == formats
 
 
 @pytest.mark.slow

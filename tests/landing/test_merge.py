@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.inventory import accept
 from pipelines.landing import LandingError, merge_days, open_load, raw_files
 from pipelines.landing.raw_files import Manifest, read_manifest, write_manifest
 
@@ -60,7 +61,7 @@ def test_a_load_without_a_file_of_documents_is_merged(
     lost = pq.read_table(of_load).to_pylist()
     kept = [row for row in raw("documents", "orders") if row not in lost]
     of_load.unlink()
-    (settings.data_dir / "raw" / "checksums.json").unlink()
+    accept(settings.data_dir)
     observed = raw("observations", "orders")
     assert merge_days(settings.data_dir, "orders", TOMORROW) == 5
     assert raw("observations", "orders") == observed
@@ -92,7 +93,7 @@ def test_past_months_become_one_pair_up_to_a_size(
             )
             file.unlink()
     assert len(files.documents) == 5
-    (settings.data_dir / "raw" / "checksums.jsonl").unlink(missing_ok=True)
+    accept(settings.data_dir)
 
     def merged(before: str, most_bytes: int = 2**20) -> list[int]:
         merge_days(settings.data_dir, "orders", dt.date.fromisoformat(before), most_bytes)

@@ -14,6 +14,7 @@ import pytest
 from pipelines import cli
 from pipelines.backup import back_up
 from pipelines.backup.holding import backups_holding
+from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
 from pipelines.landing.formats import FORMATS, guard_format
 from pipelines.ledger import ledger_of, verify
@@ -246,7 +247,7 @@ def reprocess_orders(world: World) -> list[Any]:
 
 def test_older_version_refuses_a_folder_with_erasures(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would encrypt erased orders again: an erasure notes the vault's format first."""
-    (world.data / "format.json").write_text('{"raw":1,"vault":1,"inbox":1,"ledger":1}', encoding="utf-8")
+    write_noted(world.data, world.data / "format.json", b'{"raw":1,"vault":1,"inbox":1,"ledger":1}')
     erase(world.settings, Asked("phone", ANN))
     monkeypatch.setitem(FORMATS, "vault", 1)
     with pytest.raises(SettingsError, match="vault has format 2"):

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 COMMANDS = ("erase", "rotate", "restore")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _ARMED = "SWEEP_VAULT_SHIM"
+_DRAFTS = {f"data/{name}.tmp" for name in ("inventory.json", "inventory-copy.json")}  # the next write replaces them
 _VARIES = re.compile(r"[0-9a-f]{6,}|\d{8}T\d+")
 _TIMES = {"rotated_at", "copied_from"}  # a time, and a hash over one
 _DRAFTS = {"data/raw/checksums.json.tmp", "data/warehouse/warehouse.duckdb.building"}

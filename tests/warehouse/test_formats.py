@@ -15,6 +15,7 @@ import pytest
 
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
+from pipelines.inventory.record import COPY, INVENTORY
 from pipelines.landing import merge_days, raw_files
 from pipelines.landing.files import land_files
 from pipelines.landing.formats import FORMATS, migrate
@@ -73,7 +74,8 @@ def test_new_folder_is_not_called_older(tmp_path: Path) -> None:
     with open_vault(settings), WorkList(inbox_path(settings.data_dir)):
         pass
     assert migrate(settings.data_dir) == []
-    (settings.data_dir / "format.json").unlink()
+    for name in ("format.json", INVENTORY, COPY):
+        (settings.data_dir / name).unlink()
     (tmp_path / "orders.ndjson").write_text('{"id": 1}\n', encoding="utf-8")
     with open_vault(settings) as vault:
         land_files(settings, vault, "orders", [tmp_path / "orders.ndjson"])

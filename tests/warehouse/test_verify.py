@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.ingest.maintenance import run_maintenance
+from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
@@ -159,7 +160,35 @@ def test_a_release_of_another_build_is_not_compared(published: Any, make_order: 
 
 
 @pytest.mark.slow
+def test_release_of_before_a_quiet_night_is_compared(published: Any, make_order: Any) -> None:
+    """Nothing was published, since readers would see the same: that is compared, and an alteration named."""
+    published.land("orders", [{"id": 8, "document": make_order(8, status="done"), "at": 9}])
+    published.build()
+    assert publish(published.settings, run="night").why_kept
+    found = verify_all(published.settings)
+    assert (found.has_release, found.differences) == (True, [])
+    file = (published.data / "published" / "current").resolve() / "ordermart.duckdb"
+    _alter(file, "update core.orders set status = 'altered' where order_id = 3")
+    assert {each.table for each in verify_all(published.settings).differences} == {"core.orders"}
+
+
+def test_raw_file_that_cannot_be_read_is_named_and_logged(published: Any) -> None:
+    """A verification that could not run is logged like one that differs, so that it is an alarm, and names the file."""
+    path = raw_files(published.data, "orders").documents[0].path
+    content = bytearray(path.read_bytes())
+    for place in range(8, 60):
+        content[place] ^= 0xFF
+    path.write_bytes(content)
+    result = CliRunner().invoke(
+        app, ["verify", "--fraction", "1/1", "--config", str(published.settings.file)], env=published._environ
+    )
+    assert (type(result.exception), str(path.name) in str(result.exception)) == (VerifyError, True)
+    (last,) = verifications(published.data)[-1:]
+    assert (last.is_proven, path.name in (last.first_difference or "")) == (False, True)
+
+
 @pytest.mark.sample
+@pytest.mark.slow
 def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) -> None:
     """Without time one part is verified all the same; documents landed since a build are no difference."""
     assert verify_next(published.settings, WHOLE, budget=dt.timedelta(0)).parts == 1

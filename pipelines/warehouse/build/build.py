@@ -11,6 +11,7 @@ from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.checksums import check_files, check_raw
 from pipelines.landing.disk import naming_a_full_disk
+from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
@@ -18,7 +19,7 @@ from pipelines.warehouse.build.full import rebuild
 from pipelines.warehouse.build.room import needed_bytes, require_room
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.inputs.sources import check_ledger_continuity, create_sources, states
+from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.results import BuildResult
@@ -68,6 +69,7 @@ def build(
     engine_of(settings)  # its fault is said first, whatever there is to build
     with naming_a_full_disk(settings.data_dir):
         guard_source(settings)
+        sign_missing_heads(settings)
         check_raw(settings.data_dir, hashes=full)
         file = warehouse_file(settings.data_dir)
         try:
@@ -127,7 +129,6 @@ def _build(settings: Settings, why: str, spread: int, show: Callable[[str, int, 
             except duckdb.Error:
                 if not why:  # a full rebuild need not read a damaged file
                     raise
-            check_ledger_continuity(settings.data_dir, before.sources if before else {})
         if not why:
             with attached(con, file):
                 why = _must_be_full(con, raw, before, now)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.landing.service_log import service_log, service_log_state
-from pipelines.ledger import Ledger, LedgerError, effective_totals, ledger_of
+from pipelines.ledger import Ledger, effective_totals
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
 from pipelines.warehouse import inputs
@@ -28,7 +28,7 @@ from pipelines.warehouse.inputs.sentences import sentences
 from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     import duckdb
@@ -102,17 +102,6 @@ _OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
 
 def _inbox(data_dir: Path) -> Path:
     return data_dir / "inbox" / "worklist.sqlite"
-
-
-def check_ledger_continuity(data_dir: Path, seen: Mapping[str, str]) -> None:
-    """Raise LedgerError where the ledger lacks acts that a build saw; `seen` is source → the state it had then."""
-    ledger = ledger_of(data_dir)
-    hashes = {seen[name] for name in _ACTS if seen.get(name)}
-    if hashes - {entry.sha256 for entry in ledger.entries()}:
-        raise LedgerError(
-            f"{ledger.folder} lacks acts that the warehouse was built with: bring it back from a copy; to build "
-            "without them all the same, remove data/warehouse first"
-        )
 
 
 def _hints_state(data_dir: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.durable import make_folder, write_whole
+from pipelines.inventory import write_noted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +59,7 @@ def append_verification(data_dir: Path, verified: Verified) -> None:
     """Add an entry, durably; the oldest beyond so many go."""
     kept = [*verifications(data_dir), verified][-KEPT:]
     file = _file(data_dir)
-    make_folder(file.parent)
-    write_whole(file, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
+    write_noted(data_dir, file, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
 
 
 def verifications_state(data_dir: Path) -> str:

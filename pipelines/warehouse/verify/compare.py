@@ -14,6 +14,7 @@ from pipelines.literals import literals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from pipelines.warehouse.catalogue.tables import Table
@@ -35,18 +36,24 @@ class Difference:
 
 
 def first_difference(
-    con: duckdb.DuckDBPyConnection, table: Table, place: str, relation: str, condition: str
+    con: duckdb.DuckDBPyConnection,
+    table: Table,
+    place: str,
+    relation: str,
+    condition: str,
+    leaving: AbstractSet[str] = frozenset(),
 ) -> Difference | None:
     """Return the first difference between `warehouse`, the reference, and a relation, among rows that meet a condition.
 
-    The condition is about the alias `t`.
+    The condition is about the alias `t`; columns of `leaving` are not compared.
     """
-    names = [column.name for column in table.columns]
+    names = [column.name for column in table.columns if column.name not in leaving]
     columns = ", ".join(
         f'cast(t."{column.name}" as varchar) as "{column.name}"'
         if column.type.startswith("ENUM")
         else f't."{column.name}"'
         for column in table.columns
+        if column.name not in leaving
     )
     ours = f"(select {columns} from warehouse.{table.name} as t where {condition})"
     theirs = f"(select {columns} from {relation} as t where {condition})"

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from pipelines.clock import utc_now
-from pipelines.landing import raw_files
+from pipelines.landing import LandingError, raw_files
+from pipelines.landing.checksums import check_raw
 from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.build.build import warehouse_file
 from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.increment.changed import OBSERVED
+from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.inputs.verifications import Verified, append_verification, verifications
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Table
 
 
+_SHOWN = ("core.", "mart.")  # what a release shows readers whatever else was built
+
+
 class VerifyError(Exception):
     """Nothing could be verified; the message says why and what to do."""
 
@@ -73,6 +79,7 @@ class _Live:
     stale: frozenset[str]  # tables that read a source which has changed since the build
     release: Path | None
     manifest: Manifest | None
+    is_whole: bool  # the release is of the last build; else it shows readers the same, and only that is compared
 
 
 def verify_next(settings: Settings, fraction: Fraction, budget: dt.timedelta | None = None) -> Verification:
@@ -108,7 +115,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     file = warehouse_file(settings.data_dir).with_name("verify.duckdb")
     memory = Memory(fingerprint_of(settings), states(settings))
     try:
-        with session(settings) as con:
+        with _looking(live, Part("all"), started), session(settings) as con:
             create_sources(con, settings)
             rebuild(con, file, live.raw, memory, settings.warehouse.buckets, 1, progress or (lambda *_: None))
             with _beside(con, live), attached(con, file):
@@ -118,7 +125,7 @@ def verify_all(settings: Settings, progress: Callable[[str, int, int], None] | N
     finally:
         _remove(file)
     done.parts = 1
-    _log(live, Part("all"), done.orders, len(done.tables), done.differences, started)
+    _log(live, Part("all"), done.orders, len(done.tables), [each.sentence() for each in done.differences], started)
     return done
 
 
@@ -133,7 +140,7 @@ def _live(settings: Settings) -> _Live:
         with session(settings) as con, attached(con, file):
             before = remembered(con)
             applied = {str(row[0]) for row in con.execute("select load_id from warehouse.build.loads").fetchall()}
-            row = con.execute("select commit_id from warehouse.build.memory").fetchone()
+            row = con.execute("select commit_id, shown_in from warehouse.build.memory").fetchone()
     except duckdb.Error as error:
         short = str(error).partition("\n")[0]
         raise VerifyError(f"the warehouse cannot be read; run `ordermart build`. DuckDB says: {short}") from None
@@ -148,8 +155,9 @@ def _live(settings: Settings) -> _Live:
             stale.add(table.name)
     release = current_release(settings.data_dir / "published")
     manifest = read_manifest(release) if release else None
-    is_of_this = bool(manifest and row and manifest.commit == row[0])
-    return _Live(settings, raw, frozenset(stale), release if is_of_this else None, manifest if is_of_this else None)
+    is_of_this = bool(manifest and row and manifest.shown_in == row[1])
+    is_whole = bool(manifest and row and manifest.commit == row[0])
+    return _Live(settings, raw, frozenset(stale), *((release, manifest) if is_of_this else (None, None)), is_whole)
 
 
 def _verify_part(live: _Live, part: Part, done: Verification) -> None:
@@ -161,7 +169,7 @@ def _verify_part(live: _Live, part: Part, done: Verification) -> None:
     found = Verification(has_release=live.release is not None)
     _remove(file)
     try:
-        with session(live.settings) as con:
+        with _looking(live, part, started), session(live.settings) as con:
             create_sources(con, live.settings)
             with _beside(con, live), attached_draft(con, file):
                 found.orders = create_sample(con, live.raw, _conditions(con, part))
@@ -175,7 +183,7 @@ def _verify_part(live: _Live, part: Part, done: Verification) -> None:
     done.left_out |= found.left_out
     done.has_release = found.has_release
     done.differences += found.differences
-    _log(live, part, found.orders, len(found.tables), found.differences, started)
+    _log(live, part, found.orders, len(found.tables), [each.sentence() for each in found.differences], started)
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, part: Part) -> dict[str, str]:
@@ -209,11 +217,13 @@ def _compare(
         done.tables.add(table.name)
         condition = conditions.get(table.scope, "true")
         places = {"the warehouse": f"{LIVE}.{table.name}"}
-        if live.release and live.manifest and table.is_released:
+        leaving = frozenset() if live.is_whole else OBSERVED
+        if live.release and live.manifest and table.is_released and (live.is_whole or table.name.startswith(_SHOWN)):
             places[f"{DATABASE} of the release"] = f"release.{table.name}"
             places["Parquet of the release"] = parquet_relation(table, live.release, live.manifest)
         for place, relation in places.items():
-            if found := first_difference(con, table, place, relation, condition):
+            apart = leaving if "release" in place else frozenset()
+            if found := first_difference(con, table, place, relation, condition, apart):
                 done.differences.append(found)
 
 
@@ -234,12 +244,27 @@ def _beside(con: duckdb.DuckDBPyConnection, live: _Live) -> Iterator[None]:
         con.execute("detach database if exists release")
 
 
+@contextmanager
+def _looking(live: _Live, part: Part, started: int) -> Iterator[None]:
+    """Log a part that cannot be verified like one that differs, and name the raw file that cannot be read."""
+    try:
+        yield
+    except (duckdb.Error, LandingError, MissingDocumentError, VerifyError) as error:
+        why = str(error).partition("\n")[0]
+        try:
+            check_raw(live.settings.data_dir, hashes=True)
+        except LandingError as damaged:
+            why = str(damaged)
+        _log(live, part, 0, 0, [why], started)
+        raise VerifyError(f"nothing could be verified: {why}") from None
+
+
 def _remove(file: Path) -> None:
     for each in (file, file.with_name(file.name + ".wal")):
         each.unlink(missing_ok=True)
 
 
-def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Difference], started: int) -> None:
+def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[str], started: int) -> None:
     log = verifications(live.settings.data_dir)
     append_verification(
         live.settings.data_dir,
@@ -254,7 +279,7 @@ def _log(live: _Live, part: Part, orders: int, tables: int, differences: list[Di
             first_order_id=part.first,
             last_order_id=part.last,
             business_date=part.day,
-            first_difference=differences[0].sentence() if differences else None,
+            first_difference=differences[0] if differences else None,
             release_id=live.manifest.id if live.manifest else None,
         ),
     )

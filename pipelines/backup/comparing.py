@@ -1,0 +1,247 @@
+"""Compare a data folder with its inventory: name each file that is missing, damaged or older, and what to do.
+
+Sizes, small files, the ledger's chain and the marks of both stores are compared each time. Of the rest a share is read,
+so that a month reads everything; what was not read is counted.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.backup.copying import BackupError
+from pipelines.backup.manifest import backups, read_manifest
+from pipelines.clock import utc_now
+from pipelines.inventory import STORES, Inventory, InventoryError, changing, read_inventory
+from pipelines.inventory.record import COPY, INVENTORY, is_expected, is_unsettled, measured, read_copy
+from pipelines.inventory.stores import damaged_parts, structure, why_not_continued
+from pipelines.ledger import LedgerError, ledger_of
+from pipelines.ledger.signed_head import check_heads
+from pipelines.notify.last_backup import last_backup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Settings
+
+ROUND = dt.timedelta(days=31)
+VAULT, WORK_LIST, LEDGER = "vault/vault.sqlite", "inbox/worklist.sqlite", "ledger/ledger.jsonl"
+_NIGHTS = 28  # in which everything is read once
+_LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
+_SMALL = (".json", ".jsonl")
+_LOST = {  # beginning of a path → what is lost with it
+    "raw/documents": "documents that the service may no longer have",
+    "raw/observations": "when documents were observed, and with what verdict",
+    "raw/merged-": "which files hold the loads of past days; it is made again from these files",
+    "raw/service": "counts of that day's requests",
+    "raw/source.json": "which service the data came from",
+    "raw/erasures.json": "which erasures were applied: all are applied again",
+    "format.json": "the formats of the folder",
+    "ledger": "closes, restatements, control totals, decisions and erasures",
+    "notify": "which alarms were sent, or how the last runs ended",
+    "warehouse/verifications": "which parts of the warehouse were verified",
+    "inbox": "ids that wait to be fetched, and the log of webhooks and plans",
+    "vault": "personal data, rejected bodies and customers' keys",
+    "inventory": "nothing, as long as its other copy is right",
+}
+
+
+class DamageError(Exception):
+    """Files are damaged, and going on would make it worse; the message names them and says what to do."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file, what is wrong with it, and what to do. A night stops for it if going on would make it worse."""
+
+    path: str
+    what: str
+    fix: str
+    stops: bool = False
+    parts: tuple[str, ...] = ()
+    is_mended: bool = False
+
+    def sentence(self) -> str:
+        """Name the file, the damage, what is lost and the fix."""
+        lost = next(text for start, text in _LOST.items() if self.path.startswith(start))
+        return f"{self.path}: {self.what}. Lost: {lost}. {self.fix}."
+
+
+@dataclass
+class Compared:
+    """What was found, how many files and parts of stores were read, and what was not."""
+
+    damages: list[Damage] = field(default_factory=list)
+    compared: int = 0
+    read: int = 0
+    unread: int = 0
+    overdue: str = ""
+
+    def sentence(self) -> str:
+        """Return what was looked at and what was not."""
+        left = f"; {self.unread:,} were not read this time, only their sizes and marks" if self.unread else ""
+        found = f"{len(self.damages):,} damaged" if self.damages else "none damaged"
+        return f"{self.compared:,} files and parts compared, {self.read:,} read in full: {found}{left}"
+
+
+def compare(settings: Settings, *, seconds: float | None = None, notes_progress: bool = False) -> Compared:
+    """Compare the data folder with its inventory, reading for at most `seconds`; None: everything.
+
+    With `notes_progress` the next one goes on where this one stopped, and damaged parts are not recorded as right.
+    """
+    data_dir, found = settings.data_dir, Compared()
+    try:
+        inventory = read_inventory(data_dir)
+    except InventoryError as error:
+        found.damages.append(Damage(INVENTORY, str(error), "Nothing else could be compared", stops=True))
+        return found
+    if not inventory.no and not is_expected(data_dir):
+        return found  # nothing was ever written, or an older version did: the next run records it
+    found.damages += [*_copies(data_dir, inventory), *_files(data_dir, inventory), *_stores(data_dir, inventory)]
+    found.damages += _ledger(settings)
+    found.compared = len(inventory.files) + len(inventory.stores) + 1
+    known = {damage.path for damage in found.damages}
+    _read(data_dir, inventory, known, seconds, found)
+    _give_fixes(data_dir, inventory, found)
+    if notes_progress:
+        _note(data_dir, inventory, found)
+    last = inventory.round_ended_at or inventory.round_began_at
+    if found.unread and last and utc_now() - last > ROUND:
+        found.overdue = (
+            f"raw and vault were last read in full before {last:%Y-%m-%d}; raise [verify] read_seconds, which lets "
+            f"{found.read:,} of {found.read + found.unread:,} files and parts be read a night"
+        )
+    return found
+
+
+def _copies(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
+    for name in (INVENTORY, COPY):
+        copy = read_copy(data_dir / name)
+        if copy is None or copy.no != inventory.no:
+            what = "an older version" if copy else "damaged" if (data_dir / name).exists() else "missing"
+            yield Damage(name, what, "The next run writes it again from the other copy")
+
+
+def _files(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
+    """Yield files that are missing or of another size, and small ones of another content."""
+    for name, noted in sorted(inventory.files.items()):
+        path = data_dir / name
+        if is_unsettled(path, noted):
+            continue
+        try:
+            size = path.stat().st_size
+            if size != noted[0]:
+                yield Damage(name, f"{size:,} bytes instead of {noted[0]:,}", "")
+            elif path.suffix in _SMALL and measured(path) != noted:
+                yield Damage(name, "other content than was written", "")
+        except FileNotFoundError:
+            yield Damage(name, "missing", "")
+        except OSError as error:
+            yield Damage(name, f"it cannot be read ({error.strerror})", "")
+
+
+def _stores(data_dir: Path, inventory: Inventory) -> Iterator[Damage]:
+    for name, store in inventory.stores.items():
+        is_vault = name == VAULT
+        if not (data_dir / name).exists():
+            yield Damage(name, "missing", "", stops=is_vault)
+        elif why := why_not_continued(data_dir / name, store):
+            yield Damage(name, why, "", stops=is_vault)
+
+
+def _ledger(settings: Settings) -> Iterator[Damage]:
+    try:
+        check_heads(settings, ledger_of(settings.data_dir))
+    except (LedgerError, OSError) as error:
+        yield Damage(LEDGER, str(error), "", stops=True)
+
+
+def _read(data_dir: Path, inventory: Inventory, known: set[str], seconds: float | None, found: Compared) -> None:
+    """Read files and parts of stores from where the last night stopped, until the time is used or all are read."""
+    units = {name: noted[0] for name, noted in inventory.files.items() if Path(name).suffix not in _SMALL}
+    for name, store in inventory.stores.items():
+        if (data_dir / name).exists():
+            size = (data_dir / name).stat().st_size
+            units[f"{name}#"] = size
+            units |= {f"{name}#{part}": size // len(store.parts) for part in store.parts}
+    units = {name: size for name, size in units.items() if name.partition("#")[0] not in known}
+    after = [name for name in sorted(units) if name > inventory.read_until]
+    order = [*after, *(name for name in sorted(units) if name <= inventory.read_until)]
+    began, done, share = time.monotonic(), 0, sum(units.values()) / _NIGHTS
+    for number, unit in enumerate(order):
+        spent = time.monotonic() - began
+        if seconds is not None and (spent >= seconds or (done > share and spent > _LEAST_SECONDS)):
+            found.unread = len(order) - number
+            if number >= len(after) and after:
+                inventory.round_ended_at = utc_now()
+            return
+        found.damages += _read_one(data_dir, inventory, unit)
+        found.read, done = found.read + 1, done + units[unit]
+        inventory.read_until = unit
+    inventory.round_ended_at, inventory.read_until = utc_now(), ""
+
+
+def _read_one(data_dir: Path, inventory: Inventory, unit: str) -> Iterator[Damage]:
+    name, is_store, part = unit.partition("#")
+    path = data_dir / name
+    try:
+        if not is_store:
+            if measured(path) != inventory.files[name]:
+                yield Damage(name, "other content than was written", "")
+        elif not part:
+            if why := structure(path):
+                yield Damage(name, f"SQLite reports: {why}", "", stops=name == VAULT)
+        else:
+            for damaged, why in damaged_parts(path, name, inventory.stores[name], [part]):
+                yield Damage(name, f"{_spoken(damaged)}: {why}", "", parts=(damaged,))
+    except (OSError, sqlite3.Error) as error:
+        yield Damage(name, f"it cannot be read ({error})", "")
+
+
+def _spoken(part: str) -> str:
+    """Return a part of a store as words: its table, and which of its rows."""
+    table, *values = part.split("/")
+    words = table.replace("_", " ")
+    if not values:
+        return words
+    first = int(values[-1]) << 12
+    return f"{words} of {' '.join([*values[:-1], ''])}{max(first, 1):,} to {first + 4095:,}"
+
+
+def _give_fixes(data_dir: Path, inventory: Inventory, found: Compared) -> None:
+    """Add to each damage without one what to do: from which backup a file comes back, or the folder."""
+    if all(damage.fix for damage in found.damages):
+        return
+    last = last_backup(data_dir)
+    folder = Path(last.path).parent if last else None
+    held = []
+    for backup in reversed(backups(folder) if folder else []):
+        try:
+            held.append((backup, {file.path: (file.bytes, file.sha256) for file in read_manifest(backup).files}))
+        except BackupError:
+            continue
+    accept = 'to go on without it, `ordermart inventory --accept "REASON"`'
+    restore = f"Restore {held[0][0]} into an empty folder with `ordermart restore`" if held else "There is no backup"
+    for place, damage in enumerate(found.damages):
+        if damage.fix:
+            continue
+        noted = inventory.files.get(damage.path)
+        source = next((backup for backup, files in held if noted and files.get(damage.path) == noted), None)
+        fix = f"Copy it back: cp -p {source / damage.path} {data_dir / damage.path}" if source else restore
+        rest = "" if damage.path.startswith("ledger/") else f"; {accept}"
+        found.damages[place] = Damage(damage.path, damage.what, fix + rest, damage.stops, damage.parts)
+
+
+def _note(data_dir: Path, read: Inventory, found: Compared) -> None:
+    """Remember where reading stopped, and which parts are damaged: they are not recorded again."""
+    with changing(data_dir) as inventory:
+        inventory.read_until, inventory.round_ended_at = read.read_until, read.round_ended_at
+        inventory.round_began_at = inventory.round_began_at or utc_now()
+        for name in STORES:
+            if store := inventory.stores.get(name):
+                new = {part for damage in found.damages if damage.path == name for part in damage.parts}
+                store.damaged = sorted({*store.damaged, *new} if found.unread else new)

@@ -1,0 +1,38 @@
+"""The inventory: one record of what cannot be rebuilt, kept apart from it, so that what is missing is noticed.
+
+It has the size and hash of each file, how far each SQLite store had come, with counts and digests of its rows, and the
+ledger's length and last hash.
+"""
+
+from pipelines.inventory.record import (
+    Head,
+    Inventory,
+    InventoryError,
+    Store,
+    adopt_files,
+    changing,
+    forget_files,
+    note_files,
+    read_inventory,
+    settle,
+    write_noted,
+)
+from pipelines.inventory.stores import STORES, accept, record_stores, track
+
+__all__ = [
+    "STORES",
+    "Head",
+    "Inventory",
+    "InventoryError",
+    "Store",
+    "accept",
+    "adopt_files",
+    "changing",
+    "forget_files",
+    "note_files",
+    "read_inventory",
+    "record_stores",
+    "settle",
+    "track",
+    "write_noted",
+]
