@@ -172,7 +172,7 @@ def adopt_files(data_dir: Path) -> None:
 
 
 def accept_files(data_dir: Path) -> None:
-    """Note every file anew, by what it is now, and forget how far the stores had come; the ledger's head stays."""
+    """Note every file again, by what it is now, and forget how far the stores had come; the ledger's head stays."""
     with _locked(data_dir):
         try:
             before = read_inventory(data_dir)

@@ -56,7 +56,7 @@ class World:
                 shutil.copytree(self.folder / f"{name}.now", self.folder / name, symlinks=True)
 
     def files(self) -> list[str]:
-        """Return every file below the data folder as it is now; locks and SQLite's own are empty or come anew."""
+        """Return every file below the data folder as it is now; locks and SQLite's own are empty or come back."""
         now = self.folder / "data.now"
         paths = [path for path in now.rglob("*") if path.is_file() and not path.is_symlink()]
         names = sorted(str(path.relative_to(now)) for path in paths)
