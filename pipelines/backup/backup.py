@@ -10,7 +10,7 @@ import datetime as dt
 import fcntl
 import shutil
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,13 +37,12 @@ from pipelines.landing.formats import guard_format
 from pipelines.landing.source import remember_erasure_log
 from pipelines.ledger import ledger_of
 from pipelines.ledger.privacy import erasures
+from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify.last_backup import LastBackup, record_backup
 from pipelines.privacy.log import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError
 from pipelines.settings.kinds import KINDS
-from pipelines.vault import VaultError
-from pipelines.vault.keyring import ledger_seed
 from pipelines.vault.snapshot import forget_later_loads
 
 if TYPE_CHECKING:
@@ -118,14 +117,13 @@ class _Backup:
         log = erasure_log(self.settings) or self.folder / LOG
         add_to_log(log, erasures(ledger_of(self.data_dir)), [each.name for each in earlier])
         remember_erasure_log(self.data_dir, log)
-        with suppress(VaultError):  # without keys: entries are not signed either
-            ledger_seed(self.settings)  # the copy must have it: a witness knows no other key
         self.known = {file.path: file for file in manifest.files} if manifest else {}
         found = compare(self.settings)
         if found.damages:
             raise BackupError(
                 f"nothing was backed up, earlier backups stay: {' '.join(each.sentence() for each in found.damages)}"
             )
+        sign_missing_heads(self.settings)  # the copy must have the key: a witness knows no other
         record_stores(self.data_dir)
         self.inventory = read_inventory(self.data_dir)
         started = max(utc_now(), name_after(self.last))
@@ -251,13 +249,11 @@ class _Backup:
         return True
 
     def _link(self, path: str, target: Path) -> bool:
-        """Link the last backup's file, if it is still what was backed up."""
         if self.last is None or file_hash(self.last / path) != self.known[path].sha256:
             return False
         return link(self.last / path, target)
 
     def _inventory(self) -> None:
-        """Write the inventory of the copy, once both stores in it continue what was recorded of them."""
         for name, store in self.inventory.stores.items():
             copy = self.draft / name
             why = "missing" if not copy.exists() else why_not_continued(copy, store)
@@ -265,8 +261,8 @@ class _Backup:
             if why:
                 raise BackupError(f"{self.data_dir / name} changed while it was copied ({why}): run it again")
         files = {path: (file.bytes, file.sha256) for path, file in self.files.items() if path in self.inventory.files}
-        mine = Inventory(0, files, self.inventory.stores, self.inventory.ledger)
-        write_copy(path := self.draft / INVENTORY, mine)
+        path = self.draft / INVENTORY
+        write_copy(path, Inventory(0, files, self.inventory.stores, self.inventory.ledger))
         digest = file_hash(path)
         if not self._linked_instead(INVENTORY, path, digest):
             self._add(File(INVENTORY, path.stat().st_size, digest, path.stat().st_mtime_ns))

@@ -52,7 +52,7 @@ def sign_missing_heads(settings: Settings) -> None:
     known = check_heads(settings, ledger)
     entries = list(ledger.entries())
     is_behind = any(head.entries < len(entries) or not head.signature for head in known.values())
-    if entries and (is_behind or len(known) < len(_places(settings))):
+    if (entries or (settings.data_dir / VAULT).exists()) and (is_behind or len(known) < len(_places(settings))):
         _keep(settings, ledger, len(entries))
 
 
