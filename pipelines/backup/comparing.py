@@ -33,7 +33,7 @@ VAULT, WORK_LIST, LEDGER = "vault/vault.sqlite", "inbox/worklist.sqlite", "ledge
 _NIGHTS = 28  # in which everything is read once
 _LEAST_SECONDS = 2.0  # of reading, so that a small folder is read as a whole each night
 _SMALL = (".json", ".jsonl")
-_LOST = {  # beginning of a path → what is lost with it
+_LOST = {  # beginning of a path → the loss with it
     "raw/documents": "documents that the service may no longer have",
     "raw/observations": "when documents were observed, and with what verdict",
     "raw/merged-": "which files hold the loads of past days; it is made again from these files",
@@ -56,7 +56,7 @@ class DamageError(Exception):
 
 @dataclass(frozen=True)
 class Damage:
-    """A file, what is wrong with it, and what to do. A night stops for it if going on would make it worse."""
+    """A file, its fault, and the fix. A night stops for it if going on would make it worse."""
 
     path: str
     what: str
@@ -66,7 +66,7 @@ class Damage:
     is_mended: bool = False
 
     def sentence(self) -> str:
-        """Name the file, the damage, what is lost and the fix."""
+        """Name the file, the damage, the loss and the fix."""
         lost = next(text for start, text in _LOST.items() if self.path.startswith(start))
         return f"{self.path}: {self.what}. Lost: {lost}. {self.fix}."
 

@@ -1,4 +1,4 @@
-"""The inventory: one record of what cannot be rebuilt, kept apart from it, so that what is missing is noticed.
+"""The inventory: one record of data that cannot be rebuilt, kept apart from it, so that a missing file is noticed.
 
 It has the size and hash of each file, how far each SQLite store had come, with counts and digests of its rows, and the
 ledger's length and last hash.

@@ -103,7 +103,7 @@ def record_store(path: Path, name: str, inventory: Inventory) -> None:
             db.execute("delete from inventory_marks where no < ?", (no - _MARKS_KEPT,))
             db.execute("delete from inventory_changed where no < ?", (no - _MARKS_KEPT,))
             db.execute("commit")
-            db.execute("begin")  # one state for all parts; what is committed meanwhile changes after this mark
+            db.execute("begin")  # one state for all parts; later commits change after this mark
             parts, damaged = (dict(known.parts), known.damaged) if known else ({}, [])
             for part in changed - set(damaged):
                 parts[part] = digest(db, name, part)
@@ -214,6 +214,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def accept(data_dir: Path) -> None:
-    """Record everything as it is now, whatever was recorded: what is lost is given up."""
+    """Record everything as it is now, whatever was recorded: losses are given up."""
     accept_files(data_dir)
     record_stores(data_dir)

@@ -2,7 +2,7 @@
 
 A line of SQL that names `$price` stands for as many lines, one for each amount, and one that names `$optional` for
 those alone that the first release did not know: with `$label`, or with `${sign}` of those that the total counts, and
-`$no`. `$prices` in brackets are the names of all, as texts. Knows nothing of what a table makes of them.
+`$no`. `$prices` in brackets are the names of all, as texts.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def checksums(data_dir: Path) -> Sums:
 
 
 def _damaged(wrong: dict[str, str]) -> RawDamageError:
-    """Return the error that names what is wrong."""
+    """Return the error that names the faulty files."""
     named = [f"{name} ({why})" for name, why in sorted(wrong.items())]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return RawDamageError(

@@ -1,7 +1,7 @@
 """Sign the ledger's head after each entry, and compare the chain with every head that is kept.
 
 The head is the number of entries and the last hash, signed by a key in the vault. The inventory, the vault and the
-witness keep it. Whoever rewrites the ledger without the vault's keys cannot sign another head; a head that is gone
+witness keep it. One who rewrites the ledger without the vault's keys cannot sign another head; a head that is gone
 where there was one is never signed again.
 """
 
