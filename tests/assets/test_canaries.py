@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 import pytest
 import typer.main
-from mcp import Client
 
 from pipelines import cli
 from pipelines.report.limited_query import Limits
@@ -249,6 +248,8 @@ def test_every_command_is_searched_for_marks() -> None:
 
 def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tool's answer about orders that were published, rejected and missing, and errors that quote the query."""
+    from mcp import Client  # noqa: PLC0415 -- takes a second, in each worker
+
     place, _ = night
     for name, value in place.environ.items():
         monkeypatch.setenv(name, value)

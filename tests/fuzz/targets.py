@@ -25,8 +25,8 @@ from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
 from pipelines.landing.plaintext import without_plaintext
 from pipelines.landing.validate import Validator
+from pipelines.partner import ListingBroken
 from pipelines.partner.answers import Answer
-from pipelines.partner.errors import ListingBroken
 from pipelines.partner.links import LinkError, targets
 from pipelines.partner.listing import Listing
 from pipelines.partner.pages import has_a_field

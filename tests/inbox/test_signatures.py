@@ -20,8 +20,7 @@ from standardwebhooks import Webhook
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
 from pipelines.inbox.worklist import WorkList
-from pipelines.settings import SettingsError, load_settings
-from pipelines.settings.table import Secret
+from pipelines.settings import Secret, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,7 @@ from pipelines.record import WEBHOOKS
 from pipelines.report.missing_nights import notice_missing_nights
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
-from pipelines.settings import load_settings
-from pipelines.settings.table import Secret
+from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
 from pipelines.warehouse.release.need import defer
 from tests.recorded import recorded

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import duckdb
 import pytest
-from mcp import Client, StdioServerParameters
 
 from pipelines import cli
 from pipelines.finance.released import FinanceError, ReadLimits, released
@@ -31,6 +30,8 @@ ENDLESS = "select count(*) from range(1000000000) as a, range(1000000000) as b w
 @pytest.mark.slow
 def test_mcp_client_over_stdio_reads_the_release(world: World, canaries: tuple[str, ...]) -> None:
     """Every tool answers without the vault's keys: exact amounts as text, errors as sentences, no personal value."""
+    from mcp import Client, StdioServerParameters  # noqa: PLC0415 -- takes a second, in each worker
+
     texts: list[str] = []
 
     async def session() -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 from pipelines.finance.breaks import accept
 from pipelines.finance.currencies import money
 from pipelines.ledger.users import User
-from pipelines.notify.alarms import Alarm, update_alarms
+from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.page.headline import Books, headline
 from pipelines.report.page.morning import write_morning_page

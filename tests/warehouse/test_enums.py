@@ -16,7 +16,7 @@ from pipelines.warehouse.catalogue.enums import is_enum_type
 from pipelines.warehouse.rows.making import Making
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.rows.results import CheckResult
+    from pipelines.warehouse import CheckResult
 
 TABLE = catalogue.table("mart.daily_store_sales")
 GOOD = {

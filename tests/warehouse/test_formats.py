@@ -19,8 +19,7 @@ from pipelines.inventory.record import COPY, INVENTORY
 from pipelines.landing import merge_days, raw_files
 from pipelines.landing.files import land_files
 from pipelines.landing.formats import FORMATS, migrate
-from pipelines.ledger import ledger_of
-from pipelines.ledger.chain import verify
+from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file, open_vault

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.landing.charges import read_sql
 from pipelines.warehouse import CatalogueError, catalogue, inputs
-from pipelines.warehouse.catalogue.tables import Table
+from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts.contract import Column, Contract
 from pipelines.warehouse.contracts.head import contract_of, glossary, head_of
 from pipelines.warehouse.evidence import create_candidates

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.warehouse.catalogue.tables import Table
+    from pipelines.warehouse.catalogue import Table
 
 MATCHES = "select order_id, price_match from mart.price_variances where line_no = 1 and modifier_no is null order by 1"
 PLACES = "select menu_match from mart.price_variances where line_no = 1 and modifier_no is null order by order_id"
