@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> NoReturn:
         if command == "run":
             become([str(set_up(".venv") / "ordermart"), "demo", *rest])
         if command == "test":
-            # Without --all most tests marked slow are left out: see addopts in pyproject.toml and tests/conftest.py.
+            # Without --all tests marked slow are left out: see addopts in pyproject.toml.
             lanes = {"--all": ["-m", "not long"], "--long": ["-m", "long"]}
             chosen = [word for argument in rest for word in lanes.get(argument, [argument])]
             test(set_up(".venv"), chosen)

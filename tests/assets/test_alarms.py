@@ -66,7 +66,6 @@ def _night(settings: Settings, day: int, *orders: bytes) -> list[str]:
         return list(alarms(db, release, is_new=True))
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 def test_alarms_report_new_values_fields_and_nulls_once(settings: Settings) -> None:
     """The first night reports nothing, the second what is new with its first ids, the third nothing again."""

@@ -41,7 +41,6 @@ def _landed(place: Place, number: int) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_the_young_are_asked_for_again_when_their_pace_says_so(place: Place) -> None:
     """A week after the last look orders of the last days are due; right after it none is."""
     _landed(place, 30)

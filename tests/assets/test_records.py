@@ -51,7 +51,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_old_runs_leave_nothing(home: Path) -> None:
     """Rows, events, checks, databases and logs of old runs go, the files shrink, and Dagster reads the others."""
     index = home / "history" / "runs" / "index.db"

@@ -60,7 +60,6 @@ def evaluated() -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.timeout(600)
 def test_a_run_of_dagster_shows_what_changed(place: Place) -> None:
     """A first run reports all; one without news reports no table, evaluates no check and skips none."""

@@ -114,7 +114,6 @@ def test_a_closed_period_takes_no_postings(posted: Any, hours: tuple[int, int]) 
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_period_closed_store_by_store_is_closed(books: Any) -> None:
     """Once each store with orders in it is closed on all of its days; a store reopened or new to it opens it."""
     october = period_of(books.settings, "2026-10")

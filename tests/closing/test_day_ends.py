@@ -19,7 +19,6 @@ IN_LIMA = dt.datetime(2026, 11, 2, 5, tzinfo=dt.UTC)
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_day_ends_in_the_last_of_its_time_zones(books_of: Any, tmp_path: Path) -> None:
     """All stores can be closed once the day has ended in each zone; one store once it has in its own."""
     books = books_of(tmp_path / "books")

@@ -22,7 +22,6 @@ KEY = (1, "counted", "EUR", "total_price")
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_the_books_of_a_short_history_are_those_of_the_ledger(tmp_path: Path) -> None:
     """Closes, postings, reopenings, kills, other currencies, zones, sales and components, in ten steps."""
     assert play(books_history(1, 10), tmp_path) > 0

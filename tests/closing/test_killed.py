@@ -74,7 +74,6 @@ def published(template: Any, tmp_path: Path) -> Any:
     return template.copied(tmp_path / "books")
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("place", ["ledger._write_rows", "os.fsync", "chain._hash", "chain._canonical"])
 def test_a_killed_close_can_be_repeated(published: Any, place: str) -> None:
     """Killed before its line is written, a close has not happened and can be repeated."""

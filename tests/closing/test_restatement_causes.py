@@ -43,7 +43,6 @@ def closed(template: Any, tmp_path: Path) -> Any:
     return template.copied(tmp_path / "books")
 
 
-@pytest.mark.sample
 def test_an_order_is_new_to_a_closed_day(closed: Any, hours: tuple[int, int]) -> None:
     """An order released from quarantine and one that moves in from an unclosed day are not late-arriving."""
     after = hours[1]

@@ -47,7 +47,6 @@ def test_every_way_to_fail_is_survived(serve: Callable[..., Place]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.parametrize("poison", ["500", "503", "429", "reset", "truncated", "content_type", "drip"])
 def test_a_poison_id_fails_alone(serve: Callable[..., Place], poison: str) -> None:
     """An order that is never answered well goes to the dead-letter queue with its reason; all others land."""

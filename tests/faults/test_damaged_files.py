@@ -110,7 +110,6 @@ def test_recover_does_not_land_a_committed_load_twice(place: Place) -> None:
     assert place.tries() == {}
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 def test_nights_name_what_is_damaged_and_go_on(serve: Callable[..., Place]) -> None:
     """One file altered before any build has seen it, one lost later: nights name both, land, and publish nothing."""

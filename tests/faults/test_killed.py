@@ -88,7 +88,6 @@ def test_same_request_resumes_a_killed_run(serve: Callable[..., Place]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_run_after_a_finished_one_requests_again(serve: Callable[..., Place]) -> None:
     """Ids of a finished run are requested again when they are given again."""
     place = serve(orders=20, stores=1, days=3)

@@ -71,7 +71,6 @@ def test_outage_in_mid_run_limits_requests(serve: Callable[..., Place], rates: d
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_outage_of_authentication_limits_requests(serve: Callable[..., Place]) -> None:
     """If no token is issued, the run ends after a few attempts."""
     place = serve(orders=300, stores=2, days=3, trouble={"rate_500": 1})

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_service_that_moved_is_followed_and_another_one_is_not(serve: Callable[..., Place]) -> None:
     """The same world at another address is accepted and recorded; another world is refused, and nothing is changed."""
     place, other = serve(orders=12, stores=2, days=2), serve("other", orders=12, stores=2, days=2, seed=77)

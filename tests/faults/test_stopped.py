@@ -68,7 +68,6 @@ def test_sigterm_commits_what_landed_and_the_next_run_resumes(serve: Callable[..
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_ctrl_c_ends_with_130(serve: Callable[..., Place]) -> None:
     """SIGINT during an outage ends the run at once, with 130; the waits between attempts do not delay it."""
     place = serve(orders=60, stores=2, days=3, trouble={"only": ["orders"], "rate_503": 1, "retry_after": 30})

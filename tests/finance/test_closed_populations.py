@@ -28,7 +28,6 @@ UNKNOWN = {"timezone", "payload_sha256", "fetched_at", "last_checked_at", "line_
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_late_order_is_valued_as_its_population_was(
     make_orders: Any, state: Any, gather: Any, regather: Any, tmp_path: Path
 ) -> None:

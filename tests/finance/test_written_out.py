@@ -29,7 +29,6 @@ def catalogued() -> duckdb.DuckDBPyConnection:
     return db
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 def test_every_rule_is_written_out_as_it_is(make_orders: Any, state: Any, world: Any) -> None:
     """Under each rule of the catalogue the lines and parts written out add up to what the rule's name says."""

@@ -73,7 +73,6 @@ def test_webhooks_undecodable_deliveries_are_listed_and_reprocessed(command: Com
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_retry_makes_the_dead_letter_queue_due(command: Command, tmp_path: Path) -> None:
     """`ordermart retry` reports what failed and why, and makes it due; `--kind` retries one kind only."""
     with WorkList(tmp_path / "data" / "inbox" / "worklist.sqlite") as work:

@@ -32,7 +32,6 @@ def send(url: str, numbers: Iterator[int], acknowledged: set[int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_nothing_acknowledged_is_lost(start: Callable[..., Any], kills: int) -> None:
     """After SIGKILLs at random moments under load the inbox is whole and holds every acknowledged delivery."""

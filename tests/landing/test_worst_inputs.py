@@ -18,7 +18,6 @@ SLOW = {"menus", "stores"}  # they are read as orders are
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.parametrize("group", [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in GROUPS])
 def test_the_worst_inputs_come_to_an_end(group: str) -> None:
     """Every function that reads text of the partner's ends on its worst input."""

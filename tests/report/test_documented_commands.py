@@ -82,7 +82,6 @@ def run(command: Command, config: Path, monkeypatch: pytest.MonkeyPatch, said: A
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_documented_blocks_run_as_written(
     ready: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

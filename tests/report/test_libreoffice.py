@@ -131,7 +131,6 @@ def test_the_figures_are_alive(world: World, profile: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_hostile_texts_are_not_calculated(world: World, profile: Path, tmp_path: Path) -> None:
     """A store named like a formula is a name in the sheet, and so is a status."""
     sheets, _ = calculated(write(world, tmp_path / "book.xlsx", 1_000_000), profile, tmp_path)

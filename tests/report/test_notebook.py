@@ -25,7 +25,6 @@ def cells() -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_notebook_runs_in_order(world: World, cells: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every code cell runs on a release; each analysis has rows, and its amounts are those of the file."""
     monkeypatch.setenv("ORDERMART_DATA__DIR", str(world.settings.data_dir))

@@ -15,7 +15,6 @@ Make = "Callable[..., dict[str, Any]]"
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.duckdb2
 def test_first_build(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     """The first build makes everything, and its checks hold."""

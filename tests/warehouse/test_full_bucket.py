@@ -66,7 +66,6 @@ def test_large_orders_go_fewer_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_memory_that_never_suffices_is_said(tmp_path: Path) -> None:
     """A limit below what even small parts take ends the build with the setting to raise; nothing is left behind."""
     settings = landed(tmp_path, 2000, memory_limit="30MB")

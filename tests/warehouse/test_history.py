@@ -112,7 +112,6 @@ def test_personal_changes_by_name(world: Any, make_order: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_store_that_is_no_longer_listed(world: Any, make_store: Any) -> None:
     """A store that leaves the listing keeps the time when it was last listed, and a rename is a row."""
     world.land("stores", [{"id": i, "document": make_store(i), "at": 0} for i in (1, 2)])

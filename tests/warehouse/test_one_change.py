@@ -111,7 +111,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.parametrize(
     "name", [name if name in IN_EVERY_LANE else pytest.param(name, marks=pytest.mark.slow) for name in CHANGES]
 )

@@ -87,7 +87,7 @@ class Readers:
 @pytest.mark.parametrize(
     ("releases", "opens"),
     [
-        pytest.param(5, 60, marks=pytest.mark.sample),
+        (5, 60),
         pytest.param(15, 1_500, marks=pytest.mark.long),
         pytest.param(100, 10_000, marks=pytest.mark.long),
     ],

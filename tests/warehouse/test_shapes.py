@@ -21,7 +21,6 @@ SMALL = {"many_stores": {"stores": 12, "store": "id // 50"}, "huge_menus": {"sto
 SMALL["huge_menus"]["store"] = "pick(id, 6, 2)"
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.duckdb2
 @pytest.mark.parametrize("name", [*SHAPES])

@@ -34,7 +34,6 @@ def hint(world: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_change_of_a_source_alone_is_built(world: Any, make_order: Any, hint: Any) -> None:
     """A new delivery brings a new build and what reads it up to date; nothing new brings none."""
     world.land("orders", [{"id": 1, "document": make_order(1), "customer": "c1"}])

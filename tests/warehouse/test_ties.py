@@ -114,7 +114,6 @@ def test_day_that_forgot_to_lose_an_order_blocks_the_increment(
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_sound_increment_ties_out(world: Any, make_order: Any, make_menu: Any, make_store: Any) -> None:
     """Without a fault the same order makes an increment without a note."""
     _started(world, make_order, make_menu, make_store)

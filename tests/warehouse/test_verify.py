@@ -187,7 +187,6 @@ def test_raw_file_that_cannot_be_read_is_named_and_logged(published: Any) -> Non
     assert (last.is_proven, path.name in (last.first_difference or "")) == (False, True)
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 def test_what_is_not_built_yet_is_not_verified(published: Any, make_order: Any) -> None:
     """Without time one part is verified all the same; documents landed since a build are no difference."""

@@ -67,7 +67,6 @@ def sold(world: Any, makers: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_new_price_touches_no_older_order(sold: Any, makers: Any, remade: list[int]) -> None:
     """Neither the same menu seen again nor a price first seen after the last order recomputes an order."""
     make_order, make_menu, _ = makers
@@ -178,7 +177,6 @@ def telling(make_order: Any, order_id: int, subtotal: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.sample
 @pytest.mark.slow
 def test_a_rule_comes_and_goes(tmp_path: Path, world_of: Callable[..., Any], make_order: Any) -> None:
     """Lines of old orders get amounts when a third order bears a rule out, and lose them when it is refuted."""
@@ -239,7 +237,6 @@ def test_orders_alike_follow_one_that_changed(tmp_path: Path, world_of: Callable
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_an_asking_is_covered_though_the_order_did_not_change(
     tmp_path: Path, world_of: Callable[..., Any], make_order: Any
 ) -> None:
@@ -267,7 +264,6 @@ def renamed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_question_counts_the_findings_of_its_own_build(world: Any, makers: Any) -> None:
     """A second menu names products differently: the increment that finds it says so, as a rebuild does."""
     make_order, make_menu, make_store = makers
