@@ -194,6 +194,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "mcp": None,  # a server; its answers are searched below
     "vault export": None,  # prints personal data, as asked
     "vault reveal": None,
+    "vault fields": None,  # prints the names of undocumented fields, as asked
     "vault generate-keys": ["{folder}/other.json"],
     "status": [],
     "doctor": [],
@@ -201,6 +202,8 @@ COMMANDS: dict[str, list[str] | None] = {
     "contract": [],
     "retry": [],
     "ledger verify": [],
+    "inventory": [],
+    "source move": ["http://127.0.0.1:1", "http://127.0.0.1:2"],
     "explain order": ["1"],
     "reconcile": [],
     "breaks list": ["--all"],

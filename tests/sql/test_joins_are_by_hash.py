@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SHORT = {
     "audit.inactive_periods": "one row of days watched",
     "audit.order_local_times": "the settings",
-    "audit.order_components": "the components of the settings",
     "audit.order_populations": "subtotal and total",
     "audit.order_rule_settings": "the rules of the settings",
     "audit.possible_duplicate_orders": "the settings",
