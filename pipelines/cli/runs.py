@@ -13,7 +13,7 @@ from pipelines.cli.options import Config, load_settings, say, usage_error
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pipelines.record import Run, RunKind
+    from pipelines.record import Run
     from pipelines.run.telling import Told
     from pipelines.settings import Settings
 
@@ -50,58 +50,43 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.stop import stoppable
-
-    settings = load_settings(config)
-    kind: RunKind = "webhooks" if due else "night"
-    with stoppable() as stop:
-        try:
-            code = _run(settings, kind, order_ids, order_id_range, menu_ids, as_json=as_json, strict=strict)
-        except KeyboardInterrupt:  # before it began
-            code = stop.exit_code
-    if stop.signal and code == stop.exit_code:
-        name = stop.signal.name
-        typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
-    raise typer.Exit(code)
-
-
-def _run(
-    settings: Settings,
-    kind: RunKind,
-    order_ids: Path | None,
-    order_id_range: str,
-    menu_ids: Path | None,
-    *,
-    as_json: bool,
-    strict: bool,
-) -> int:
-    """Run all steps, say how it went, and return the exit code."""
     from pipelines.report.json_lines import json_progress, line
     from pipelines.report.progress import terminal_progress
-    from pipelines.report.summary import kept_open, summary
     from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
     def note(text: str) -> None:
         say([line("note", text=text) if as_json else text])
 
+    settings = load_settings(config)
     asked = Asked(_path(order_ids), order_id_range, _path(menu_ids))
-    try:
-        with _service(settings), json_progress(typer.echo) if as_json else terminal_progress() as progress:
-            run, told = perform(settings, kind, asked, progress, say=note)
-    except NotBegunError as error:
-        _say_told(error.run, error.told, exit_code(error.run), as_json=as_json)
-        raise (error.__cause__ or error) from None
-    code = exit_code(run, is_strict=strict)
-    if not run.stopped_by:
-        if not as_json:
-            with kept_open(settings):
-                typer.echo(summary(settings, run))
-        _say_told(run, told, code, as_json=as_json)
-        if not as_json and not told.unwritten:
-            from pipelines.report.page.morning import morning_page
+    with stoppable() as stop:
+        try:
+            with _service(settings), json_progress(typer.echo) if as_json else terminal_progress() as progress:
+                ended, told = perform(settings, "webhooks" if due else "night", asked, progress, say=note)
+        except NotBegunError as error:
+            _say_told(error.run, error.told, exit_code(error.run), as_json=as_json)
+            raise (error.__cause__ or error) from None
+        except KeyboardInterrupt:  # before it began, or once it was recorded
+            name = stop.signal.name if stop.signal else "an interruption"
+            typer.echo(f"ordermart: stopped by {name}; what had landed is kept, the next run resumes it", err=True)
+            raise typer.Exit(stop.exit_code) from None
+    code = exit_code(ended, is_strict=strict)
+    if not as_json:
+        _say_summary(settings, ended)
+    _say_told(ended, told, code, as_json=as_json)
+    if not as_json and not told.unwritten:
+        from pipelines.report.page.morning import morning_page
 
-            typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
-    return code
+        typer.echo(f"Morning page: {morning_page(settings.data_dir / 'published')}")
+    raise typer.Exit(code)
+
+
+def _say_summary(settings: Settings, ended: Run) -> None:
+    from pipelines.report.summary import kept_open, summary
+
+    with kept_open(settings):
+        typer.echo(summary(settings, ended))
 
 
 def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:

@@ -23,12 +23,12 @@ async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> As
     use `contextlib.aclosing`.
     """
     waiting = iter(ids)
-    done: asyncio.Queue[asyncio.Task[Fetched | Failed]] = asyncio.Queue()
-    in_flight: set[asyncio.Task[Fetched | Failed]] = set()
+    done: asyncio.Queue[asyncio.Task[Fetched]] = asyncio.Queue()
+    in_flight: set[asyncio.Task[Fetched]] = set()
 
     def start_next() -> None:
         for id_ in waiting:
-            task = asyncio.create_task(_answer(client, kind, id_))
+            task = asyncio.create_task(client.fetch(kind, id_))
             in_flight.add(task)
             task.add_done_callback(done.put_nowait)
             return
@@ -39,17 +39,14 @@ async def fetch_all(client: PartnerClient, kind: Kind, ids: Iterable[int]) -> As
         while in_flight:
             task = await done.get()
             in_flight.discard(task)
-            answer = task.result()
+            answer: Fetched | Failed
+            try:
+                answer = task.result()
+            except RequestFailed as error:
+                answer = error.failed
             start_next()
             yield answer
     finally:
         for task in in_flight:
             task.cancel()
         await asyncio.gather(*in_flight, return_exceptions=True)
-
-
-async def _answer(client: PartnerClient, kind: Kind, id_: int) -> Fetched | Failed:
-    try:
-        return await client.fetch(kind, id_)
-    except RequestFailed as error:
-        return error.failed

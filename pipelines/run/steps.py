@@ -14,7 +14,7 @@ Each gets the run under way and its own part of the record, to which it adds wha
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipelines.backup.comparing import DamageError
 from pipelines.backup.mending import mend
@@ -38,7 +38,6 @@ from pipelines.warehouse.build.known import unbuilt_loads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.ingest.outcome import Ingested
     from pipelines.ingest.session import PartnerSession
     from pipelines.record import Step
     from pipelines.run.under_way import UnderWay
@@ -61,55 +60,43 @@ def _heal(way: UnderWay, step: Step) -> None:
     step.said += heal(way.settings, way.progress, kind=way.run.kind, resumes=way.run.resumes)
 
 
-def _stores(way: UnderWay, step: Step) -> None:
-    _fetch(way, step, "stores")
+def _fetch(way: UnderWay, step: Step) -> None:
+    kind = cast("Kind", step.name)
+    asked, since = way.asked, way.run.resumes
 
-
-def _menus(way: UnderWay, step: Step) -> None:
-    _fetch(
-        way,
-        step,
-        "menus",
-        lambda work: add_requested(work, menu_ids_file=way.asked.menu_ids, unless_done_since=way.run.resumes),
-    )
-
-
-def _orders(way: UnderWay, step: Step) -> None:
     def request(work: WorkList) -> None:
-        add_requested(
-            work,
-            order_ids_file=way.asked.order_ids,
-            order_id_range=way.asked.order_id_range,
-            unless_done_since=way.run.resumes,
-        )
-        if way.run.kind == NIGHT:
-            step.said += plan_orders(way.settings, work)
+        if kind == "menus":
+            add_requested(work, menu_ids_file=asked.menu_ids, unless_done_since=since)
+        elif kind == "orders":
+            add_requested(
+                work,
+                order_ids_file=asked.order_ids,
+                order_id_range=asked.order_id_range,
+                unless_done_since=since,
+            )
+            if way.run.kind == NIGHT:
+                step.said += plan_orders(way.settings, work)
 
-    ingested = _fetch(way, step, "orders", request)
-    with WorkList(inbox_path(way.settings.data_dir)) as work:
-        step.said += report_plan_results(way.settings, work, ingested.loads)
-    if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):
-        of_stores = next(each for each in way.run.steps if each.name == "stores")
-        of_stores.shortfalls += unlisted.shortfalls
-        for verdict, count in unlisted.counts.items():
-            of_stores.counts[verdict] = of_stores.counts.get(verdict, 0) + count
-
-
-def _fetch(way: UnderWay, step: Step, kind: Kind, request: Callable[[WorkList], None] | None = None) -> Ingested:
     ingested = ingest(
-        way.settings,
-        kind,
-        way.progress,
-        request,
-        lists=way.run.kind == NIGHT,
-        session=way.partner,
-        since=way.run.resumes,
+        way.settings, kind, way.progress, request, lists=way.run.kind == NIGHT, session=way.partner, since=since
     )
     step.asked = ingested.due
     step.counts = {verdict: ingested.counts[verdict] for verdict in sorted(ingested.counts)}
     step.shortfalls = list(ingested.shortfalls)
     step.is_outage = isinstance(ingested.stopped, ServiceDown)
-    return ingested
+    if kind == "orders":
+        with WorkList(inbox_path(way.settings.data_dir)) as work:
+            step.said += report_plan_results(way.settings, work, ingested.loads)
+        _land_unlisted_stores(way)
+
+
+def _land_unlisted_stores(way: UnderWay) -> None:
+    """Fetch the stores that orders name and the list does not, and count them with the step of the stores."""
+    if unlisted := ingest_unlisted_stores(way.settings, way.partner, way.progress):
+        of_stores = next(each for each in way.run.steps if each.name == "stores")
+        of_stores.shortfalls += unlisted.shortfalls
+        for verdict, count in unlisted.counts.items():
+            of_stores.counts[verdict] = of_stores.counts.get(verdict, 0) + count
 
 
 def _build(way: UnderWay, step: Step) -> None:
@@ -169,9 +156,9 @@ def _prune_dagster(settings: Settings) -> TaskResult:
 
 STEPS: dict[str, Callable[[UnderWay, Step], None]] = {
     "heal": _heal,
-    "stores": _stores,
-    "menus": _menus,
-    "orders": _orders,
+    "stores": _fetch,
+    "menus": _fetch,
+    "orders": _fetch,
     "build": _build,
     "publish": _publish,
     "maintenance": _maintenance,
