@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 MOST_OF_AN_ADDRESS = 128
+FEWEST_OF_AN_ADDRESS = 16  # a proxy has all deliveries come from its own
 _IDLE_MS = 100  # since the last byte came, if everything was answered
 _UNANSWERED_MS = 1_000  # if not: half a request, or a delivery that is being committed
 _LOOK_SECONDS = 0.05

@@ -18,7 +18,7 @@ from pipelines.durable import keep_private
 from pipelines.inbox.app import Receiver, make_app
 from pipelines.inbox.bodies import Bodies
 from pipelines.inbox.committer import Committer
-from pipelines.inbox.idle import MOST_OF_AN_ADDRESS, IdleConnections
+from pipelines.inbox.idle import FEWEST_OF_AN_ADDRESS, MOST_OF_AN_ADDRESS, IdleConnections
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.signatures import verifier
 from pipelines.inbox.store import inbox_path
@@ -65,7 +65,7 @@ def serve_webhooks(settings: Settings, host: str | None = None, port: int | None
     except (OSError, sqlite3.Error) as error:
         raise ReceiverError(f"the inbox cannot be written: {error}") from None
     _allow_connections(2 * webhooks.queue_size)
-    idle = IdleConnections(port, min(MOST_OF_AN_ADDRESS, webhooks.queue_size // 4))
+    idle = IdleConnections(port, min(MOST_OF_AN_ADDRESS, max(FEWEST_OF_AN_ADDRESS, webhooks.queue_size // 4)))
     idle.start()
     try:
         asyncio.run(

@@ -128,7 +128,7 @@ def test_every_reader_reads_the_release(played: Path, reader: str) -> None:
 
 def test_nights_are_remembered(played: Path) -> None:
     """Four runs and one page, which all are at the world's time."""
-    runs = json.loads((played / "notify" / "runs.json").read_text())
+    runs = [json.loads(file.read_text()) for file in sorted((played / "runs").glob("*-night.json"))]
     assert [run["ended_at"][:10] for run in runs] == ["2026-10-02", "2026-10-23", "2026-10-29", "2026-10-30"]
     assert "Friday 30 October 2026" in (played / "published" / "morning.html").read_text()
 

@@ -98,7 +98,7 @@ def test_a_duplicate_key_has_its_place(land: Callable[..., LoadSummary]) -> None
     first = land("orders", b'{"id":7,"items":[{"id":1},{"price":1,"price":2}]}')
     second = land("orders", b'{"id":7,"x":{"ann@example.com":1,"ann@example.com":2}}')
     assert first.quarantined[0].pointer == "/items/1/price"
-    assert second.quarantined[0].pointer == "/x/?"
+    assert second.quarantined[0].pointer == "/?/?"  # no undocumented name is shown
 
 
 def test_depth_is_counted_outside_strings(land: Callable[..., LoadSummary], order: dict[str, Any]) -> None:

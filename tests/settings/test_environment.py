@@ -57,6 +57,7 @@ OTHERS: dict[str, tuple[str, object]] = {
     "warehouse.memory_limit": ("512MB", "512MB"),
     "schedule.cron": ("0 4 * * 1-5", "0 4 * * 1-5"),
     "schedule.timezone": ("Europe/Lisbon", "Europe/Lisbon"),
+    "schedule.fresh_by": ("07:30", "07:30"),
     "notify.webhook_format": ("slack", "slack"),
     "notify.smtp_security": ("none", "none"),
     "engine.name": ("ray", "ray"),
