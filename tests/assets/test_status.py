@@ -95,7 +95,7 @@ def test_a_run_tells_what_needs_somebody_and_status_shows_it(place: Any, told: t
     texts.clear()
     assert place.command("run", **notify).returncode in (0, 3)
     assert "The run failed" not in (place.data / "published" / "morning.html").read_text(encoding="utf-8")
-    assert [text for text in texts if "Over after" in text and "night failed" in text]
+    assert [text for text in texts if "Over: the failed run" in text]
 
 
 def test_disk_outage_and_staleness(tmp_path: Path) -> None:

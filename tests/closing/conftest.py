@@ -75,6 +75,13 @@ class Books:
         books.tables = dict(self.tables)
         return books
 
+    def empty_ledger(self) -> None:
+        """Remove the ledger, and the record that knows of it."""
+        for file in self.ledger.folder.glob("*"):
+            file.unlink()
+        for name in ("inventory.json", "inventory-copy.json"):
+            (self.settings.data_dir / name).unlink(missing_ok=True)
+
     @property
     def ledger(self) -> Ledger:
         """The ledger of the folder."""

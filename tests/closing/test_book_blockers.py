@@ -48,8 +48,7 @@ def books(
 @pytest.fixture
 def fresh(books: Any) -> Any:
     """Give the world with an empty ledger."""
-    for file in books.ledger.folder.glob("*"):
-        file.unlink()
+    books.empty_ledger()
     return books
 
 

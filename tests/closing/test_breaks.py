@@ -60,8 +60,7 @@ def books(
 @pytest.fixture
 def undecided(books: Any) -> Any:
     """Give the day without any decision."""
-    for file in (books.ledger.folder).glob("*"):
-        file.unlink()
+    books.empty_ledger()
     return books
 
 

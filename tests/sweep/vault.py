@@ -302,7 +302,7 @@ def _state(command: str, secrets: dict[str, list[str]], world: World) -> dict[st
         "log": len(log.read_bytes().splitlines()) if log.exists() else 0,
         "rotations": len(list(ledger.entries(ROTATED))),
         "left": [each for each in secrets[command] if bytes.fromhex(each) in content],
-        "files": sorted(_VARIES.sub("#", name) for name in names - _DRAFTS),
+        "files": sorted({_VARIES.sub("#", name) for name in names - _DRAFTS}),
     }))  # fmt: skip
 
 
