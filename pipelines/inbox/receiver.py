@@ -24,7 +24,7 @@ from pipelines.inbox.signatures import verifier
 from pipelines.inbox.store import inbox_path
 from pipelines.listening import ListenError, claimed, serve_until_stopped
 from pipelines.settings import SettingsError
-from pipelines.settings.security import unsigned
+from pipelines.settings.contradictions import unsigned
 from pipelines.vault import VaultError, open_vault
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pipelines.ledger.privacy import ROTATED
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
 from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError
-from pipelines.settings.table import Secret
+from pipelines.settings.tables import Secret
 from pipelines.vault.keys import new_keys, read_keys
 from pipelines.vault.rotation import rotate
 

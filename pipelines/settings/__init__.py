@@ -4,10 +4,8 @@ Whatever the partner's interface does not show is a key here, with its default i
 key.
 """
 
-from pipelines.settings.operations import Notify, Planner, Webhooks
 from pipelines.settings.reading import load_settings, settings_hash, without_secrets
-from pipelines.settings.table import Secret, SettingsError
-from pipelines.settings.tables import Partner, Settings
+from pipelines.settings.tables import Notify, Partner, Planner, Secret, Settings, SettingsError, Webhooks
 
 __all__ = [
     "Notify",

@@ -1,23 +1,21 @@
-"""Find settings whose type is right but whose value is invalid, or contradicts another setting.
-
-Knows neither the file nor the environment: it checks typed settings.
-"""
+"""Find settings whose type is right but whose value is invalid, contradicts another, or leaves a door open."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import zoneinfo
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipelines.settings.hints import planner, webhooks
 from pipelines.settings.kinds import ENTITIES
-from pipelines.settings.security import security
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from pipelines.settings.tables import Settings
+    from pipelines.settings.tables import Planner, Settings, Webhooks
+
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")  # RFC 6901; a lone * is our extension: every element of an array
 _CRON = re.compile(r"@\w+|[\w*/,#?-]+( +[\w*/,#?-]+){4}", re.ASCII)
@@ -26,6 +24,12 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _AMOUNT = re.compile(r"-?[0-9]{1,13}(\.[0-9]{1,4})?")
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _SIZE = re.compile(r"\d+(\.\d+)? ?([KMGT]i?B|%)", re.ASCII | re.IGNORECASE)
+_PLACE = re.compile(r"header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|(/([^~/]|~[01])*)+")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BRACES = re.compile(r"\{[^}]*\}?")
+# The library checks staleness itself, with this fixed limit.
+_STANDARD_TOLERANCE = 300
+_OTHERS = 0o077
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
@@ -35,8 +39,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _address(settings)
     yield from _pointers(settings)
     yield from _paths(settings)
-    yield from webhooks(settings.webhooks)
-    yield from planner(settings.planner)
+    yield from _webhooks(settings.webhooks)
+    yield from _planner(settings.planner)
     yield from _formula(settings)
     yield from _notify(settings)
     yield from _closing(settings)
@@ -176,3 +180,95 @@ def _paths(settings: Settings) -> Iterator[str]:
             yield f"{key}: must start with /"
         if part not in path:
             yield f"{key}: must contain {part}"
+
+
+def _webhooks(settings: Webhooks) -> Iterator[str]:
+    """Yield one sentence for each invalid value in [webhooks]; it starts with the key."""
+    if not settings.host:
+        yield "[webhooks] host: must be an address"
+    if not 0 <= settings.port < 2**16:
+        yield f"[webhooks] port: {settings.port} is not a port number"
+    if not re.fullmatch(r"/[!-~]*", settings.path) or set(settings.path) & set("?#{}"):
+        yield "[webhooks] path: must be a path such as /webhooks"
+    if settings.path == "/health":
+        yield "[webhooks] path: /health is reserved for health checks"
+    yield from _places(settings)
+    yield from _signature(settings)
+
+
+def _places(settings: Webhooks) -> Iterator[str]:
+    for key, places in (
+        ("topic_locations", settings.topic_locations),
+        ("id_locations", settings.id_locations),
+        ("delivery_id_locations", settings.delivery_id_locations),
+    ):
+        if not places and key != "delivery_id_locations":
+            yield f"[webhooks] {key}: must name at least one location"
+        for place in places:
+            if not _PLACE.fullmatch(place):
+                yield f"[webhooks] {key}: {place!r} is neither header:Name nor a JSON pointer such as /data/id"
+            elif "{kind}" in place and key != "id_locations":
+                yield f"[webhooks] {key}: {place!r} contains {{kind}}, which is allowed only in id_locations"
+
+
+def _signature(settings: Webhooks) -> Iterator[str]:
+    if settings.signature == "standard_webhooks" and settings.tolerance_seconds > _STANDARD_TOLERANCE:
+        yield f"[webhooks] tolerance_seconds: Standard Webhooks allows at most {_STANDARD_TOLERANCE}"
+    if settings.signature != "hmac_sha256":
+        return
+    if not _HEADER.fullmatch(settings.signature_header):
+        yield "[webhooks] signature_header: must name a header"
+    if settings.timestamp_header and not _HEADER.fullmatch(settings.timestamp_header):
+        yield "[webhooks] timestamp_header: must name a header, or be empty"
+    if settings.signing_template.count("{body}") != 1:
+        yield "[webhooks] signing_template: must contain {body} exactly once"
+    for found in set(_BRACES.findall(settings.signing_template)) - {"{body}", "{timestamp}"}:
+        yield f"[webhooks] signing_template: {found!r} is neither {{body}} nor {{timestamp}}"
+    if bool(settings.timestamp_header) != ("{timestamp}" in settings.signing_template):
+        yield "[webhooks] timestamp_header: must be set if and only if signing_template contains {timestamp}"
+
+
+def _planner(settings: Planner) -> Iterator[str]:
+    """Yield one sentence for each invalid value in [planner]; it starts with the key."""
+    if not settings.hot_max_age_days <= settings.warm_max_age_days <= settings.cold_max_age_days:
+        yield "[planner] hot_max_age_days, warm_max_age_days, cold_max_age_days: must not decrease"
+    for name in ("max_not_found_rate", "max_failed_rate"):
+        if not 0 < getattr(settings, name) <= 1:
+            yield f"[planner] {name}: must be above 0 and at most 1"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address, or a name that stands for one, can be reached from this machine only."""
+    name = host.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def security(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each door that is open without leave; it starts with the key."""
+    if complaint := unsigned(settings, settings.webhooks.host):
+        yield complaint
+    url = urlsplit(settings.partner.base_url)
+    if url.scheme == "http" and not is_loopback(url.hostname or "") and not settings.security.allow_plain_http:
+        yield (
+            "[partner] base_url: plain http sends credentials and personal data readable over the network; "
+            "use https, or set [security] allow_plain_http = true"
+        )
+
+
+def unsigned(settings: Settings, host: str) -> str:
+    """Return why webhooks are not received on this address without a signature; "" if they are."""
+    webhooks = settings.webhooks
+    if webhooks.signature != "none" or is_loopback(host) or settings.security.allow_unsigned_webhooks:
+        return ""
+    return (
+        f'[webhooks] host: {host} can be reached by others, who could send anything while signature = "none"; '
+        "set a signature, or [security] allow_unsigned_webhooks = true"
+    )
+
+
+def readable_by_others(path: Path) -> bool:
+    """Return whether others than its owner may read a file; a pipe is nobody else's."""
+    return path.is_file() and bool(path.stat().st_mode & _OTHERS)

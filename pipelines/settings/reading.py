@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import msgspec
 
 from pipelines.resources import CHECKOUT, resource
-from pipelines.settings.contradictions import contradictions
-from pipelines.settings.security import readable_by_others
-from pipelines.settings.table import Secret, SettingsError, Table
-from pipelines.settings.tables import Settings
+from pipelines.settings.contradictions import contradictions, readable_by_others
+from pipelines.settings.tables import Secret, Settings, SettingsError, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from pipelines.settings import Secret, Settings, load_settings
-from pipelines.settings.business_day import Daypart
 from pipelines.settings.reading import PREFIX
-from pipelines.settings.tables import FormulaComponent, FormulaRule
+from pipelines.settings.tables import Daypart, FormulaComponent, FormulaRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
