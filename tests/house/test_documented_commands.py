@@ -73,8 +73,8 @@ def python_fault(words: list[str], project: Path) -> str:
 
 
 def test_documents_have_commands() -> None:
-    """The blocks of README, FINANCE and NIGHTS, and the sentences of the others, are read."""
-    assert {"README.md", "FINANCE.md", "NIGHTS.md"} <= {each.document for each in COMMANDS if each.is_block}
+    """The blocks of README, FINANCE and OPERATIONS, and the sentences of the others, are read."""
+    assert {"README.md", "FINANCE.md", "OPERATIONS.md"} <= {each.document for each in COMMANDS if each.is_block}
     assert len(COMMANDS) > 100
 
 

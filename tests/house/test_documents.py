@@ -18,7 +18,7 @@ DOCUMENTS = (
     "SECURITY.md",
     *(
         f"docs/{name}.md"
-        for name in "ARCHITECTURE ASSUMPTIONS COMMANDS DECISIONS FINANCE NIGHTS PERFORMANCE SCALE TABLES".split()
+        for name in "ARCHITECTURE ASSUMPTIONS COMMANDS DECISIONS FINANCE GLOSSARY OPERATIONS PERFORMANCE SCALE TABLES".split()
     ),
 )
 TOPS = ("pipelines", "sql", "tests", "docs", "benchmarks", ".ci")

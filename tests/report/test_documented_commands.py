@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from conftest import Document, World
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "docs/FINANCE.md", "docs/NIGHTS.md")
+DOCUMENTS = ("README.md", "docs/FINANCE.md", "docs/OPERATIONS.md")
 BLOCKS = [each for name in DOCUMENTS for each in commands(ROOT / name) if each.is_block]
 PARSED_ONLY = {
     "python3 bootstrap.py run": "sets up an environment; .ci runs it",
