@@ -36,7 +36,7 @@ from pipelines.landing import raw_files
 from pipelines.landing.formats import guard_format
 from pipelines.landing.source import remember_erasure_log
 from pipelines.ledger import ledger_of
-from pipelines.ledger.privacy import erasures
+from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.notify.last_backup import LastBackup, record_backup
 from pipelines.privacy.log import LOG, add_to_log, erasure_log

@@ -21,7 +21,7 @@ from pipelines.notify.last_backup import last_backup
 from pipelines.privacy.log import LOG, erasure_log
 
 if TYPE_CHECKING:
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
 ACT = "loss_accepted"

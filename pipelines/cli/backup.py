@@ -71,7 +71,7 @@ def restore(
     from pipelines.backup import check_backup
     from pipelines.backup import restore as restore_backup
     from pipelines.ingest.lock import RESTORE, run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.privacy.restored import NoErasures
     from pipelines.report.backup import restore_lines
     from pipelines.report.progress import terminal_progress

@@ -43,7 +43,7 @@ def breaks_accept(
     Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
     """
     from pipelines.finance.breaks import accept
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.report.breaks import accepted
 
     done = accept(load_settings(config), orders, given("--reason", reason, "text"), current_user(name))
@@ -63,7 +63,7 @@ def breaks_assign(
     Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.breaks import assign
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
 
     done = assign(load_settings(config), orders, given("--to", assignee, "text"), current_user(name))
     say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
@@ -82,7 +82,7 @@ def breaks_comment(
     Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
     from pipelines.finance.breaks import comment
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
 
     done = comment(load_settings(config), orders, given("--text", text, "text"), current_user(name))
     say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])

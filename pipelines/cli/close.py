@@ -77,7 +77,7 @@ def close_day(
     """
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.report.closing import closed, format_blockers
 
     settings = load_settings(config)
@@ -110,7 +110,7 @@ def close_approve(
     """
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.report.closing import closed
 
     settings = load_settings(config)
@@ -137,7 +137,7 @@ def close_accept_no_orders(
     accept; 2 invalid usage.
     """
     from pipelines.finance.empty_days import accept_no_orders
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
 
     settings = load_settings(config)
     why = given("--reason", reason)
@@ -165,7 +165,7 @@ def close_reopen(
     from pipelines.finance import reopening
     from pipelines.finance.periods import one_day
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.report.closing import reopened
 
     settings = load_settings(config)
@@ -231,7 +231,7 @@ def restatements_post(
     """
     from pipelines.finance import restating
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.report.closing import posted
 
     settings = load_settings(config)

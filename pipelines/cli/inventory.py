@@ -28,7 +28,7 @@ def inventory(
     from pipelines.backup.comparing import compare
     from pipelines.backup.mending import accept_losses
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
 
     settings = load_settings(config)
     if accept:

@@ -32,7 +32,7 @@ def source_move(
     Exit codes: 0 moved; 1 NEW is another service, nothing is changed; 2 the settings or the data name other addresses.
     """
     from pipelines.ingest.source_move import move_source
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
 
     done = move_source(load_settings(config), old, new, current_user(name))
     typer.echo(f"Moved: {new} has {done.at_new} of {done.held} documents as held; {old} answers {done.at_old}.")

@@ -69,7 +69,7 @@ def vault_erase(
     """
     from pipelines.backup.holding import backups_holding
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.notify.last_backup import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.privacy import erased
@@ -101,7 +101,7 @@ def vault_reveal(
 
     Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 invalid usage.
     """
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import reveal
     from pipelines.report.privacy import as_json
 
@@ -124,7 +124,7 @@ def vault_fields(
     Tables show a name once orders of 20 customers have it, or [privacy] known_fields lists it: it may be a person's.
     Who saw them and why is recorded in the ledger. Exit codes: 0 shown; 1 the keys are wrong; 2 invalid usage.
     """
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import undocumented
     from pipelines.report.privacy import as_json
 
@@ -145,7 +145,7 @@ def vault_export(
 
     Exit codes: 0 printed; 1 nothing is held; 2 invalid usage.
     """
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import export
     from pipelines.report.privacy import as_json
 
@@ -169,7 +169,7 @@ def vault_rotate(
     neither the keys of the settings nor those of FILE; 2 invalid usage; 4 another run holds the lock.
     """
     from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.users import current_user
+    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import rotate_keys
     from pipelines.report.privacy import rotated
     from pipelines.report.progress import terminal_progress

@@ -11,7 +11,7 @@ from pipelines.finance.periods import one_day
 from pipelines.finance.released import released
 from pipelines.ingest.lock import run_lock
 from pipelines.ledger import Ledger, import_totals
-from pipelines.ledger.users import current_user
+from pipelines.ledger.decisions import current_user
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings

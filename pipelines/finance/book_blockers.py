@@ -17,7 +17,7 @@ from pipelines.finance.records import records
 from pipelines.finance.released import query
 from pipelines.finance.selection import Selection
 from pipelines.ledger import effective_totals
-from pipelines.ledger.breaks import accepted_without_orders
+from pipelines.ledger.decisions import accepted_without_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipelines.finance.records import records
 from pipelines.finance.released import FinanceError, query, released
-from pipelines.ledger.breaks import ACCEPTED, ASSIGNED, COMMENTED, decisions
+from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.finance.released import Released
     from pipelines.finance.selection import Selection
     from pipelines.ledger import Entry
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
 Record = dict[str, Any]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipelines.finance.released import query
 from pipelines.ledger import Closes
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS
 from pipelines.warehouse.inputs.closes import day_closes
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from pipelines.finance.released import (
     stores_by_day,
 )
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closing import CLOSED, PREPARED, REOPENED
-from pipelines.ledger.row_hashes import day_hashes
-from pipelines.ledger.users import User, current_user
+from pipelines.ledger.closed_days import CLOSED, PREPARED, REOPENED, day_hashes
+from pipelines.ledger.decisions import User, current_user
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from pipelines.finance.book_blockers import days_without_orders
 from pipelines.finance.released import FinanceError, released
-from pipelines.ledger.breaks import NO_ORDERS
+from pipelines.ledger.decisions import NO_ORDERS
 
 if TYPE_CHECKING:
     from pipelines.finance.periods import Period
     from pipelines.ledger import Entry
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
 

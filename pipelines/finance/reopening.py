@@ -16,9 +16,9 @@ from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, stores_by_day
 from pipelines.finance.restating import recorded, total_prices
 from pipelines.ledger import Closes
-from pipelines.ledger.closing import REOPENED, REVERSALS
+from pipelines.ledger.closed_days import REOPENED, REVERSALS
+from pipelines.ledger.decisions import User, current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.ledger.users import User, current_user
 
 if TYPE_CHECKING:
     from pipelines.ledger import Entry

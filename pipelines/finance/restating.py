@@ -22,9 +22,9 @@ from pipelines.clock import utc_now
 from pipelines.finance.periods import earliest_open, is_closed, period_of
 from pipelines.finance.released import FinanceError, circumstances, query, stores_by_day
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closing import POSTED, POSTINGS, RESTATED, RESTATEMENTS
+from pipelines.ledger.closed_days import POSTED, POSTINGS, RESTATED, RESTATEMENTS
+from pipelines.ledger.decisions import User, current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.ledger.users import User, current_user
 from pipelines.literals import literal
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources

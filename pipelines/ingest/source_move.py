@@ -21,7 +21,7 @@ from pipelines.settings.kinds import KINDS
 from pipelines.warehouse.build.known import newest_documents
 
 if TYPE_CHECKING:
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.partner import PartnerClient
     from pipelines.settings import Settings
     from pipelines.settings.kinds import Kind

@@ -6,7 +6,7 @@ Upstream of the warehouse: a build reads it and never writes it.
 from pathlib import Path
 
 from pipelines.ledger.chain import Entry, Ledger, LedgerError, Verified, verify
-from pipelines.ledger.closing import Closes
+from pipelines.ledger.closed_days import Closes
 from pipelines.ledger.totals import TotalsError, effective_totals, import_totals
 
 __all__ = [

@@ -9,14 +9,13 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pipelines.landing.rekeep import unknown_pattern
-from pipelines.ledger.privacy import EXPORTED, FIELDS_REVEALED, REVEALED
+from pipelines.ledger.decisions import EXPORTED, FIELDS_REVEALED, REVEALED, current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.vault import open_vault
 
 if TYPE_CHECKING:
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.privacy.finding import Asked
     from pipelines.settings import Settings
 

@@ -21,9 +21,8 @@ from pipelines.landing.erased import erase_in_raw
 from pipelines.landing.erasures import applied_erasures, note_erasure
 from pipelines.landing.formats import migrate
 from pipelines.ledger import LedgerError, ledger_of
-from pipelines.ledger.privacy import ERASED, erasures
+from pipelines.ledger.decisions import ERASED, current_user, erasures
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
-from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError, customers
 from pipelines.privacy.log import add_to_log, required_log
 from pipelines.record import current_release
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger import Entry
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.privacy.finding import Asked
     from pipelines.settings import Settings
 

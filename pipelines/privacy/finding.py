@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from pipelines.ledger.privacy import FoundBy
+    from pipelines.ledger.decisions import FoundBy
     from pipelines.vault import Customer, Vault
 
 

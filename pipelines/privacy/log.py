@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.landing.source import erasure_log_place
-from pipelines.ledger.privacy import origin
+from pipelines.ledger.decisions import origin
 from pipelines.privacy.finding import PrivacyError
 from pipelines.settings import SettingsError
 

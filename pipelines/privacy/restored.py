@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.ledger import Ledger, LedgerError
-from pipelines.ledger.privacy import ERASED, NO_ERASURES, erasures, origin
+from pipelines.ledger.decisions import ERASED, NO_ERASURES, current_user, erasures, origin
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.ledger.users import current_user
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import ErasureLog, erasure_log, read_log
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.ledger import Entry
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
 

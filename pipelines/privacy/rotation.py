@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipelines.ledger.privacy import ROTATED
+from pipelines.ledger.decisions import ROTATED, current_user
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger
-from pipelines.ledger.users import current_user
 from pipelines.privacy.finding import PrivacyError
 from pipelines.settings.tables import Secret
 from pipelines.vault.keys import new_keys, read_keys
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.ledger.users import User
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
     from pipelines.vault.rotation import Rotated
 

@@ -25,7 +25,7 @@ from pipelines.durable import file_hash
 from pipelines.finance.released import FinanceError, query, released
 from pipelines.ledger import Closes, Ledger, ledger_of, verify
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED
 from pipelines.literals import literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets

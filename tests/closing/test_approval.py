@@ -19,7 +19,7 @@ from pipelines.finance.released import FinanceError
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
-from pipelines.ledger.users import User
+from pipelines.ledger.decisions import User
 from pipelines.report.closing import closed
 
 if TYPE_CHECKING:

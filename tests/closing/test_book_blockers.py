@@ -15,7 +15,7 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.finance.selection import Selection
 from pipelines.ledger import import_totals
-from pipelines.ledger.users import User
+from pipelines.ledger.decisions import User
 from pipelines.report.closing import closed
 from pipelines.report.reconciliation import reconciliation_lines
 

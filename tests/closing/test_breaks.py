@@ -16,7 +16,7 @@ from pipelines.finance.reconciliation import Reconciliation, reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.finance.selection import Selection
 from pipelines.ledger import verify
-from pipelines.ledger.users import User
+from pipelines.ledger.decisions import User
 from pipelines.report.breaks import break_lines
 from pipelines.report.explain import explain_order
 from pipelines.report.reconciliation import reconciliation_lines

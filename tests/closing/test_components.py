@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.finance.breaks import accept, list_breaks
 from pipelines.finance.selection import Selection
-from pipelines.ledger.users import User
+from pipelines.ledger.decisions import User
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from pipelines.finance.released import FinanceError
 from pipelines.inventory import accept
 from pipelines.landing.checksums import RawDamageError
 from pipelines.ledger import LedgerError
-from pipelines.ledger.closing import CLOSED_ORDERS
+from pipelines.ledger.closed_days import CLOSED_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

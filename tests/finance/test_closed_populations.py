@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.finance.released import circumstances
 from pipelines.ledger import Closes, Ledger
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.closes import (
     COLUMNS,

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.finance.closed_scopes import population_conditions
 from pipelines.ledger import Ledger
-from pipelines.ledger.closing import CLOSED
+from pipelines.ledger.closed_days import CLOSED
 from pipelines.warehouse.inputs.closes import COLUMNS, create_closed_rules, create_closed_scopes
 
 if TYPE_CHECKING:

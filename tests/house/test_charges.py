@@ -15,8 +15,7 @@ import pytest
 
 from pipelines.landing.charges import CHARGES, PRICES, expanded
 from pipelines.landing.shape import ORDER
-from pipelines.ledger.closing import CLOSED_ORDERS
-from pipelines.ledger.row_hashes import day_hashes
+from pipelines.ledger.closed_days import CLOSED_ORDERS, day_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path

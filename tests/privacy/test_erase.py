@@ -18,7 +18,7 @@ from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
 from pipelines.landing.formats import FORMATS, guard_format
 from pipelines.ledger import ledger_of, verify
-from pipelines.ledger.privacy import ERASED, erasures
+from pipelines.ledger.decisions import ERASED, erasures
 from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
 from pipelines.privacy.erasure import apply_erasures
 from pipelines.report.privacy import as_json

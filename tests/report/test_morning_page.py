@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.finance.breaks import accept
 from pipelines.finance.currencies import money
-from pipelines.ledger.users import User
+from pipelines.ledger.decisions import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
 from pipelines.report.page.headline import Books, headline

@@ -20,8 +20,8 @@ from pipelines.inbox.plans import keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
 from pipelines.landing.service_log import keep_behaviour
 from pipelines.ledger import ledger_of
+from pipelines.ledger.decisions import User
 from pipelines.ledger.totals import HEADER, import_totals
-from pipelines.ledger.users import User
 from pipelines.partner.behaviour import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish

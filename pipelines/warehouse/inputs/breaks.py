@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipelines.ledger import ledger_of
-from pipelines.ledger.breaks import ACCEPTED, ASSIGNED, COMMENTED, decisions
+from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
 
 if TYPE_CHECKING:
     from pathlib import Path

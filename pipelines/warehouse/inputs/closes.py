@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipelines.ledger import Closes, ledger_of
 from pipelines.ledger.chain import select_rows
-from pipelines.ledger.closing import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Entries about breaks, and about store-days without orders: what people decided of them.
+"""Entries about what people decided: of breaks, of store-days without orders, of personal data; and who they are.
 
 | act | body |
 |---|---|
@@ -6,23 +6,37 @@
 | break_assigned | order_ids, assignee, uid, as |
 | break_commented | order_ids, comment, uid, as |
 | no_orders_accepted | days: [{day, store_id}], reason, uid, as |
+| erased | found_by, customer_sha256: [hash of each customer's random key], order_ids, uid, as; \
+copied_from: the hash of the entry that was applied again after a restore |
+| revealed | order_id, reason, uid, as |
+| fields_revealed | reason, field_count, uid, as |
+| exported | found_by, customer_sha256, version_count, uid, as |
+| no_erasures_since | backup: the name of the one that was restored, reason, uid, as |
+| vault_rotated | rotated_at, customer_count, version_count, uid, as |
 
-`content` is a hash of the amounts of a break: it is accepted as long as it has that content.
+`content` is a hash of the amounts of a break: it is accepted as long as it has that content. None of them contains
+personal data.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipelines.ledger.chain import Entry
+    from pipelines.ledger.chain import Entry, Ledger
+
 
 ACCEPTED, ASSIGNED, COMMENTED = "break_accepted", "break_assigned", "break_commented"
 NO_ORDERS = "no_orders_accepted"
+ERASED, REVEALED, EXPORTED, ROTATED = "erased", "revealed", "exported", "vault_rotated"
+FIELDS_REVEALED = "fields_revealed"
+NO_ERASURES = "no_erasures_since"
+FoundBy = Literal["order_id", "phone", "email"]
 
 
 @dataclass
@@ -61,3 +75,31 @@ def accepted_without_orders(entries: Iterable[Entry]) -> set[tuple[dt.date, int]
         if entry.act == NO_ORDERS
         for accepted in entry.body["days"]
     }
+
+
+def erasures(ledger: Ledger) -> list[Entry]:
+    """Return the erasures of a ledger, in order."""
+    return list(ledger.entries(ERASED))
+
+
+def origin(entry: Entry) -> str:
+    """Return the hash of the entry that an erasure was first recorded as, in this ledger or in one that was lost."""
+    return str(entry.body.get("copied_from") or entry.sha256)
+
+
+@dataclass(frozen=True)
+class User:
+    """The operating system's user id, and the name given with `--as`: the name proves nothing."""
+
+    uid: int
+    name: str = ""
+
+    @property
+    def body(self) -> dict[str, int | str | None]:
+        """What an entry records beside the user name that the ledger writes itself."""
+        return {"uid": self.uid, "as": self.name or None}
+
+
+def current_user(name: str = "") -> User:
+    """Return the user of the process; `name` is what they call themselves."""
+    return User(os.getuid(), name.strip())

@@ -13,75 +13,72 @@ settings, rules, code, uid, as; prepared_entry_no where somebody else prepared i
 of a closed day is the one whose books have it; older entries name one for all days, or mean each day's month. Posted
 restatements of a day that is reopened are reversed in the same entry; older ones name one period for all rows, in their
 body.
+
+The closed orders of a day are hashed so that Python's standard library can compute the same from closes.csv, as
+`report/verify_audit_pack.py` does. A row is the texts of its columns, null as "", amounts with four decimals, as a JSON
+array, and of a charge that a later release added its name and amount, if the order states it, so that what was hashed
+before has the same hash. The hash of a day is the SHA-256 of its rows by order id, each followed by a line feed.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.landing.charges import PRICES
+from pipelines.landing.charges import OPTIONAL, PRICES, REQUIRED_PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipelines.ledger.chain import Entry
 
+
 CLOSED, REOPENED, RESTATED, POSTED = "closed", "reopened", "restated", "posted"
 PREPARED = "prepared"
 _MONEY, _SUM = pa.decimal128(18, 4), pa.decimal128(38, 4)
 _INSTANT = pa.timestamp("us", tz="UTC")
-CLOSED_ORDERS = pa.schema(
-    [
-        ("order_id", pa.int64()),
-        ("store_id", pa.int64()),
-        ("business_date", pa.date32()),
-        ("sale_class", pa.string()),
-        ("status", pa.string()),
-        ("currency", pa.string()),
-        ("timezone", pa.string()),
-        ("payload_sha256", pa.string()),
-        ("fetched_at", _INSTANT),
-        ("last_checked_at", _INSTANT),
-        *((price, _MONEY) for price in PRICES),
-        ("line_amount", _SUM),
-        # what it was valued by: until the day is reopened these rules hold for it
-        ("line_rule", pa.string()),
-        ("line_open_parts", pa.list_(pa.int64())),
-        ("subtotal_basis", pa.string()),
-        ("total_rule", pa.string()),
-        ("total_basis", pa.string()),
-    ]
+
+
+def _schema(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    """Return a schema from names and their type, in order."""
+    return pa.schema([(name, kind) for names, kind in columns for name in names.split()])
+
+
+CLOSED_ORDERS = _schema(
+    ("order_id store_id", pa.int64()),
+    ("business_date", pa.date32()),
+    ("sale_class status currency timezone payload_sha256", pa.string()),
+    ("fetched_at last_checked_at", _INSTANT),
+    (" ".join(PRICES), _MONEY),
+    ("line_amount", _SUM),
+    # what it was valued by: until the day is reopened these rules hold for it
+    ("line_rule", pa.string()),
+    ("line_open_parts", pa.list_(pa.int64())),
+    ("subtotal_basis total_rule total_basis", pa.string()),
 )
-RESTATEMENTS = pa.schema(
-    [
-        ("restatement_no", pa.int64()),
-        ("close_entry_no", pa.int64()),
-        ("order_id", pa.int64()),
-        ("store_id", pa.int64()),
-        ("business_date", pa.date32()),
-        ("sale_class", pa.string()),
-        ("measure", pa.string()),
-        ("currency", pa.string()),
-        ("closed_amount", _SUM),
-        ("prior_restated_amount", _SUM),
-        ("current_amount", _SUM),
-        ("restatement_amount", _SUM),
-        ("cause", pa.string()),
-        ("detected_at", _INSTANT),
-        ("current_business_date", pa.date32()),
-        ("current_sale_class", pa.string()),
-        ("current_timezone", pa.string()),
-        ("current_payload_sha256", pa.string()),
-        ("current_fetched_at", _INSTANT),
-        ("current_store_id", pa.int64()),
-    ]
+RESTATEMENTS = _schema(
+    ("restatement_no close_entry_no order_id store_id", pa.int64()),
+    ("business_date", pa.date32()),
+    ("sale_class measure currency", pa.string()),
+    ("closed_amount prior_restated_amount current_amount restatement_amount", _SUM),
+    ("cause", pa.string()),
+    ("detected_at", _INSTANT),
+    ("current_business_date", pa.date32()),
+    ("current_sale_class current_timezone current_payload_sha256", pa.string()),
+    ("current_fetched_at", _INSTANT),
+    ("current_store_id", pa.int64()),
 )
-POSTINGS = pa.schema([("restatement_no", pa.int64())])
-REVERSALS = pa.schema([("restatement_no", pa.int64()), ("period", pa.string())])
+POSTINGS = _schema(("restatement_no", pa.int64()))
+REVERSALS = _schema(("restatement_no", pa.int64()), ("period", pa.string()))
+AMOUNTS = (*REQUIRED_PRICES, "line_amount")
+LATER = tuple(charge.name for charge in OPTIONAL)
+HASHED = ("order_id", "store_id", "business_date", "sale_class", "status", "currency", "payload_sha256", *AMOUNTS)
 
 
 @dataclass(frozen=True)
@@ -176,3 +173,45 @@ class Closes:
             found.own = {store: own for store, own in found.own.items() if own is not None}
         else:
             found.own |= dict.fromkeys(stores, no)
+
+
+def day_hashes(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return of each day among closed orders: day, order_count, the amounts by currency, and rows_sha256."""
+    days: dict[dt.date, list[dict[str, Any]]] = {}
+    for row in rows.select([*HASHED, *LATER]).to_pylist():
+        days.setdefault(row["business_date"], []).append(row)
+    return [
+        {
+            "day": day.isoformat(),
+            "order_count": len(found),
+            "amounts": _amounts(found),
+            "rows_sha256": _hash(found),
+        }
+        for day, found in sorted(days.items())
+    ]
+
+
+def _hash(rows: Iterable[dict[str, Any]]) -> str:
+    digest = hashlib.sha256()
+    for row in sorted(rows, key=lambda row: int(row["order_id"])):
+        texts = [_text(row[name]) for name in HASHED]
+        texts += [f"{name} {_text(row[name])}" for name in LATER if row[name] is not None]
+        digest.update(json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _amounts(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return currency → amount → exact sum of known amounts, as text."""
+    sums: dict[str, dict[str, Decimal]] = {}
+    for row in rows:
+        of_currency = sums.setdefault(row["currency"] or "", {})
+        for name in (*AMOUNTS, *LATER):
+            if row[name] is not None:
+                of_currency[name] = of_currency.get(name, Decimal(0)) + row[name]
+    return {currency: {name: _text(amount) for name, amount in each.items()} for currency, each in sums.items()}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, Decimal) else str(value)
