@@ -184,7 +184,8 @@ def test_orders_most_of_which_fail_are_said_until_they_do_not(known: Place) -> N
     """Ids that fail together stay out of the dead-letter queue: they are requested again, and wait meanwhile."""
     place = known
     place.ask(place.ids)
-    place.sandbox.set_faults(poison=place.ids[:50], poison_with="403")
+    poison = [id_ for position, id_ in enumerate(place.ids) if position % 6]  # some answers of each burst are good
+    place.sandbox.set_faults(poison=poison, poison_with="403")
     (sentence,) = night(place)["orders"].shortfalls
     assert sentence == (
         "50 of 60 requested orders failed, 50 of them because the service answers 403; "
@@ -256,7 +257,7 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
     last = last_runs(place.data, is_any_alive=False)
     assert (last.verdict, last.good_at) == ("incomplete", None)
     text = (place.data / "published" / "morning.html").read_text(encoding="utf-8")
-    assert ">Act:</span> \nThe stores are not up to date: " in text
+    assert ">Act:</span> The stores are not up to date: " in text
     assert '<tr><td>orders</td><td class="n">30</td>' in text
     place.sandbox.set_faults()
     code, said = place.command("run")
@@ -268,7 +269,7 @@ def test_the_command_publishes_the_others_and_says_which_kind_is_old(serve: Call
 @pytest.mark.timeout(900)
 def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callable[..., Place]) -> None:
     """The first one and the next end with 3 after some twenty requests each, and the alarm stands."""
-    place = serve(orders=30, stores=2, days=3)
+    place = serve(orders=60, stores=2, days=3)
     place.ask(place.ids)
     place.sandbox.set_faults(only=["orders"], rate_403=1)
     for _ in range(2):
@@ -278,7 +279,7 @@ def test_nights_at_a_service_that_refuses_every_order_are_not_good(serve: Callab
         last = last_runs(place.data, is_any_alive=False)
         assert (last.verdict, last.good_at) == ("incomplete", None)
         assert alarms(place) == {"incomplete:orders"}
-    assert len(place.tries()) < 30
+    assert len(place.tries()) <= 20 + place.settings().partner.max_concurrency  # of which some were on their way
 
 
 @pytest.mark.slow
