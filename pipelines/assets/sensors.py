@@ -20,7 +20,7 @@ from pipelines.record import KINDS_OF_RUNS, WEBHOOKS, Run, RunKind, new_run, run
 from pipelines.run.telling import look_for_dead_runs, tell
 from pipelines.settings import Settings
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.release.need import deferred_until
+from pipelines.warehouse.release.retention import deferred_until
 
 _EVERY_SECONDS = 60
 

@@ -26,7 +26,7 @@ def diff(
     1 a release does not exist; 2 invalid settings or usage.
     """
     from pipelines.report.diff import diff_json, diff_lines
-    from pipelines.warehouse.release.published import diff as compared
+    from pipelines.warehouse.release.release_diff import diff as compared
 
     found = compared(load_settings(config), before, after)
     say([diff_json(found)] if as_json else diff_lines(found))

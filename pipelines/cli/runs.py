@@ -146,7 +146,7 @@ def build(
     from pipelines.report.summary import built
     from pipelines.run.telling import tell_of_dead_runs
     from pipelines.warehouse import publish
-    from pipelines.warehouse.release.removal import make_room
+    from pipelines.warehouse.release.retention import make_room
     from pipelines.warehouse.rows.profile import profiled
 
     settings = _on_engine(load_settings(config), engine, address)

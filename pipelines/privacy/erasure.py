@@ -31,7 +31,7 @@ from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import DATABASE
-from pipelines.warehouse.release.removal import remove_release
+from pipelines.warehouse.release.retention import remove_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipelines.warehouse.release.published import Diff
+    from pipelines.warehouse.release.release_diff import Diff
 
 
 def diff_json(found: Diff) -> str:

@@ -33,7 +33,7 @@ from pipelines.report.text import counted
 from pipelines.report.unresolved import unresolved
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
-from pipelines.warehouse.release.need import deferred_until
+from pipelines.warehouse.release.retention import deferred_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

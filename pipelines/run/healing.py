@@ -29,9 +29,9 @@ from pipelines.vault import VaultError
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
 from pipelines.warehouse.build.damage import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.manifest import damaged_files
 from pipelines.warehouse.release.release import DATABASE
-from pipelines.warehouse.release.removal import make_room
+from pipelines.warehouse.release.retention import make_room
 from pipelines.warehouse.rows.opening import NotOpenedError
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
 

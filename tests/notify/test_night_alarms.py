@@ -17,7 +17,7 @@ from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.settings import Secret, load_settings
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
-from pipelines.warehouse.release.need import defer
+from pipelines.warehouse.release.retention import defer
 from tests.recorded import recorded
 
 if TYPE_CHECKING:

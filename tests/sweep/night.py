@@ -32,7 +32,7 @@ from pipelines.settings import load_settings
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse import catalogue, publish, warehouse_file
-from pipelines.warehouse.release.damage import damaged_files
+from pipelines.warehouse.release.manifest import damaged_files
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

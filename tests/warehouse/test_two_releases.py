@@ -15,9 +15,8 @@ from pipelines.cli import app
 from pipelines.read import NoReleaseError, connect
 from pipelines.report.diff import diff_lines
 from pipelines.warehouse import catalogue, publish
-from pipelines.warehouse.release.diff import Side, compare
 from pipelines.warehouse.release.manifest import read_manifest
-from pipelines.warehouse.release.published import diff
+from pipelines.warehouse.release.release_diff import Side, compare, diff
 from pipelines.warehouse.release.sample import SampleError, write_sample
 
 if TYPE_CHECKING:

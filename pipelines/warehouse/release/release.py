@@ -27,15 +27,18 @@ from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.catalogue.meta import COMPARED
 from pipelines.warehouse.inputs.reference import read_reference
-from pipelines.warehouse.release import need
-from pipelines.warehouse.release.damage import damaged_files
-from pipelines.warehouse.release.diff import Side, are_comparable, compare, differing_bytes
-from pipelines.warehouse.release.internal_tables import drop_internal_tables
-from pipelines.warehouse.release.manifest import Manifest, code_version, described, read_manifest, write_manifest
-from pipelines.warehouse.release.meta import write_meta, write_table
+from pipelines.warehouse.release.manifest import (
+    Manifest,
+    code_version,
+    damaged_files,
+    described,
+    read_manifest,
+    write_manifest,
+)
+from pipelines.warehouse.release.meta_and_ref import write_meta, write_reference, write_table
 from pipelines.warehouse.release.parquet import linked, write_parquet
-from pipelines.warehouse.release.reference import write_reference
-from pipelines.warehouse.release.removal import UNFINISHED, prune, remove_release, sweep
+from pipelines.warehouse.release.release_diff import Side, are_comparable, compare, differing_bytes
+from pipelines.warehouse.release.retention import UNFINISHED, defer, is_published, prune, remove_release, sweep
 from pipelines.warehouse.rows.making import results_as_stored
 from pipelines.warehouse.rows.session import READ_ONLY, attached, plain_session, remembered, use_few_threads
 
@@ -74,9 +77,9 @@ def publish(settings: Settings, result: BuildResult | None = None, *, run: str =
 
     When `current` already shows this state of the warehouse, and its files are what its manifest says, nothing is
     written; a damaged release is published again, as of the run that it was of, and removed. For a `run` (night or
-    webhooks) it is enough that `current` shows what readers need to know (see `need`); a release of one for webhooks
-    waits for [release] publish_every_minutes. The manifest has the violations of every check: from `result`, else as
-    the build stored them. One process at a time: the caller holds the run lock.
+    webhooks) it is enough that `current` shows what concerns readers; a release of one for webhooks waits for
+    [release] publish_every_minutes. The manifest has the violations of every check: from `result`, else as the build
+    stored them. One process at a time: the caller holds the run lock.
     """
     with naming_a_full_disk(settings.data_dir):
         try:
@@ -146,7 +149,7 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
     if last and damaged:
         remove_release(last)
         notes.append(f"Release {last.name} was damaged ({damaged[0]}); it was published again as {release_id}.")
-    need.is_published(published)
+    is_published(published)
     prune(published, settings)
     return Release(release_id, releases / release_id, rows, notes=tuple(notes))
 
@@ -172,13 +175,13 @@ def _why_wait(settings: Settings, known: Manifest, shown_in: str, run: str) -> s
     """
     published = settings.data_dir / "published"
     if known.shown_in == shown_in:
-        need.is_published(published)
+        is_published(published)
         return "no row of core or mart and no open decision changed since"
     made, now = dt.datetime.fromisoformat(known.as_of or known.published_at), utc_now()
     until = made + dt.timedelta(minutes=settings.release.publish_every_minutes)
     if run != WEBHOOKS or until <= now or made > now:
         return ""
-    need.defer(published, until)
+    defer(published, until)
     return f"the changes wait until {until:%Y-%m-%d %H:%M:%SZ}: [release] publish_every_minutes"
 
 
@@ -270,3 +273,46 @@ def _sync_tree(folder: Path) -> None:
     for each in folder.rglob("*"):
         sync(each)
     sync(folder)
+
+
+_HIDDEN = r"""
+select 1
+from warehouse.audit.load_notes
+where kind = 'orders'
+    and note[1] = '/'
+    and regexp_replace(note, ':[a-z|]+$', '') not in (
+        select path from warehouse.audit.field_profile where kind = 'orders'
+    )
+limit 1
+"""
+_FREE = """
+select (free_blocks + 2) * block_size // 8
+from pragma_database_size()
+where database_name = 'warehouse'
+"""
+
+
+def drop_internal_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """Drop what `warehouse` does not show to readers, and overwrite it if it holds names that the rest does not.
+
+    DuckDB only marks the blocks as free. Some tables have the names of undocumented fields, which may be a person's.
+    """
+    has_names = con.execute(_HIDDEN).fetchone() is not None
+    con.execute("begin")  # one write to disk instead of dozens
+    con.execute("drop schema warehouse.build cascade")
+    for table in catalogue.tables():
+        if not table.is_released:
+            con.execute(f"drop table warehouse.{table.name}")
+    con.execute("commit")
+    if has_names:
+        _overwrite_free_blocks(con)
+
+
+def _overwrite_free_blocks(con: duckdb.DuckDBPyConnection) -> None:
+    """Fill the free blocks of `warehouse` with numbers that do not compress, and free them again."""
+    con.execute("checkpoint warehouse")
+    (count,) = con.execute(_FREE).fetchone() or (0,)
+    con.execute(f"create table warehouse.main.filler as select hash(range) as n from range({count})")
+    con.execute("checkpoint warehouse")
+    con.execute("drop table warehouse.main.filler")
+    con.execute("checkpoint warehouse")

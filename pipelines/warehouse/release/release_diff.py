@@ -12,6 +12,8 @@ from pipelines.literals import literals
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.increment.changed import OBSERVED
+from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.rows.session import plain_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
     from pipelines.warehouse.contracts.contract import Column
     from pipelines.warehouse.release.manifest import File
@@ -224,3 +227,55 @@ def _is_amount(column: Column) -> bool:
 def _parquet(side: Side, files: list[File]) -> str:
     paths = literals(side.folder / file.path for file in files)
     return f"read_parquet([{paths}], hive_partitioning = false, filename = true)"
+
+
+class NoSuchReleaseError(Exception):
+    """A release to be compared does not exist; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Two releases, by id, and what differs."""
+
+    before: str
+    after: str
+    changes: Changes
+
+
+def diff(settings: Settings, before: str = "", after: str = "") -> Diff:
+    """Compare two releases of the data folder, by default the last one and the one before it.
+
+    Raise NoSuchReleaseError for a name that is not a release, where there are not two, or where their files are
+    partitioned in different ways.
+    """
+    releases = settings.data_dir / "published" / "releases"
+    names = sorted(each.name for each in releases.iterdir() if each.name[0] != ".") if releases.exists() else []
+    last = _named(names, after) if after else names[-1:]
+    earlier = [name for name in names if not last or name < last[0]]
+    first = _named(names, before) if before else earlier[-1:]
+    if not first or not last:
+        raise NoSuchReleaseError(
+            f"there are not two releases to compare in {releases}, only {', '.join(names) or 'none'}"
+        )
+    sides = [_side(releases / name) for name in (first[0], last[0])]
+    if not are_comparable(*sides):
+        raise NoSuchReleaseError(
+            f"{first[0]} and {last[0]} cannot be compared: their files are partitioned differently"
+        )
+    with plain_session(settings) as con:
+        return Diff(first[0], last[0], compare(con, *sides))
+
+
+def _named(names: Sequence[str], wanted: str) -> list[str]:
+    found = [name for name in names if name.startswith(wanted)]
+    if len(found) != 1:
+        problem = f"names {len(found)} releases" if found else "is not a release"
+        raise NoSuchReleaseError(f"{wanted!r} {problem}; there are: {', '.join(names) or 'none'}")
+    return found
+
+
+def _side(release: Path) -> Side:
+    manifest = read_manifest(release)
+    if manifest is None:
+        raise NoSuchReleaseError(f"{release} has no manifest that can be read")
+    return Side(release, manifest.files, manifest.fingerprint)
