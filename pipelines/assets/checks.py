@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.warehouse import Check, CheckResult, Table, tables
-from pipelines.warehouse.build.found import stored_results
+from pipelines.warehouse.building.order_lookup import stored_results
 
 WARNINGS = "warnings"
 

@@ -16,7 +16,7 @@ from pipelines.landing.raw_files import RawFiles
 from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue, warehouse_file
-from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release import DATABASE

@@ -32,7 +32,7 @@ from pipelines.landing.service_log import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault
-from pipelines.warehouse.build.known import known_among, known_ids
+from pipelines.warehouse.building.order_lookup import known_among, known_ids
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -17,7 +17,7 @@ from pipelines.landing import merge_days
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import open_vault
 from pipelines.warehouse import warehouse_file
-from pipelines.warehouse.build.known import created_before
+from pipelines.warehouse.building.order_lookup import created_before
 from pipelines.warehouse.verify import VerifyError, verify_next
 
 if TYPE_CHECKING:

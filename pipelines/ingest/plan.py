@@ -19,7 +19,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE
 from pipelines.landing import raw_files
 from pipelines.landing.checksums import naming_damage
-from pipelines.warehouse.build.known import histories, known_orders, never_found
+from pipelines.warehouse.building.order_lookup import histories, known_orders, never_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
 from pipelines.ingest.loop import RECENT, Ingested, ingest
-from pipelines.warehouse.build.known import known_ids, stores_of_orders
+from pipelines.warehouse.building.order_lookup import known_ids, stores_of_orders
 
 if TYPE_CHECKING:
     from pipelines.inbox.worklist import WorkList

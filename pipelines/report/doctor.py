@@ -28,7 +28,7 @@ from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
 from pipelines.warehouse import warehouse_file
-from pipelines.warehouse.build.room import FULL
+from pipelines.warehouse.building.build import SPACE_OF_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ def _disk(settings: Settings) -> Finding:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     file = warehouse_file(settings.data_dir)
-    needed = FULL * file.stat().st_size if file.exists() else 0
+    needed = SPACE_OF_FULL * file.stat().st_size if file.exists() else 0
     shown = f"{free / _GIB:.1f} GiB are free, a full rebuild with its release needs {needed / _GIB:.1f} GiB"
     fix = "free some, or lower [warehouse] keep_releases and [release] keep_nights"
     if free < needed:

@@ -27,7 +27,7 @@ from pipelines.report.text import moment
 from pipelines.settings.kinds import KINDS
 from pipelines.vault import VaultError
 from pipelines.warehouse import BuildBlocked, publish, warehouse_file
-from pipelines.warehouse.build.damage import short, unreadable
+from pipelines.warehouse.building.build import short, unreadable
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import damaged_files
 from pipelines.warehouse.release.release import DATABASE

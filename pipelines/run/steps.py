@@ -33,7 +33,7 @@ from pipelines.run.dagster_records import prune_records
 from pipelines.run.healing import heal
 from pipelines.run.preflight import check_before_run
 from pipelines.warehouse import BuildBlocked, publish
-from pipelines.warehouse.build.known import unbuilt_loads
+from pipelines.warehouse.building.order_lookup import unbuilt_loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import pytest
 from pipelines.ingest.lock import lock_holder, run_lock
 from pipelines.landing.disk import DiskFullError, disk_full, naming_a_full_disk
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.build.room import FULL, INCREMENT, needed_bytes
+from pipelines.warehouse.building.build import SPACE_OF_FULL, SPACE_OF_INCREMENT, needed_bytes
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_build_without_room_does_not_begin(small_disk: Path) -> None:
     size = warehouse_file(world.data).stat().st_size
     filler = small_disk / "filler"
     free = shutil.disk_usage(small_disk).free
-    for full, times in ((False, INCREMENT), (True, FULL)):
+    for full, times in ((False, SPACE_OF_INCREMENT), (True, SPACE_OF_FULL)):
         needed = needed_bytes(warehouse_file(world.data), (), full=full)
         assert needed == times * size
         filler.write_bytes(bytes(free - needed + (1 << 16)))

@@ -8,7 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 BESIDES = {"finance": "closing", "evidence": "finance"}  # folders of tests that are about a package of another name
-INCREMENTAL = ("build", "history", "increment", "rows")  # packages of what an increment does
+INCREMENTAL = ("building", "history", "increment", "rows")  # packages of an increment
+OF_HISTORY = ("runs", "states", "states_of_single_observations")  # templates in which history is found
 OF_INCREMENTS = ("one_change", "rebuild_equals_increments")
 OF_TIES = "tests/sql/test_each_total_of_a_tie.py"
 OF_CONTRACTS = ("tests/warehouse/test_dictionary.py", "tests/house/test_documents.py", "tests/warehouse/test_enums.py")
@@ -22,7 +23,7 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
     tests = sorted(root.glob("tests/*/test_*.py"), key=lambda test: (test.parent.name != path.parts[1], test))
     ranked = [test for test in tests if test.stem == f"test_{path.stem.rpartition('__')[0] or path.stem}"]
     ranked += [test for test in tests if f'"{name}' in (text := test.read_text("utf-8")) or f"{name} " in text]
-    is_step = path.parent.name == "build"  # of SQL: read where history is found
+    is_step = path.suffix == ".sql" and path.stem in OF_HISTORY
     if path.suffix == ".sql" and not ranked and not is_step:  # a function, a macro, a step: the tests of what uses it
         word = re.compile(rf"\b{path.stem}\b")
         ranked += [test for test in tests if word.search(test.read_text("utf-8"))]

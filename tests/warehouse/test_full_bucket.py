@@ -12,8 +12,8 @@ from benchmarks.raw_world import KIND, make_raw
 from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import MemoryLimitError, build
-from pipelines.warehouse.build.buckets import joined_as_written
-from pipelines.warehouse.build.full import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
+from pipelines.warehouse.building.buckets import joined_as_written
+from pipelines.warehouse.building.full_rebuild import ORDERS_PER_BUCKET, ROW_GROUP, orders_per_bucket
 from pipelines.warehouse.rows.session import session
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from pipelines.engines import EngineError
 from pipelines.landing import raw_files
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
-from pipelines.warehouse.build import part as parts
-from pipelines.warehouse.build.full import rebuild
-from pipelines.warehouse.build.spread import spans_of_files
+from pipelines.warehouse.building import part as parts
+from pipelines.warehouse.building.buckets import spans_of_files
+from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.rows.profile import profiled
 from pipelines.warehouse.rows.session import Memory, fingerprint_of, session

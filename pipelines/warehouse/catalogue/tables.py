@@ -186,12 +186,6 @@ def checks() -> tuple[Check, ...]:
 
 
 @functools.cache
-def build_sql(name: str) -> str:
-    """Return a select of `sql/build/`: one that a build runs over relations that it names itself."""
-    return read_sql(SQL / "build" / f"{name}.sql")
-
-
-@functools.cache
 def ties() -> tuple[Check, ...]:
     """Return every tie of `sql/ties/` and every declared one, by name: checks of totals over all rows."""
     written = {path.stem: read_sql(path) for path in (SQL / "ties").glob("*.sql")}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue import build_sql
+from pipelines.warehouse.catalogue.templates import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def lines(target: str) -> str:
     """Return the select of the lines of the orders that are wanted, as their forms count them."""
-    return build_sql(f"{target}_lines")
+    return filled(f"{target}_lines")
 
 
 def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[int, int]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.warehouse.catalogue import build_sql
+from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.evidence.verdicts import read_asked
 from pipelines.warehouse.inputs import RAW
 
@@ -60,7 +60,7 @@ def gather_sales_sets(con: duckdb.DuckDBPyConnection) -> None:
     """Fill raw.sales_sets from mart.orders, raw.control_totals and raw.settings."""
     columns = RAW[RELATION]
     con.execute(f"create or replace table {RELATION} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
-    found = con.execute(build_sql("sales_set_days")).fetchnumpy()
+    found = con.execute(filled("sales_set_days")).fetchnumpy()
     statuses = sorted(set(map(str, found["status"])))
     if len(statuses) > MOST_STATUSES:
         rows = [_row(statuses, reason=f"{len(statuses)} statuses: sets are compared for up to {MOST_STATUSES}")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.templates import filled
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,4 +39,4 @@ def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, on
     """
     for name, relation in (("observations", observations), ("before", before), ("wanted", only)):
         con.execute(f"create or replace view touched.{name} as from {relation}")
-    con.execute(f"insert into {into} ({', '.join(RUN)}) {catalogue.build_sql('runs')}")
+    con.execute(f"insert into {into} ({', '.join(RUN)}) {filled('runs')}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse import catalogue
+from pipelines.warehouse.catalogue.templates import filled
 from pipelines.warehouse.storage import spelled
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def fold(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: s
     con.execute(f"create or replace view touched.observations as from {observations}")
     con.execute(f"create or replace view touched.before as from {before}")
     for name in ("states_of_single_observations", "states"):
-        con.execute(f"insert into {into} ({_COLUMNS}) {catalogue.build_sql(name)}")
+        con.execute(f"insert into {into} ({_COLUMNS}) {filled(name)}")
 
 
 def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, into: str) -> int:

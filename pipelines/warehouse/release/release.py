@@ -22,7 +22,7 @@ from pipelines.landing.disk import naming_a_full_disk
 from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
 from pipelines.warehouse.catalogue.meta import COMPARED

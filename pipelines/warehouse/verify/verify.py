@@ -20,8 +20,8 @@ from pipelines.literals import literal
 from pipelines.record import current_release
 from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.build.build import warehouse_file
-from pipelines.warehouse.build.full import rebuild
+from pipelines.warehouse.building.build import warehouse_file
+from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.increment.changed import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states

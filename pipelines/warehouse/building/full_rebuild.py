@@ -20,8 +20,7 @@ import duckdb
 from pipelines.durable import sync
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import catalogue, inputs, storage
-from pipelines.warehouse.build.buckets import LANDED_ORDERS, buckets_of, make_bucket, stages
-from pipelines.warehouse.build.spread import spread
+from pipelines.warehouse.building.buckets import LANDED_ORDERS, buckets_of, make_bucket, spread, stages
 from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, month_of, months_of_days, partition_of
 from pipelines.warehouse.history.states import create_states, fold
 from pipelines.warehouse.history.versions import create_versions, find_all_runs
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
     from pipelines.engines import Engine
     from pipelines.landing import RawFiles
-    from pipelines.warehouse.build.spread import Spread
+    from pipelines.warehouse.building.buckets import Spread
     from pipelines.warehouse.rows.results import CheckResult
     from pipelines.warehouse.rows.session import Memory
 

@@ -1,29 +1,36 @@
-"""Build the warehouse: decide between nothing, an increment and everything, do it, and say why."""
+"""Build the warehouse: decide between nothing, an increment and everything, do it, and say why.
+
+A damaged warehouse file is told from other trouble and set aside, so that it is rebuilt from raw. Before a build, the
+disk must have room for it and for its release.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from pipelines.clock import utc_now
 from pipelines.engines import engine_of
 from pipelines.landing import guard_source, raw_files
 from pipelines.landing.checksums import check_files, check_raw
-from pipelines.landing.disk import naming_a_full_disk
+from pipelines.landing.disk import DiskFullError, naming_a_full_disk
 from pipelines.ledger.signed_head import sign_missing_heads
+from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.build.damage import is_damage, set_aside, short, unreadable
-from pipelines.warehouse.build.full import rebuild
-from pipelines.warehouse.build.room import needed_bytes, require_room
+from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states
 from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.rows.making import results_as_stored
+from pipelines.warehouse.rows.opening import why_not_opened
 from pipelines.warehouse.rows.results import BuildResult
 from pipelines.warehouse.rows.session import (
+    READ_ONLY,
     Memory,
     attached,
     fingerprint_of,
@@ -35,7 +42,7 @@ from pipelines.warehouse.rows.session import (
 from pipelines.warehouse.rows.ties import TiesBroken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pipelines.landing import RawFiles
@@ -220,3 +227,77 @@ def _rows(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     selects = [f"select '{table.name}', count(*) from warehouse.{table.name}" for table in catalogue.tables()]
     counts = dict(con.execute(" union all ".join(selects)).fetchall())
     return {table.name: int(counts[table.name]) for table in catalogue.tables()}
+
+
+# What DuckDB raises on files that are cut, overwritten, or beside the log of another file.
+DAMAGE = (
+    duckdb.IOException,
+    duckdb.CatalogException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.SerializationException,
+)
+_DISK_FULL = ("no space left", "disk full", "failed to offload")
+
+
+def unreadable(file: Path) -> str:
+    """Return why DuckDB cannot read a database file; "" where it can, may not, or where there is none."""
+    if not file.exists():
+        return ""
+    try:
+        with duckdb.connect(":memory:") as con:
+            con.execute(f"attach {literal(file)} as damaged {READ_ONLY}")
+            con.execute("select count(*) from duckdb_tables() where database_name = 'damaged'").fetchone()
+    except duckdb.Error as error:
+        return "" if why_not_opened(error) else short(error)
+    return ""
+
+
+def is_damage(error: duckdb.Error, data_dir: Path) -> bool:
+    """Tell whether an error of a build is the warehouse file's: no full disk, file in use or raw file."""
+    text = str(error)
+    is_disk_full = any(words in text.lower() for words in _DISK_FULL)
+    is_other = is_disk_full or why_not_opened(error) or str(data_dir / "raw") in text
+    return isinstance(error, DAMAGE) and not is_other
+
+
+def set_aside(file: Path) -> Path:
+    """Rename a damaged file, and its log; one that was set aside earlier goes."""
+    for older in file.parent.glob(file.name + ".damaged-*"):
+        older.unlink()
+    target = file.with_name(f"{file.name}.damaged-{utc_now():%Y%m%dT%H%M%S}")
+    file.rename(target)
+    log = file.with_name(file.name + ".wal")
+    if log.exists():
+        log.rename(target.with_name(target.name + ".wal"))
+    return target
+
+
+def short(error: Exception) -> str:
+    """Return the first line of an error of DuckDB, without what it adds of its own."""
+    return str(error).partition("\n")[0]
+
+
+SPACE_OF_INCREMENT = 2  # times the warehouse file: the release's copy of it, and the pages written before the commit
+SPACE_OF_FULL = 3  # times the warehouse file: the new one beside the old one, the release's copy, and its Parquet
+SPACE_OF_FIRST = 12  # times the documents in data/raw, which are compressed: for a full build without a warehouse file
+_MIB = 1 << 20
+
+
+def needed_bytes(file: Path, documents: Iterable[Path], *, full: bool) -> int:
+    """Return how much room a build and its release take; `file` is the warehouse, which may not be there yet."""
+    if file.exists():
+        return file.stat().st_size * (SPACE_OF_FULL if full else SPACE_OF_INCREMENT)
+    return SPACE_OF_FIRST * sum(path.stat().st_size for path in documents)
+
+
+def require_room(data_dir: Path, needed: int) -> None:
+    """Raise DiskFullError if less than that is free below the data folder."""
+    free = shutil.disk_usage(data_dir).free
+    if free < needed:
+        raise DiskFullError(
+            f"This build and its release need about {needed // _MIB + 1:,} MiB below {data_dir}, and "
+            f"{free // _MIB:,} MiB are free: nothing was built. Free some, as {data_dir}/warehouse/*.damaged-*, or "
+            "lower [warehouse] keep_releases and [release] keep_nights, and run again: what was landed stays, and so "
+            "does the last release"
+        )

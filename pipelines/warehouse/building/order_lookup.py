@@ -1,4 +1,4 @@
-"""The warehouse's facts about orders, as plain values for the planner.
+"""The stored warehouse's facts about orders, as plain values for the planner, and what the last build's checks found.
 
 Reads only.
 """
@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from pipelines.landing import raw_files
+from pipelines.literals import literal
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.build.build import warehouse_file
+from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.inputs import ENTITY
+from pipelines.warehouse.rows.making import results_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from pipelines.settings import Settings
+    from pipelines.warehouse.rows.results import CheckResult
 
 _BATCH = 10_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -146,3 +151,13 @@ def _rows(data_dir: Path, query: str, values: list[object] | None = None) -> Ite
         result = con.execute(query, values)
         while batch := result.fetchmany(_BATCH):
             yield from batch
+
+
+def stored_results(settings: Settings) -> list[CheckResult]:
+    """Return the result of every check as the last build stored it; none before the first build."""
+    file = warehouse_file(settings.data_dir)
+    if not file.exists():
+        return []
+    with duckdb.connect(":memory:") as con:
+        con.execute(f"attach {literal(file)} as warehouse (read_only)")
+        return results_as_stored(con)
