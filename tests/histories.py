@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from pipelines.finance import closing, reopening, restating
+from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day, period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import ledger_of
@@ -404,7 +404,7 @@ def _close(world: World, step: Step) -> None:
             days = period_of(world.settings, step["day"]) if step["day"] in PERIODS else one_day(step["day"])
             closing.close(world.settings, days, store_id, exceptions=WHY)
         else:
-            reopening.reopen(world.settings, dt.date.fromisoformat(step["day"]), store_id, WHY)
+            closing.reopen(world.settings, dt.date.fromisoformat(step["day"]), store_id, WHY)
     except FinanceError:
         return  # nothing of the day is there: the history goes on without it
 

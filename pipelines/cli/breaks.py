@@ -22,8 +22,8 @@ def breaks_list(
     config: Config = None,
 ) -> None:
     """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
-    from pipelines.finance.breaks import list_breaks
-    from pipelines.finance.selection import Selection
+    from pipelines.finance.periods import Selection
+    from pipelines.finance.reconciliation import list_breaks
     from pipelines.report.breaks import break_lines
 
     selection = Selection.between(since, until, store)
@@ -42,11 +42,11 @@ def breaks_accept(
 
     Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
     """
-    from pipelines.finance.breaks import accept
+    from pipelines.finance.reconciliation import accept_breaks
     from pipelines.ledger.decisions import current_user
     from pipelines.report.breaks import accepted
 
-    done = accept(load_settings(config), orders, given("--reason", reason, "text"), current_user(name))
+    done = accept_breaks(load_settings(config), orders, given("--reason", reason, "text"), current_user(name))
     say(accepted(done))
 
 
@@ -62,10 +62,10 @@ def breaks_assign(
 
     Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
-    from pipelines.finance.breaks import assign
+    from pipelines.finance.reconciliation import assign_breaks
     from pipelines.ledger.decisions import current_user
 
-    done = assign(load_settings(config), orders, given("--to", assignee, "text"), current_user(name))
+    done = assign_breaks(load_settings(config), orders, given("--to", assignee, "text"), current_user(name))
     say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
 
 
@@ -81,8 +81,8 @@ def breaks_comment(
 
     Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
     """
-    from pipelines.finance.breaks import comment
+    from pipelines.finance.reconciliation import comment_on_breaks
     from pipelines.ledger.decisions import current_user
 
-    done = comment(load_settings(config), orders, given("--text", text, "text"), current_user(name))
+    done = comment_on_breaks(load_settings(config), orders, given("--text", text, "text"), current_user(name))
     say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])

@@ -136,7 +136,7 @@ def close_accept_no_orders(
     Without --store, of every store that `ordermart close --check` lists. Exit codes: 0 accepted; 1 there is nothing to
     accept; 2 invalid usage.
     """
-    from pipelines.finance.empty_days import accept_no_orders
+    from pipelines.finance.blockers import accept_no_orders
     from pipelines.ledger.decisions import current_user
 
     settings = load_settings(config)
@@ -162,7 +162,7 @@ def close_reopen(
     Exit codes: 0 reopened; 1 it is not closed, or no period is open to reverse them in; 4 another process holds the run
     lock.
     """
-    from pipelines.finance import reopening
+    from pipelines.finance import closing
     from pipelines.finance.periods import one_day
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
@@ -171,7 +171,7 @@ def close_reopen(
     settings = load_settings(config)
     why = given("--reason", reason)
     with run_lock(settings.data_dir, "ordermart close reopen"):
-        done = reopening.reopen(settings, one_day(day).first_day, store, why, current_user(name))
+        done = closing.reopen(settings, one_day(day).first_day, store, why, current_user(name))
     typer.echo(reopened(done))
 
 

@@ -35,9 +35,9 @@ def reconcile(
     usage; 3 not balanced (breaks, indeterminate orders, unposted restatements, control totals with a variance), or no
     order is selected.
     """
+    from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released
-    from pipelines.finance.selection import Selection
     from pipelines.report.progress import terminal_progress
     from pipelines.report.reconciliation import reconciliation_lines
     from pipelines.report.reconciliation_page import write_page

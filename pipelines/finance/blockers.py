@@ -1,34 +1,41 @@
 """Find blockers: what must be fixed, or accepted with a reason, before a day is closed.
 
-Each blocker is one sentence, from the release or the work list.
+Each blocker is one sentence, from the release, its books or the work list.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.finance.book_blockers import find_book_blockers
 from pipelines.finance.currencies import money_of
-from pipelines.finance.released import query
+from pipelines.finance.periods import Selection, gaps
+from pipelines.finance.reconciliation import create_break_views, describe_total, untied_totals
+from pipelines.finance.released import FinanceError, query, records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import GAP_PROBE, WorkList
 from pipelines.landing import raw_files
-from pipelines.ledger import Closes
+from pipelines.ledger import Closes, effective_totals
+from pipelines.ledger.decisions import NO_ORDERS, accepted_without_orders
 from pipelines.literals import literals
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.finance.periods import Period
     from pipelines.finance.released import Released
+    from pipelines.ledger import Entry
+    from pipelines.ledger.decisions import User
     from pipelines.settings import Settings
 
-_SHOWN = 5  # ids in a message
+
+_SHOWN = 5  # in a message
+StoreDay = tuple[dt.date, int]
 
 
 def find_blockers(
@@ -246,7 +253,111 @@ def _ids(released: Released, select: str, *values: Any) -> list[int | None]:
     return [row[0] for row in released.con.execute(select, list(values)).fetchall()]
 
 
-def _listed(ids: Sequence[int | None], count: int | None = None) -> str:
-    total = len(ids) if count is None else count
-    shown = ", ".join("no id" if id_ is None else str(id_) for id_ in ids[:_SHOWN])
-    return f"{total:,} ({shown}{', …' if total > _SHOWN else ''})"
+def _listed(found: Sequence[object], count: int | None = None, between: str = ", ") -> str:
+    total = len(found) if count is None else count
+    shown = between.join("no id" if each is None else str(each) for each in found[:_SHOWN])
+    return f"{total:,} ({shown}{f'{between}…' if total > _SHOWN else ''})"
+
+
+def find_book_blockers(
+    settings: Settings, released: Released, closes: Closes, period: Period, store_id: int | None
+) -> Iterator[str]:
+    """Yield one sentence for each blocker on open days."""
+    selection = Selection(period.first_day, period.last_day, store_id)
+    yield from _breaks(settings, released, closes, selection)
+    yield from _control_totals(released, closes, selection)
+    if settings.closing.require_control_totals:
+        yield from _absent_totals(released)
+    empty = [
+        (day, store) for day, store in days_without_orders(released, period, store_id) if not closes.of(day, store)
+    ]
+    if empty:
+        yield (
+            f"stores without orders on days that usually have some: {_store_days(empty)}; fetch them, or accept them: "
+            '`ordermart close accept-no-orders DAY --reason "…"`'
+        )
+    for before, after in gaps(settings):
+        if before.last_day < period.last_day:
+            first, last = before.last_day + dt.timedelta(days=1), after.first_day - dt.timedelta(days=1)
+            days = f"{first} is" if first == last else f"{first} to {last} are"
+            yield f"gap between fiscal periods: {days} neither in {before.name} nor in {after.name}; correct the file"
+
+
+def days_without_orders(released: Released, period: Period, store_id: int | None) -> list[StoreDay]:
+    """Return the store-days without orders that usually have some, less those that were accepted."""
+    values = {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id}
+    found = released.con.execute(query("days_without_orders"), values).fetchall()
+    accepted = accepted_without_orders(released.ledger.entries())
+    return [(day, store) for day, store in found if (day, store) not in accepted]
+
+
+def _breaks(settings: Settings, released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
+    """Yield the open breaks above the tolerance of their currency, which sums are never added across."""
+    create_break_views(released)
+    rows = records(
+        released.con,
+        "select currency, order_id, abs_residual, business_date, store_id from open_breaks as rows "
+        f"where {selection.where()} order by currency nulls last, order_id",
+    )
+    by_currency: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if closes.of(row["business_date"], row["store_id"]):
+            continue
+        if row["abs_residual"] > Decimal(settings.closing.tolerance.get(row["currency"] or "", "0")):
+            by_currency.setdefault(row["currency"] or "", []).append(row)
+    for currency, breaks in by_currency.items():
+        added = money_of(sum((row["abs_residual"] for row in breaks), Decimal(0)), currency)
+        ids = _listed([row["order_id"] for row in breaks])
+        yield f"breaks above the tolerance: {ids}, absolute residuals {added}; see `ordermart breaks list`"
+
+
+def _control_totals(released: Released, closes: Closes, selection: Selection) -> Iterator[str]:
+    known = {
+        tuple(row)
+        for row in released.con.execute(
+            "select business_date, store_id, amount_field, sale_classes, entry_no from audit.control_totals"
+        ).fetchall()
+    }
+    later = [
+        total
+        for entry, total in effective_totals(released.ledger)
+        if (*total.key, entry.no) not in known
+        and selection.includes(total.business_date, total.store_id)
+        and not closes.of(total.business_date, total.store_id)
+    ]
+    if later:
+        yield f"control totals not compared yet: {len(later):,}; run `ordermart build`"
+    rows = [
+        row for row in untied_totals(released.con, selection) if not closes.of(row["business_date"], row["store_id"])
+    ]
+    for status, head in (("variance", "control totals that differ"), ("unknown", "control totals not comparable")):
+        shown = [describe_total(row) for row in rows if row["tie_out_status"] == status]
+        if shown:
+            yield f"{head}: {_listed(shown, between='; ')}"
+
+
+def _absent_totals(released: Released) -> Iterator[str]:
+    absent = released.con.execute(
+        "select distinct business_date, store_id from orders_to_close as orders "
+        "anti join audit.control_totals as totals using (business_date, store_id) "
+        "where store_id is not null order by all"
+    ).fetchall()
+    if absent:
+        yield f"control totals absent: {_store_days(absent)}; `ordermart totals import`, then `ordermart build`"
+
+
+def _store_days(found: Sequence[StoreDay]) -> str:
+    return _listed([f"{day} store {store}" for day, store in found])
+
+
+def accept_no_orders(settings: Settings, period: Period, store_id: int | None, reason: str, user: User) -> Entry:
+    """Record that store-days which usually have orders have none, of one store or of every such store.
+
+    Raise FinanceError if there is none to accept.
+    """
+    with released(settings) as release:
+        empty = days_without_orders(release, period, store_id)
+        if not empty:
+            raise FinanceError("no store-day of these is without orders that it usually has: nothing to accept")
+        days = [{"day": day.isoformat(), "store_id": store} for day, store in empty]
+        return release.ledger.append(NO_ORDERS, {"days": days, "reason": reason, **user.body})

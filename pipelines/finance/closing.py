@@ -1,37 +1,50 @@
-"""Close business days of the current release in the ledger: by one user, or prepared by one and approved by another."""
+"""Close business days of the current release in the ledger, by one user, or prepared by one and approved by another.
+
+A day that is closed again is closed with its current amounts: they contain what was posted before. So what was posted
+of its restatements is reversed by the entry that reopens the day, and the books of all periods still add up.
+"""
 
 from __future__ import annotations
 
+import datetime as dt  # noqa: TC003 - a dataclass's annotation
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pipelines.clock import utc_now
 from pipelines.finance.blockers import find_blockers, indeterminate_amounts
-from pipelines.finance.closed_orders import Totals, fingerprint, orders_to_close, period_totals, totals
-from pipelines.finance.periods import is_closed, period_holding
+from pipelines.finance.periods import earliest_open, is_closed, period_holding, period_of
 from pipelines.finance.released import (
     FinanceError,
     Released,
     check_release_settings,
     circumstances,
+    query,
     released,
     stores_by_day,
 )
+from pipelines.finance.restating import recorded, total_prices
 from pipelines.ledger import Closes, ledger_of
-from pipelines.ledger.closed_days import CLOSED, PREPARED, REOPENED, day_hashes
+from pipelines.ledger.chain import select_rows
+from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, PREPARED, REOPENED, REVERSALS, day_hashes
 from pipelines.ledger.decisions import User, current_user
+from pipelines.ledger.signed_head import signing_ledger
+from pipelines.warehouse.inputs.closes import day_closes
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Iterable
 
-    import pyarrow as pa
+    import duckdb
 
     from pipelines.finance.periods import Period
     from pipelines.ledger import Entry
     from pipelines.settings import Settings
 
+
 _ANOTHER = "another"
+Totals = tuple[tuple[str, int, str, Any], ...]  # sale class, order count, currency, total_price
+_UNSTABLE = ["fetched_at", "last_checked_at"]  # differ once an order was fetched again, unchanged
 
 
 @dataclass(frozen=True)
@@ -213,3 +226,125 @@ def _check_store_exists(release: Released, store_id: int | None) -> None:
 def _name(period: Period, store_id: int | None) -> str:
     days = f"{period.first_day}" if period.first_day == period.last_day else f"{period.first_day} to {period.last_day}"
     return days if store_id is None else f"{days} of store {store_id}"
+
+
+def orders_to_close(release: Released, closes: Closes, unclosed: dict[dt.date, list[int] | None]) -> pa.Table:
+    """Return the orders of the unclosed days and stores, in the shape of CLOSED_ORDERS."""
+    # one row per day with store null for all of its stores; is_excluded: closed separately
+    whole = [day for day, stores in unclosed.items() if stores is None]
+    scope: list[tuple[dt.date, int | None, bool]] = [(day, None, False) for day in whole]
+    scope += [(day, store, True) for day in whole for store in closes.separately_closed_stores(day)]
+    scope += [(day, store, False) for day, stores in unclosed.items() for store in stores or ()]
+    release.con.register(
+        "close_scope",
+        pa.table(
+            {
+                "business_date": pa.array([day for day, _, _ in scope], pa.date32()),
+                "store_id": pa.array([store for _, store, _ in scope], pa.int64()),
+                "is_excluded": pa.array([is_excluded for _, _, is_excluded in scope], pa.bool_()),
+            }
+        ),
+    )
+    return release.con.execute(query("orders_to_close")).to_arrow_table().cast(CLOSED_ORDERS)
+
+
+def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
+    """Return a fingerprint of orders, whatever their sequence and when they were last fetched."""
+    con.register("drafted_orders", rows.drop_columns(_UNSTABLE))
+    ((found,),) = con.execute(
+        "select bit_xor(md5_number(cast(drafted as varchar))) from drafted_orders as drafted"
+    ).fetchall()  # to its end, as `Released.has`
+    con.unregister("drafted_orders")
+    return f"{rows.num_rows}-{found}"
+
+
+def totals(rows: pa.Table) -> Totals:
+    """Return the totals of orders by sale class and currency."""
+    grouped = rows.group_by(["sale_class", "currency"]).aggregate([("order_id", "count"), ("total_price", "sum")])
+    return tuple(
+        sorted(
+            (row["sale_class"], row["order_id_count"], row["currency"] or "", row["total_price_sum"])
+            for row in grouped.to_pylist()
+        )
+    )
+
+
+def period_totals(release: Released, period: Period, store_id: int | None) -> Totals:
+    """Return the totals of every active close of a period, whichever entries made them."""
+    ledger = release.ledger
+    files = [
+        ledger.file(entry)
+        for entry in ledger.entries(CLOSED)
+        if any(
+            period.first_day.isoformat() <= each["day"] <= period.last_day.isoformat() for each in entry.body["days"]
+        )
+    ]
+    if not files:
+        return ()
+    con = release.con
+    con.register("day_closes", day_closes(Closes(ledger.entries())))
+    con.execute(f"create or replace temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
+    rows = con.execute(
+        "select sale_class, count(*) as order_count, coalesce(currency, '') as currency, sum(total_price) "
+        f"from ({query('active_closed_orders')}) where $store_id is null or store_id = $store_id "
+        "group by all order by sale_class, order_count, currency",
+        {"first_day": period.first_day, "last_day": period.last_day, "store_id": store_id},
+    ).fetchall()
+    return tuple((sale_class, count, currency, total) for sale_class, count, currency, total in rows)
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """What was posted to a period, and the period it is reversed in: how many rows, and -total_price by currency."""
+
+    posted_period: str
+    period: str
+    restatement_count: int
+    amounts: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """A reopened day: its entry, and what was reversed."""
+
+    entry: Entry
+    reversals: tuple[Reversal, ...] = ()
+
+
+def reopen(settings: Settings, day: dt.date, store_id: int | None, reason: str, user: User | None = None) -> Reopened:
+    """Reopen a day, of all stores or of one, and reverse its posted restatements.
+
+    Each is reversed in the period that holds its posting if that is open, else in the earliest open one after it. Raise
+    FinanceError if the day is not closed, or if there is something to reverse and no open period.
+    """
+    ledger = signing_ledger(settings)
+    closes = Closes(ledger.entries())
+    name = f"{day}" if store_id is None else f"{day} of store {store_id}"
+    if not closes.is_any(day, store_id):
+        raise FinanceError(f"{name} is not closed: nothing to reopen")
+    body: dict[str, Any] = {"day": day.isoformat(), "store_id": store_id, "reason": reason}
+    body |= (user or current_user()).body
+    posted: dict[str, list[dict[str, Any]]] = {}
+    for row in recorded(settings, everything=True):
+        is_of_day = row["business_date"] == day and store_id in {None, row["store_id"]}
+        if is_of_day and row["posted_period"] is not None and row["reversed_period"] is None:
+            posted.setdefault(row["posted_period"], []).append(row)
+    if not posted:
+        return Reopened(ledger.append(REOPENED, body))
+    closes.reopen(day, store_id)  # its own period is open from now on
+    stores = stores_by_day(settings)
+    reversals, numbers = [], []
+    for posted_period, rows in sorted(posted.items()):
+        held = period_of(settings, posted_period)
+        period = earliest_open(settings, closes, held.first_day, stores) if is_closed(closes, held, stores) else held
+        if period is None:
+            raise FinanceError(
+                f"{name} has {len(rows):,} restatements posted to {posted_period}, and no period from then on is open "
+                "to reverse them in: add the next period to [closing] periods_file"
+            )
+        amounts = tuple((currency, -amount) for currency, amount in total_prices(rows))
+        reversals.append(Reversal(posted_period, period.name or "", len(rows), amounts))
+        numbers += [{"restatement_no": row["restatement_no"], "period": period.name} for row in rows]
+    body["restatement_count"] = len(numbers)
+    entry = ledger.append(REOPENED, body, pa.Table.from_pylist(numbers, schema=REVERSALS))
+    return Reopened(entry, tuple(reversals))

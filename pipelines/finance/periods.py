@@ -1,4 +1,4 @@
-"""Business days of a period: a calendar month, or a fiscal period of [closing] periods_file."""
+"""Business days: of a period (a month, or a fiscal period of [closing] periods_file), or selected for a report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.settings import SettingsError
 
@@ -157,3 +157,68 @@ def _day(text: str, complaint: str) -> dt.date:
         return dt.datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
     except ValueError:
         raise SettingsError(complaint) from None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Orders of business days from `since` to `until`, inclusive, and of one store; None means no limit."""
+
+    since: dt.date | None = None
+    until: dt.date | None = None
+    store_id: int | None = None
+
+    @classmethod
+    def between(cls, since: str, until: str, store_id: int | None = None) -> Selection:
+        """Return the selection of days written as 2026-10-31, '' for no limit; raise SettingsError for another text."""
+        first, last = _option_day("--from", since), _option_day("--to", until)
+        if first and last and first > last:
+            raise SettingsError(f"--from {first} is after --to {last}: exchange them")
+        return cls(first, last, store_id)
+
+    def where(self, day: str = "business_date") -> str:
+        """Return the condition on `rows`, whose business date is column `day`; orders without a day match no limit."""
+        parts = []
+        if self.since is not None:
+            parts.append(f"rows.{day} >= date '{self.since.isoformat()}'")
+        if self.until is not None:
+            parts.append(f"rows.{day} <= date '{self.until.isoformat()}'")
+        if self.store_id is not None:
+            parts.append(f"rows.store_id = {self.store_id:d}")
+        return " and ".join(parts) or "true"
+
+    def includes(self, day: dt.date, store_id: int) -> bool:
+        """Return whether a store's day is selected."""
+        return (
+            (self.since is None or day >= self.since)
+            and (self.until is None or day <= self.until)
+            and self.store_id in {None, store_id}
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The parameters of the selects in `sql/finance/listing_*.sql`."""
+        return {"since": self.since, "until": self.until, "store_id": self.store_id}
+
+    @property
+    def description(self) -> str:
+        """The selection in words."""
+        since, until = self.since, self.until
+        days = (
+            f"business days {since} to {until}"
+            if since and until
+            else f"business days from {since}"
+            if since
+            else f"business days to {until}"
+            if until
+            else "all business days"
+        )
+        return f"{days}, " + ("all stores" if self.store_id is None else f"store {self.store_id}")
+
+
+def _option_day(option: str, text: str) -> dt.date | None:
+    if not text:
+        return None
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(f"{option}: {text!r} is not a valid day; use 2026-10-31") from None

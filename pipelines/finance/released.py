@@ -1,18 +1,18 @@
-"""The current release as finance reads it: one DuckDB file, opened read-only, resolved once."""
+"""The current release as finance reads it: one DuckDB file, read-only, resolved once; and what a close keeps of it."""
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
 
-from pipelines.finance.closed_scopes import population_conditions
 from pipelines.landing.charges import read_sql
 from pipelines.ledger.signed_head import signing_ledger
+from pipelines.literals import one_line
 from pipelines.record import current_release
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
@@ -21,15 +21,21 @@ from pipelines.warehouse.rows.session import fingerprint_of, rules_of_settings
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pipelines.ledger import Ledger
     from pipelines.settings import Settings
 
+
 # Settings tables that decide an order's business day and sale class, whatever its document.
 PLACING = ("business_day", "sales")
 _AGAIN_SECONDS = 0.05
+MOST = 10_000  # signs of a text, such as a sentence that names many values
+DAYS = "business_date"
+Scope = tuple[str, int]  # rule target, number of a population or of a division
+Condition = dict[str, Any]
+_ORDER_DAYS = "select distinct business_date from mart.orders where business_date is not null order by business_date"
 
 
 class FinanceError(Exception):
@@ -160,3 +166,90 @@ def effective_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that decide where an order is counted and which rules apply; none of them is a secret."""
     kept = {name: getattr(settings, name) for name in (*PLACING, "menus", "formula", "closing")}
     return {name: msgspec.to_builtins(value) for name, value in kept.items()}
+
+
+def records(db: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """Return the rows of a query as dictionaries by column name, to be shown: each text on one plain line."""
+    cursor = db.execute(query, list(values))
+    names = [column[0] for column in cursor.description or ()]
+    return [{name: _shown(value) for name, value in zip(names, row, strict=True)} for row in cursor.fetchall()]
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return one_line(value, MOST) if isinstance(value, str) else value
+
+
+def tables_of(db: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of the release's tables; a release of an older version lacks some."""
+    return {name for (name,) in db.execute("select schema_name || '.' || table_name from duckdb_tables()").fetchall()}
+
+
+@dataclass
+class _Child:
+    """The part of one division that is a population, or divided further."""
+
+    parent: Scope
+    dimension: str
+    part_no: int | None
+    is_rest: bool
+    values: list[str | None] = field(default_factory=list)
+
+
+def population_conditions(con: duckdb.DuckDBPyConnection) -> dict[Scope, list[Condition]]:
+    """Return the conditions that the orders of each population meet, all of them, from audit.formula_divisions.
+
+    A condition has a `dimension`, a column of orders, or a `part` that an order holds ("1") or not ("0"); its `values`,
+    or `spans` of days, first and last, null without a limit; and `is_other`: whether it is about all other values.
+    """
+    children = _children(con)
+    days = [row[0].isoformat() for row in con.execute(_ORDER_DAYS).fetchall()]
+    found = {}
+    for scope in children:
+        conditions: list[Condition] = []
+        child = children.get(scope)
+        while child is not None:
+            conditions.insert(0, _condition(child, children, days))
+            child = children.get(child.parent)
+        found[scope] = conditions
+    return found
+
+
+def _children(con: duckdb.DuckDBPyConnection) -> dict[Scope, _Child]:
+    rows = con.execute(
+        "select rule_target, node_no, dimension, part_no, is_rest, value, child_no from audit.formula_divisions "
+        "order by all"
+    ).fetchall()
+    found: dict[Scope, _Child] = {}
+    for target, node_no, dimension, part_no, is_rest, value, child_no in rows:
+        child = found.setdefault((target, child_no), _Child((target, node_no), dimension, part_no, is_rest))
+        if not is_rest:
+            child.values.append(value)
+    return found
+
+
+def _condition(child: _Child, children: dict[Scope, _Child], days: list[str]) -> Condition:
+    values = child.values
+    if child.is_rest:
+        values = [value for other in children.values() if other.parent == child.parent for value in other.values]
+    condition: Condition = {"is_other": child.is_rest}
+    if child.part_no is not None:
+        return condition | {"part": child.dimension, "values": values}
+    if child.dimension == DAYS:
+        return condition | {"dimension": DAYS, "spans": _spans({*values}, days)}
+    return condition | {"dimension": child.dimension, "values": values}
+
+
+def _spans(values: set[str | None], days: list[str]) -> list[list[str | None]]:
+    """Return days as spans among all days with orders; one that begins or ends with those has no limit there."""
+    spans: list[list[int]] = []
+    for place, day in enumerate(days):
+        if day not in values:
+            continue
+        if spans and spans[-1][1] == place - 1:
+            spans[-1][1] = place
+        else:
+            spans.append([place, place])
+    last = len(days) - 1
+    return [[days[a] if a > 0 else None, days[b] if b < last else None] for a, b in spans]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.text import money
 

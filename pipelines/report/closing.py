@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
-    from pipelines.finance.closed_orders import Totals
-    from pipelines.finance.closing import Closed
+    from pipelines.finance.closing import Closed, Reopened, Totals
     from pipelines.finance.periods import Period
-    from pipelines.finance.reopening import Reopened
     from pipelines.finance.restating import Posting
     from pipelines.ledger import Entry, Verified
     from pipelines.report.audit_pack import Pack

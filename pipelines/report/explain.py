@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.records import records, tables_of
-from pipelines.finance.released import released
+from pipelines.finance.released import records, released, tables_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES

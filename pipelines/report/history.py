@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import measured
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.landing.charges import PRICES
 from pipelines.report.text import moment, money, plain, wrapped
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.landing.charges import CHARGES
 from pipelines.report.arithmetic import LineRule, TotalRule, signed, total_rule
 from pipelines.report.text import MISMATCH, counted, money, wrapped

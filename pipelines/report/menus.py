@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.report.text import counted, moment, money, wrapped
 
 if TYPE_CHECKING:

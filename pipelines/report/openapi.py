@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.finance.records import records
-from pipelines.finance.released import released
+from pipelines.finance.released import records, released
 from pipelines.landing.shape import MENU, ORDER, ArrayField, Field, MapField, ObjectField, Shape
 from pipelines.report.operations import operations, security, topics
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import money_of
-from pipelines.finance.records import records
-from pipelines.finance.released import released
+from pipelines.finance.released import records, released
 from pipelines.settings.assumptions import assumptions
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.control_totals import describe_total
+from pipelines.finance.reconciliation import describe_total
 from pipelines.landing.charges import CHARGES, TOTAL
 from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
 from pipelines.report.verdict import undated, verdict

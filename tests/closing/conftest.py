@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance import closing, reopening, restating
+from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day, period_of
 from pipelines.ledger import Ledger, ledger_of
 from pipelines.settings import load_settings
@@ -135,7 +135,7 @@ class Books:
 
     def reopen(self, day: str, store_id: int | None = None) -> None:
         """Reopen a day."""
-        reopening.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
+        closing.reopen(self.settings, dt.date.fromisoformat(day), store_id, "a test")
 
     def post(self, period: str) -> Posting:
         """Post the unposted restatements."""

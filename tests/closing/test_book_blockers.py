@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.finance import closing
-from pipelines.finance.empty_days import accept_no_orders
-from pipelines.finance.periods import one_day, period_of
+from pipelines.finance.blockers import accept_no_orders
+from pipelines.finance.periods import Selection, one_day, period_of
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
-from pipelines.finance.selection import Selection
 from pipelines.ledger import import_totals
 from pipelines.ledger.decisions import User
 from pipelines.report.closing import closed

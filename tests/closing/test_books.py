@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance import closing, periods, reopening, restating
+from pipelines.finance import closing, periods, restating
 from pipelines.finance.periods import period_of
 from pipelines.finance.released import FinanceError
 from pipelines.ledger import Closes, verify
@@ -70,7 +70,7 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     """What was posted is reversed in the period that holds it, by the reopening itself, which says so."""
     books = posted
     assert by_period(books) == {"2026-10": 150, "2026-11": CHANGE}
-    done = reopening.reopen(books.settings, D31, None, "a test")
+    done = closing.reopen(books.settings, D31, None, "a test")
     assert "Reversed in 2026-11: 1 posted restatement of this day, total_price -21.83" in reopened(done)
     books.publish()
     assert by_period(books) == {"2026-10": 50, "2026-11": 0}
@@ -83,7 +83,7 @@ def test_a_day_reopened_and_closed_again_is_counted_once(posted: Any) -> None:
     assert "(posted to 2026-11)  (reversed in 2026-11)" in restatements(
         restating.recorded(books.settings, everything=True)
     )
-    assert reopening.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
+    assert closing.reopen(books.settings, D31, None, "a test").reversals == (), "a posting is reversed once"
     books.publish()
     assert by_period(books) == {"2026-10": 50, "2026-11": 0}
     before = books.world.contents()
@@ -204,7 +204,7 @@ def test_a_posting_is_reversed_in_the_period_that_holds_it(books: Any, hours: tu
     books.publish()
     books.post("2026-12")
     books.close("2026-11")
-    text = reopened(reopening.reopen(books.settings, D31, None, "a test"))
+    text = reopened(closing.reopen(books.settings, D31, None, "a test"))
     assert "Reversed in 2026-12 (2026-11, which holds them, is closed): 1 posted restatement of this day" in text
     assert "Reversed in 2026-12: 1 posted restatement of this day, total_price -4.00" in text
     books.publish()
@@ -255,7 +255,7 @@ def test_an_audit_pack_with_reversals_and_decisions_is_verified(posted: Any, tmp
     """The verifier in a pack, which knows no act, accepts the new ones; it has the rows of a reopening."""
     books = posted
     books.ledger.append("break_commented", {"order_ids": [1], "comment": "asked", "uid": 1, "as": None})
-    reopening.reopen(books.settings, D31, None, "a test")
+    closing.reopen(books.settings, D31, None, "a test")
     books.publish()
     out = tmp_path / "pack"
     make_pack(books.settings, period_of(books.settings, "2026-11"), out, sample=0)

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance import breaks, closing
-from pipelines.finance.periods import one_day
-from pipelines.finance.reconciliation import Reconciliation, reconciliation
+from pipelines.finance import closing
+from pipelines.finance.periods import Selection, one_day
+from pipelines.finance.reconciliation import (
+    Reconciliation,
+    accept_breaks,
+    assign_breaks,
+    comment_on_breaks,
+    list_breaks,
+    reconciliation,
+)
 from pipelines.finance.released import FinanceError, released
-from pipelines.finance.selection import Selection
 from pipelines.ledger import verify
 from pipelines.ledger.decisions import User
 from pipelines.report.breaks import break_lines
@@ -66,7 +72,7 @@ def undecided(books: Any) -> Any:
 
 def states(books: Any) -> dict[int, str]:
     """Return order → state of its break."""
-    return {row["order_id"]: row["state"] for row in breaks.list_breaks(books.settings, Selection())}
+    return {row["order_id"]: row["state"] for row in list_breaks(books.settings, Selection())}
 
 
 def reconciled(books: Any, say: Any) -> Any:
@@ -87,7 +93,7 @@ def blockers(books: Any) -> list[str]:
 
 def test_breaks_are_listed_by_currency_with_its_digits(undecided: Any) -> None:
     """The largest of each currency comes first; nothing ranks across currencies."""
-    rows = breaks.list_breaks(undecided.settings, Selection())
+    rows = list_breaks(undecided.settings, Selection())
     assert [row["order_id"] for row in rows] == [2, 1, 4, 5]
     lines = list(break_lines(rows))
     assert [line.split()[3:5] for line in lines[1:5]] == [
@@ -131,7 +137,7 @@ def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: A
             "breaks above the tolerance: 1 (2), absolute residuals 3.00 EUR",
             "breaks above the tolerance: 1 (5), absolute residuals 1.210 KWD",
         ]
-        breaks.accept(undecided.settings, [2, 5], "agreed with the store", ANNE)
+        accept_breaks(undecided.settings, [2, 5], "agreed with the store", ANNE)
         assert blockers(undecided) == []
     finally:
         undecided.set(**{"closing.tolerance": {}})
@@ -140,7 +146,7 @@ def test_a_break_above_the_tolerance_of_its_currency_blocks_a_close(undecided: A
 def test_what_is_decided_is_in_the_ledger(undecided: Any) -> None:
     """Reason, amounts and both names are recorded; an order without an open break is refused, with nothing written."""
     books = undecided
-    accepted = breaks.accept(books.settings, [1, 4], "a coupon", ANNE)
+    accepted = accept_breaks(books.settings, [1, 4], "a coupon", ANNE)
     assert accepted.body["reason"] == "a coupon"
     assert (accepted.body["uid"], accepted.body["as"]) == (1001, "Anne")
     assert accepted.who
@@ -148,15 +154,15 @@ def test_what_is_decided_is_in_the_ledger(undecided: Any) -> None:
         (1, "0.0200", "EUR"),
         (4, "40080.0000", "JPY"),
     ]
-    breaks.assign(books.settings, [2], "Ben", ANNE)
-    breaks.comment(books.settings, [2], "asked the store", ANNE)
+    assign_breaks(books.settings, [2], "Ben", ANNE)
+    comment_on_breaks(books.settings, [2], "asked the store", ANNE)
     for ids in ([2, 3], [1], [99]):
         with pytest.raises(FinanceError, match="has no break that is open"):
-            breaks.accept(books.settings, ids, "again", ANNE)
+            accept_breaks(books.settings, ids, "again", ANNE)
     with pytest.raises(FinanceError, match="order 3 has no break: see"):
-        breaks.comment(books.settings, [3], "why", ANNE)
+        comment_on_breaks(books.settings, [3], "why", ANNE)
     assert verify(books.ledger).entries == 3
-    text = "\n".join(break_lines(breaks.list_breaks(books.settings, Selection()), everything=True))
+    text = "\n".join(break_lines(list_breaks(books.settings, Selection()), everything=True))
     assert "accepted by Anne (" in text
     assert "assigned to Ben" in text
     assert ": asked the store" in text
@@ -172,7 +178,7 @@ def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, b
     """All accepted is balanced; another total opens the break again, the same document does not."""
     books = undecided
     assert reconciled(books, verdict) == "Not balanced: 4 breaks"
-    breaks.accept(books.settings, [1, 2, 4, 5], "agreed", ANNE)
+    accept_breaks(books.settings, [1, 2, 4, 5], "agreed", ANNE)
     assert reconciled(books, verdict) == "Balanced: no variances; 4 accepted breaks"
     assert reconciled(books, Reconciliation.is_balanced)
     land(books, 1, CHECKED + 1, balanced, "0.02")
@@ -182,7 +188,7 @@ def test_an_accepted_break_fails_again_once_its_amounts_change(undecided: Any, b
     assert released_states(books) == states(books), "by an increment"
     assert reconciled(books, verdict) == "Not balanced: 1 break; 3 accepted breaks"
     assert [each.partition(",")[0] for each in blockers(books)] == ["breaks above the tolerance: 1 (2)"]
-    breaks.accept(books.settings, [2], "agreed again", ANNE)
+    accept_breaks(books.settings, [2], "agreed again", ANNE)
     assert reconciled(books, Reconciliation.is_balanced)
     books.publish()
     assert released_states(books) == dict.fromkeys(states(books), "accepted"), "a decision alone is published"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.finance.breaks import accept, list_breaks
-from pipelines.finance.selection import Selection
+from pipelines.finance.periods import Selection
+from pipelines.finance.reconciliation import accept_breaks, list_breaks
 from pipelines.ledger.decisions import User
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def template(
     for order_id, fields in {1: {}, 2: {"total_price": "9.99"}, 3: {"created_at": NEXT}}.items():
         books.land(order_id, **{"created_at": AT, "store_id": 1} | balanced | fields)
     books.publish()
-    accept(books.settings, [2], "agreed", User(1, "Anne"))
+    accept_breaks(books.settings, [2], "agreed", User(1, "Anne"))
     books.close(DAY)
     books.publish()
     return books

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.selection import Selection
 from pipelines.report.verdict import verdict
 
 DAY, AT = "2026-10-31", "2026-10-31T10:00:00Z"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.closed_scopes import population_conditions
+from pipelines.finance.released import population_conditions
 from pipelines.ledger import Ledger
 from pipelines.ledger.closed_days import CLOSED
 from pipelines.warehouse.inputs.closes import COLUMNS, create_closed_rules, create_closed_scopes

@@ -26,11 +26,11 @@ SCRIPT = """
 import datetime as dt, json, subprocess, sys
 from pathlib import Path
 import duckdb
-from pipelines.finance import closing, reopening, restating
+from pipelines.finance import closing, restating
 from pipelines.finance.periods import one_day
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.selection import Selection
+from pipelines.finance.periods import Selection
 from pipelines.landing import open_load
 from pipelines.landing.shape import ORDER
 from pipelines.landing.validate import Validator
@@ -89,7 +89,7 @@ if is_whole:
     land(7, "2026-01-20", service_charge=2.5, total_price=10.5)
     night()
     restated = rows("select measure, restatement_amount::varchar from mart.restatements order by all")
-    reopening.reopen(settings, dt.date(2026, 1, 20), None, "the charge changed")
+    closing.reopen(settings, dt.date(2026, 1, 20), None, "the charge changed")
     closes.append(close("2026-01-20"))
     night()
     make_pack(settings, one_day("2026-01-20"), folder / "pack")

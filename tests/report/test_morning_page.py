@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.finance.breaks import accept
 from pipelines.finance.currencies import money
+from pipelines.finance.reconciliation import accept_breaks
 from pipelines.ledger.decisions import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
@@ -116,7 +116,7 @@ def test_an_incomplete_run_is_not_called_good(written: Callable[..., str]) -> No
 def test_an_accepted_break_leaves_the_page(written: Callable[..., str], morning: World) -> None:
     """The page of the next run follows the ledger, also when the release is the same."""
     assert "explain order 14" in said(written())
-    accept(morning.settings, [14], "as agreed", User(0))
+    accept_breaks(morning.settings, [14], "as agreed", User(0))
     text = written(recorded(NOW, seconds=1.5))
     assert "Nothing changed since the last release" in text
     assert "explain order 51" in said(text)

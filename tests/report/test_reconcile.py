@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.selection import Selection
 from pipelines.report.explain import receipt
 from pipelines.report.reconciliation import reconciliation_lines
 from pipelines.report.text import width

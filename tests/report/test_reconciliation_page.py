@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.selection import Selection
 from pipelines.report.reconciliation_page import page_text
 from tests.report.pages import Page, offences
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
-from pipelines.finance.selection import Selection
 from pipelines.ledger import import_totals, ledger_of
 from pipelines.ledger.totals import HEADER
 from pipelines.report.files import ReportFileError

@@ -10,9 +10,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from pipelines import clock
-from pipelines.finance import breaks, closing, reopening, restating
-from pipelines.finance.periods import one_day
-from pipelines.finance.selection import Selection
+from pipelines.finance import closing, reconciliation, restating
+from pipelines.finance.periods import Selection, one_day
 from pipelines.inbox.gaps import GapReport
 from pipelines.inbox.learning import Missed
 from pipelines.inbox.planner import Plan
@@ -103,14 +102,14 @@ def begin(folder: Path) -> World:
 def close_days(world: World) -> None:
     """Publish, close days, decide of breaks, and reopen one of the days."""
     publish(world.settings)
-    found = breaks.list_breaks(world.settings, Selection())
+    found = reconciliation.list_breaks(world.settings, Selection())
     ids = sorted({each["order_id"] for each in found})
-    breaks.accept(world.settings, ids[:3], "as agreed", ANNE)
-    breaks.assign(world.settings, ids[2:5], "Ben", ANNE)
-    breaks.comment(world.settings, ids[1:4], "looked at", ANNE)
+    reconciliation.accept_breaks(world.settings, ids[:3], "as agreed", ANNE)
+    reconciliation.assign_breaks(world.settings, ids[2:5], "Ben", ANNE)
+    reconciliation.comment_on_breaks(world.settings, ids[1:4], "looked at", ANNE)
     for day, store_id in CLOSED:
         closing.close(world.settings, one_day(day), store_id, exceptions=WHY, user=ANNE)
-    reopening.reopen(world.settings, dt.date(2026, 10, 24), None, WHY, ANNE)
+    closing.reopen(world.settings, dt.date(2026, 10, 24), None, WHY, ANNE)
 
 
 def go_on(world: World) -> None:

@@ -11,9 +11,9 @@ import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.durable import write_whole
+from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
-from pipelines.finance.selection import Selection
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
 from pipelines.report.page.headline import Books, headline
 from pipelines.report.page.nights import nights_facts

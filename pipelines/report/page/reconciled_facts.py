@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import money
 from pipelines.finance.reconciliation import UNPOSTED, Record
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.landing.charges import CHARGES
 from pipelines.report.arithmetic import total_rule
 

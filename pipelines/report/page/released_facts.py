@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import NOT_STATED
-from pipelines.finance.records import records
+from pipelines.finance.released import records
 from pipelines.warehouse.catalogue import checks
 
 if TYPE_CHECKING:

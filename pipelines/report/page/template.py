@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pipelines.finance.control_totals import describe_total
 from pipelines.finance.currencies import NOT_STATED, measured, money
+from pipelines.finance.reconciliation import describe_total
 from pipelines.report.text import counted, fitted, plain, width
 
 if TYPE_CHECKING:
