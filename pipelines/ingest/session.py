@@ -23,11 +23,12 @@ T = TypeVar("T")
 def documented_fields(settings: Settings) -> dict[str, frozenset[str]]:
     """Return the names at the top of each kind of document; of stores those that settings point to."""
     store = settings.partner.store
+    names = frozenset(parse(store.record_pointer)[:1])
     pointers = (store.id_pointer, store.name_pointer, store.timezone_pointer, store.currency_pointer)
     parsed = (parse(pointer) for pointer in (*pointers, *store.menu_id_pointers, *store.allowed_pointers))
     return {
         **{kind: shape.names for kind, shape in SHAPES.items()},
-        "stores": frozenset(tokens[0] for tokens in parsed if tokens),
+        "stores": names or frozenset(tokens[0] for tokens in parsed if tokens),
     }
 
 

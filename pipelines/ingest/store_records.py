@@ -90,7 +90,7 @@ class StoreRecords:
 
 def _container(pointer: str) -> str:
     """Return the pointer up to its first wildcard: the member that holds the menus."""
-    return pointer.partition("/*")[0]
+    return pointer.partition("/*")[0].partition("/{key}")[0]
 
 
 def _members(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:

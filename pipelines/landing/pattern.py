@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing.exact import escaped, plain, shown, type_name
+from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
+from pipelines.partner.pointer import KEYS, key_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +66,9 @@ class Sorted:
 
     def members(self, value: dict[str, Any], pointer: str, pattern: str, named: Trie) -> None:
         """Sort the members of an object."""
+        if KEYS in named:  # keys that are values, of which no pointer shows one
+            here = f"{pointer}/{KEYS}"
+            self.kept += [(named[KEYS][_END], here, _key(key)) for key in value]
         for key, each in value.items():
             token = escaped(key)
             self.add(each, f"{pointer}/{token}", f"{pattern}/{escaped(shown(key))}", named.get(token, {}))
@@ -77,6 +81,10 @@ class Sorted:
     def types(self) -> dict[str, str]:
         """Return the types of unknown values by pattern, in order; several are joined by "|"."""
         return {pattern: "|".join(sorted(self.unknown[pattern])) for pattern in sorted(self.unknown)}
+
+
+def _key(key: str) -> str:
+    return IntegerText(key) if isinstance(key_value(key), int) else key
 
 
 def pointer_order(pointer: str) -> list[tuple[int, int, str]]:

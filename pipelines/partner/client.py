@@ -12,6 +12,7 @@ from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.clock import Clock
 from pipelines.partner.errors import RequestFailed
 from pipelines.partner.listing import Listing
+from pipelines.partner.pointer import parse, raw_at
 from pipelines.partner.request_loop import RequestLoop
 from pipelines.settings.kinds import ENTITIES
 
@@ -91,7 +92,7 @@ class PartnerClient:
             kind=kind,
             id=id_,
             status=end.status,
-            body=end.body,
+            body=self._record(end.body) if kind == "stores" else end.body,
             fetched_at=at,
             ms=end.ms,
             bytes=len(end.body),
@@ -108,6 +109,12 @@ class PartnerClient:
         """
         async for page in Listing(self._partner, self._page, self._clock).pages():
             yield page
+
+    def _record(self, body: bytes) -> bytes:
+        """Return the store's record in its envelope; the body as it is if there is none, which validation rejects."""
+        pointer = self._partner.store.record_pointer
+        found = raw_at(body, parse(pointer)) if pointer else None
+        return body if found is None else bytes(found)
 
     def _url(self, kind: Kind, id_: int) -> str:
         path: str = getattr(self._partner, ENTITIES[kind]).path

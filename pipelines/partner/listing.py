@@ -36,12 +36,14 @@ class Listing:
         self._id_pointer = partner.store.id_pointer
         self._clock = clock
         self._first = httpx.URL(partner.base_url.rstrip("/") + partner.list_stores.path)
+        if self._how.query:
+            self._first = self._first.copy_merge_params(self._how.query)
         self._ask = ask
         self._seen: set[str] = set()
         self._seen_pages: set[bytes] = set()
         self._seen_stores: set[bytes] = set()
         self._without_news = 0
-        self._number = self._how.first_page
+        self._number = self._how.first_page if self._how.pagination == "page" else 0
 
     async def pages(self) -> AsyncIterator[list[bytes]]:
         """Yield the records of each page, as sent.
@@ -136,7 +138,15 @@ class Listing:
         if self._counts():
             return self._counted(records)
         cursor = self._cursor(answer.body)
-        return None if cursor is None else self._first.copy_set_param(self._how.cursor_parameter, cursor)
+        if cursor is None:
+            return None
+        if self._how.pagination == "next_url":
+            return self._safe(url.join(str(cursor)))
+        if self._how.pagination == "last_id":
+            cursor = self._last_id(records)
+        elif cursor is True:
+            raise self._broken(f"cursor_pointer {self._how.cursor_pointer!r} leads to true, which is not a cursor")
+        return self._first.copy_set_param(self._how.cursor_parameter, cursor)
 
     def _linked(self, url: httpx.URL, answer: Answer) -> httpx.URL | None:
         found = {str(url.join(target)) for target in self._next_links(answer)}
@@ -144,7 +154,11 @@ class Listing:
             return None  # RFC 8288 has no other way to mark the last page
         if len(found) > 1:
             raise self._broken("a page links to two next pages")
-        following = httpx.URL(found.pop()).copy_with(fragment=None)
+        return self._safe(httpx.URL(found.pop()))
+
+    def _safe(self, following: httpx.URL) -> httpx.URL:
+        """Return the address of a next page, unless it is one to which the token must not be sent."""
+        following = following.copy_with(fragment=None)
         if _origin(following) != _origin(self._first):
             raise self._broken("a page links to a next page on another host, to which the token is not sent")
         return following
@@ -156,30 +170,41 @@ class Listing:
             raise self._broken(str(error)) from None
 
     def _counts(self) -> bool:
-        return self._how.pagination == "page" and not self._how.cursor_pointer
+        return self._how.pagination in {"page", "offset"} and not self._how.cursor_pointer
 
     def _counted(self, records: list[bytes]) -> httpx.URL | None:
-        """Return the address of the next page number; an empty page is the last."""
+        """Return the address of the next page number, or of the next offset; an empty page is the last."""
         if not records:
             return None
         digest = hashlib.sha256(b"\n".join(records)).digest()
         if digest in self._seen_pages:
             raise self._broken("two page numbers return the same page; check cursor_parameter")
         self._seen_pages.add(digest)
-        self._number += 1
+        self._number += 1 if self._how.pagination == "page" else len(records)
         return self._first.copy_set_param(self._how.cursor_parameter, self._number)
 
+    def _last_id(self, records: list[bytes]) -> str | int:
+        """Return the id of the last record, after which the next page begins."""
+        found = value_at(records[-1], self._id_pointer) if records else None
+        if found is None:
+            raise self._broken("more stores follow, but the last record has no id at [partner.store] id_pointer")
+        return msgspec.json.decode(found, type=str | int)
+
     def _cursor(self, body: bytes) -> str | int | None:
+        """Return what names the next page; None if this is the last."""
         pointer = self._how.cursor_pointer
         raw = value_at(body, pointer)
         if raw is None:
-            raise self._broken(f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there")
+            if self._how.cursor_is_optional:
+                return None
+            raise self._broken(
+                f"cursor_pointer {pointer!r} leads to nothing; the last page needs a null there, unless "
+                "cursor_is_optional"
+            )
         try:
             cursor = msgspec.json.decode(raw, type=str | int | bool | None)
         except UNREADABLE:
             raise self._broken(f"cursor_pointer {pointer!r} leads to a value that is not a cursor") from None
-        if cursor is True:
-            raise self._broken(f"cursor_pointer {pointer!r} leads to true, which is not a cursor")
         return None if cursor == "" or cursor is False else cursor
 
     def _broken(self, what: str) -> ListingBroken:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 # RFC 6901 section 4: no leading zeros, no sign; "-" names an element that does not exist.
 _INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _BAD_ESCAPE = re.compile(r"~(?![01])")
+_DIGITS = 20  # of a key; a longer one is no 64-bit id
 _NOTHING = object()
+KEYS = "{key}"  # stands for every key of an object, at the end of a pointer
 _MOST_ELEMENTS = 1_000  # of an array, that `raw_at` reads
 # What msgspec raises for bytes that are no JSON.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -96,9 +98,15 @@ def _element(index: int) -> Callable[[msgspec.Raw], msgspec.Raw]:
 def get_all(document: Any, pointer: str) -> list[Any]:
     """Return all values at `pointer`, in document order; branches without it are skipped.
 
-    A token "*" matches every element of an array; in an object it is a plain key.
+    A token "*" matches every element of an array; in an object it is a plain key. A last token "{key}" gives the keys
+    of an object, those that are whole numbers as such.
     """
     return list(_walk(document, parse(pointer)))
+
+
+def key_value(key: str) -> int | str:
+    """Return a key as the id that it is, if it is a whole number written as JSON writes one."""
+    return int(key) if _INDEX.fullmatch(key) and len(key) < _DIGITS else key
 
 
 def _walk(value: Any, tokens: tuple[str, ...]) -> Iterator[Any]:
@@ -109,6 +117,9 @@ def _walk(value: Any, tokens: tuple[str, ...]) -> Iterator[Any]:
     if first == "*" and isinstance(value, list):
         for element in value:
             yield from _walk(element, rest)
+        return
+    if first == KEYS and not rest and isinstance(value, dict):
+        yield from map(key_value, value)
         return
     found = _step(value, first)
     if found is not _NOTHING:

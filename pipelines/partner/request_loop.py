@@ -244,7 +244,10 @@ class RequestLoop:
                     return outcome.body
                 raise AuthenticationFailed(refusal(path, outcome.status))
             if not outcome.transient:
-                raise AuthenticationFailed(f"{path}: {outcome.reason} ({outcome.code})")
+                is_said = outcome.code == f"status_{outcome.status}"
+                raise AuthenticationFailed(
+                    refusal(path, outcome.status or 0) if is_said else f"{path}: {outcome.reason} ({outcome.code})"
+                )
             why = f"{outcome.reason} ({outcome.code})"
             pause = self._pause(outcome, attempts, longest=_TOKEN_LONGEST_SECONDS)
             if self._clock.monotonic() + pause >= began + self._partner.outage_timeout_seconds:

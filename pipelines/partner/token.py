@@ -31,7 +31,6 @@ _PLACE = re.compile(r"\{(client_id|client_secret)\}")
 # A token is sent in a header: printable ASCII, no space at either end (RFC 9110 section 5.5).
 _TOKEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 _JWT_PARTS = 3
-_UNAUTHORIZED = 401
 _EARLY_SHARE, _EARLY_SECONDS = 0.1, 30.0
 
 
@@ -82,6 +81,8 @@ class Tokens:
             return token
 
     async def _obtain(self) -> Token:
+        if self._partner.authenticate.encoding == "none":
+            return _static_token(self._partner, self._clock)
         began = self._clock.monotonic()
         token = read_token(self._partner, await self._ask(), self._clock, began)
         if token is None:
@@ -132,15 +133,14 @@ class Tokens:
 def authenticate_request(partner: Partner) -> httpx.Request:
     """Return the request of interface section 4.1, as configured in [partner.authenticate]."""
     how = partner.authenticate
-    for name in missing_credentials(partner):
-        raise PartnerMisconfigured(
-            f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
-        )
+    _require_credentials(partner)
     url = partner.base_url.rstrip("/") + how.path
     if how.encoding == "json":
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, json=_filled(partner))
     if how.encoding == "form":
         return httpx.Request("POST", url, headers=ASK_FOR_JSON, data=_filled(partner))
+    if how.encoding == "headers":
+        return httpx.Request("POST", url, headers={**ASK_FOR_JSON, **_filled(partner)})
     headers = {**ASK_FOR_JSON, "Authorization": _basic(partner)}
     return httpx.Request("POST", url, headers=headers, data=_filled(partner))
 
@@ -151,14 +151,34 @@ def missing_credentials(partner: Partner) -> list[str]:
     needed = set(_PLACE.findall(" ".join(how.body.values())))
     if how.encoding == "basic":
         needed = {"client_id", "client_secret"}
+    elif how.encoding == "none":
+        needed = {"client_secret"}
     return [name for name in sorted(needed) if not _usable(getattr(partner, name))]
 
 
 def refusal(path: str, status: int) -> str:
     """Return why no token was issued, and which setting to check."""
-    if status == _UNAUTHORIZED:
-        return f"{path} answers 401: check [partner] client_id and client_secret"
-    return f"{path} answers {status}: check [partner.authenticate] path"
+    likely = {
+        401: "[partner] client_id and client_secret, then [partner.authenticate] encoding",
+        403: "what these credentials may do, then [partner.authenticate] encoding",
+        415: "[partner.authenticate] encoding",
+        **dict.fromkeys((400, 422), "the fields of [partner.authenticate] body, then its encoding"),
+    }
+    return f"{path} answers {status}: check {likely.get(status, '[partner.authenticate] path')}"
+
+
+def _require_credentials(partner: Partner) -> None:
+    for name in missing_credentials(partner):
+        raise PartnerMisconfigured(
+            f"[partner] {name} is missing or not valid text: set ORDERMART_PARTNER__{name.upper()}"
+        )
+
+
+def _static_token(partner: Partner, clock: Clock) -> Token:
+    """Return the client secret as the token, for a service without a login."""
+    _require_credentials(partner)
+    scheme, secret = partner.authenticate.scheme, partner.client_secret.reveal()
+    return Token(Secret(f"{scheme} {secret}" if scheme else secret), clock.monotonic())
 
 
 def _usable(secret: Secret) -> bool:

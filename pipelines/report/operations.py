@@ -90,7 +90,7 @@ def _list(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
 
 def _authenticate(settings: Settings, behaviour: _Rows) -> dict[str, Any]:
     how = settings.partner.authenticate
-    media = "application/json" if how.encoding == "json" else "application/x-www-form-urlencoded"
+    media = {"json": "application/json", "headers": "none"}.get(how.encoding, "application/x-www-form-urlencoded")
     body = {"type": "object", "properties": {name: {"type": "string"} for name in sorted(how.body)}}
     answer: dict[str, Any] = {"type": "string", "description": "The access token."}
     for token in reversed(how.token_pointer.split("/")[1:]):

@@ -30,8 +30,10 @@ class Dialect:
     menu = f"{ROOT}/menus/{{id}}"
     order = f"{ROOT}/orders/{{id}}"
 
-    def credentials(self, body: bytes) -> tuple[Any, Any] | None:
-        """Return the client's id and secret in the body of an authenticate request; None where there are none."""
+    is_secret_the_token = False  # whether there is no login
+
+    def credentials(self, body: bytes, _headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
+        """Return the client's id and secret in an authenticate request; None where there are none."""
         try:
             read = msgspec.json.decode(body)
             return read["client_id"], read["client_secret"]
@@ -56,6 +58,10 @@ class Dialect:
         """Return a store record as it is answered."""
         return record
 
+    def details(self, record: bytes) -> bytes:
+        """Return the body of a store's details: its record."""
+        return record
+
     def stores(self, records: Sequence[bytes], _query: Mapping[str, str], /) -> Response | None:
         """Return the list of stores, or the page of it that the query asks for; None where there is no such page."""
         return json(b"[" + b",".join(records) + b"]")
@@ -74,7 +80,7 @@ class Linked(Dialect):
     store_list = "/v1/locations"
     store = "/v1/locations/{id}"
 
-    def credentials(self, body: bytes) -> tuple[Any, Any] | None:
+    def credentials(self, body: bytes, _headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
         """Take a form, with a grant type."""
         read = {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
         if read.get("grant_type") != "client_credentials" or not {"user", "password"} <= read.keys():
@@ -145,7 +151,77 @@ class Cursored(Linked):
         return json(msgspec.json.encode({"data": {"locations": page, "next": cursor}}))
 
 
-DIALECTS = {"standard": Dialect, "link": Linked, "cursor": Cursored}
+class Counted(Dialect):
+    """Credentials are headers of the login; stores are paged by an offset, and an empty page is the last."""
+
+    def credentials(self, _body: bytes, headers: Mapping[str, str], /) -> tuple[Any, Any] | None:
+        """Take two headers."""
+        pair = headers.get("x-client-id"), headers.get("x-client-secret")
+        return pair if all(pair) else None
+
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+        """Give as many stores as `limit` says, from an offset on."""
+        offset, limit = query.get("offset", "0"), query.get("limit", str(_PAGE))
+        if not (offset.isascii() and offset.isdigit() and limit.isascii() and limit.isdigit()):
+            return None
+        return json(b'{"elements":[' + b",".join(records[int(offset) : int(offset) + int(limit)]) + b"]}")
+
+
+class Keyed(Dialect):
+    """No login: the secret is the token. The body has the next page's address, details an envelope, menus keys."""
+
+    is_secret_the_token = True
+
+    def token(self, authorization: str) -> str:
+        """Take the bare key."""
+        return authorization
+
+    def store_record(self, record: bytes) -> bytes:
+        """Have menus as an object by id."""
+        read = msgspec.json.decode(record)
+        read["menus"] = {str(menu_id): {"active": True} for menu_id in read.pop("menu_ids")}
+        return msgspec.json.encode(read)
+
+    def details(self, record: bytes) -> bytes:
+        """Put the record in an envelope."""
+        return b'{"data":' + record + b"}"
+
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+        """Have the next page's address in the body, but for the last page."""
+        found = _page(query.get("from", "0"), len(records))
+        if found is None:
+            return None
+        first, following = found
+        page: dict[str, Any] = {
+            "stores": [msgspec.Raw(self.store_record(record)) for record in records[first : first + _PAGE]]
+        }
+        if following is not None:
+            page["links"] = {"next": f"?from={following}"}
+        return json(msgspec.json.encode(page))
+
+
+class LastId(Dialect):
+    """A page says whether more follow; the id of its last record asks for them."""
+
+    def stores(self, records: Sequence[bytes], query: Mapping[str, str], /) -> Response | None:
+        """Give what follows a store."""
+        after = query.get("starting_after")
+        ids = [str(msgspec.json.decode(record)["id"]) for record in records]
+        if after is not None and after not in ids:
+            return None
+        first = 0 if after is None else ids.index(after) + 1
+        more = b"true" if first + _PAGE < len(records) else b"false"
+        return json(b'{"has_more":' + more + b',"data":[' + b",".join(records[first : first + _PAGE]) + b"]}")
+
+
+DIALECTS = {
+    "standard": Dialect,
+    "link": Linked,
+    "cursor": Cursored,
+    "offset": Counted,
+    "keyed": Keyed,
+    "last_id": LastId,
+}
 
 
 def json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

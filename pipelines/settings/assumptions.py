@@ -12,7 +12,10 @@ import msgspec
 if TYPE_CHECKING:
     from pipelines.settings.tables import Settings
 
-_HIDDEN = {"partner.authenticate.body"}  # may contain a credential, which must not be published
+_HIDDEN = {
+    "partner.authenticate.body",
+    "partner.list_stores.query",
+}  # may contain a credential, which must not be published
 
 
 class Assumption(NamedTuple):
@@ -59,11 +62,11 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
                _keys(_LIST, "path", "items_pointer"), "",
                "Which path lists the stores, and where in the response is the array?"),
     Assumption("store_pages", "4.2", "pagination of the list",
-               _keys(_LIST, "pagination", "cursor_pointer", "cursor_parameter", "first_page",
-                     "max_pages", "max_seconds"), "",
+               _keys(_LIST, "pagination", "cursor_pointer", "cursor_is_optional", "cursor_parameter", "first_page",
+                     "query", "max_pages", "max_seconds"), "",
                "Is the list of stores paginated, and how is the next page requested?"),
     Assumption("store_path", "4.3", "path of a store's details",
-               _keys(_STORE, "path"), "",
+               _keys(_STORE, "path", "record_pointer"), "",
                "Which path returns the details of one store?"),
     Assumption("store_record", "2.3", "the store record",
                _keys(_STORE, "id_pointer", "name_pointer", "timezone_pointer", "currency_pointer"), "",

@@ -148,6 +148,7 @@ def _pointers(settings: Settings) -> Iterator[str]:
         "[partner.authenticate] expires_in_pointer": (authenticate.expires_in_pointer,),
         "[partner.list_stores] items_pointer": (listing.items_pointer,),
         "[partner.list_stores] cursor_pointer": (listing.cursor_pointer,),
+        "[partner.store] record_pointer": (store.record_pointer,),
         "[partner.store] id_pointer": (store.id_pointer,),
         "[partner.store] name_pointer": (store.name_pointer,),
         "[partner.store] timezone_pointer": (store.timezone_pointer,),
@@ -160,14 +161,17 @@ def _pointers(settings: Settings) -> Iterator[str]:
         for text in texts:
             if not _POINTER.fullmatch(text):
                 yield f"{key}: {text!r} is not a JSON pointer such as /data/0/id"
-    if listing.pagination == "cursor" and not listing.cursor_pointer:
-        yield '[partner.list_stores] cursor_pointer: required by pagination = "cursor"'
-    if listing.pagination in {"cursor", "page"} and not listing.cursor_parameter:
+    if listing.pagination in {"cursor", "next_url", "last_id"} and not listing.cursor_pointer:
+        yield f'[partner.list_stores] cursor_pointer: required by pagination = "{listing.pagination}"'
+    if listing.pagination in {"cursor", "page", "offset", "last_id"} and not listing.cursor_parameter:
         yield f'[partner.list_stores] cursor_parameter: required by pagination = "{listing.pagination}"'
 
 
 def _paths(settings: Settings) -> Iterator[str]:
     partner = settings.partner
+    for name in partner.authenticate.body if partner.authenticate.encoding == "headers" else ():
+        if not _HEADER.fullmatch(name):
+            yield f"[partner.authenticate] body: {name!r} is not the name of a header"
     for key, path, part in (
         ("[partner.authenticate] path", partner.authenticate.path, ""),
         ("[partner.list_stores] path", partner.list_stores.path, ""),

@@ -46,7 +46,7 @@ class Authenticate(Table, frozen=True):
     """How a token is obtained and sent: interface section 5 does not show it."""
 
     path: str
-    encoding: Literal["json", "form", "basic"]
+    encoding: Literal["json", "form", "basic", "headers", "none"]
     body: dict[str, str]
     token_pointer: str
     expires_in_pointer: str
@@ -59,10 +59,12 @@ class ListStores(Table, frozen=True):
 
     path: str
     items_pointer: str
-    pagination: Literal["none", "link", "cursor", "page"]
+    pagination: Literal["none", "link", "cursor", "page", "offset", "next_url", "last_id"]
     cursor_pointer: str
+    cursor_is_optional: bool
     cursor_parameter: str
     first_page: NonNegativeInt
+    query: dict[str, str]
     max_pages: PositiveInt
     max_seconds: PositiveFloat
 
@@ -71,6 +73,7 @@ class StoreRecord(Table, frozen=True):
     """Where a store record has its fields: interface section 2.3 does not show it."""
 
     path: str
+    record_pointer: str
     id_pointer: str
     name_pointer: str
     timezone_pointer: str

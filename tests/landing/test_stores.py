@@ -88,6 +88,19 @@ def test_a_store_by_other_pointers(configure: Callable[..., Settings], tmp_path:
     }
 
 
+def test_menus_that_are_keys(configure: Callable[..., Settings], tmp_path: Path) -> None:
+    """The keys of an object are the menus; what it holds below them stays unknown."""
+    settings = configure(tmp_path, '[partner.store]\nmenu_id_pointers = ["/menus/{key}"]')
+    record = {"id": 3, "name": "P", "timezone": None, "currency": None, "menus": {"41": {"by": "x"}, "9": None}}
+    found = _validated(settings, record)
+    assert found["menu_ids"] == [41, 9]
+    assert found["_unknown"] == {"/menus/41": "object", "/menus/9": "null"}
+    for key in ("Anna", "007", "9" * 30):
+        with pytest.raises(InvalidDocumentError) as error:
+            _validated(settings, {**record, "menus": {key: {}}})
+        assert (error.value.reason, error.value.pointer) == ("wrong_type", "/menus/{key}")
+
+
 @pytest.mark.parametrize(
     ("change", "reason", "pointer"),
     [

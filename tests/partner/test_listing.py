@@ -371,3 +371,105 @@ def test_what_is_no_link_header(header: str) -> None:
     """What is no link is an error, not an end."""
     with pytest.raises(LinkError):
         targets((header,), "next")
+
+
+def _page_of(first: int) -> list[dict[str, int]]:
+    return STORES[first : first + 3]
+
+
+@pytest.mark.parametrize(
+    ("how", "page", "requests"),
+    [
+        (
+            {"pagination": "offset", "cursor_parameter": "offset", "items_pointer": "/d", "query": {"limit": "3"}},
+            lambda query: {"d": _page_of(int(query.get("offset", "0")))} if query["limit"] == "3" else {"d": []},
+            ["limit=3&offset=0", "limit=3&offset=3", "limit=3&offset=6", "limit=3&offset=7"],
+        ),
+        (
+            {"pagination": "next_url", "cursor_pointer": "/next", "cursor_is_optional": True, "items_pointer": "/d"},
+            lambda query: {
+                "d": _page_of(at := int(query.get("at", "0"))),
+                **({"next": f"?at={at + 3}"} if at < 6 else {}),
+            },
+            ["", "at=3", "at=6"],
+        ),
+        (
+            {"pagination": "next_url", "cursor_pointer": "/next", "items_pointer": "/d"},
+            lambda query: {
+                "d": _page_of(at := int(query.get("at", "0"))),
+                "next": f"http://partner.test{PATH}?at={at + 3}" if at < 6 else None,
+            },
+            ["", "at=3", "at=6"],
+        ),
+        (
+            {
+                "pagination": "last_id",
+                "cursor_pointer": "/has_more",
+                "cursor_parameter": "starting_after",
+                "items_pointer": "/d",
+            },
+            lambda query: {
+                "d": _page_of(at := int(query.get("starting_after", "0"))),
+                "has_more": at < 6,
+            },
+            ["", "starting_after=3", "starting_after=6"],
+        ),
+        (
+            {
+                "pagination": "cursor",
+                "cursor_pointer": "/cursor",
+                "cursor_is_optional": True,
+                "cursor_parameter": "cursor",
+                "items_pointer": "/d",
+            },
+            lambda query: {
+                "d": _page_of(at := int(query.get("cursor", "0"))),
+                **({"cursor": at + 3} if at < 6 else {}),
+            },
+            ["", "cursor=3", "cursor=6"],
+        ),
+    ],
+    ids=["offset", "relative url", "absolute url", "last id", "absent cursor"],
+)
+def test_habits_of_public_services(
+    jump: Any, partner: Any, answer: Any, how: dict[str, Any], page: Any, requests: list[str]
+) -> None:
+    """Offsets, addresses in the body, the last record's id and a cursor that the last page lacks reach every store."""
+    pages, urls = _list(jump, partner(list_stores=how), answer, page)
+    assert _flat(pages) == STORES
+    assert [url.query.decode() for url in urls] == requests
+
+
+@pytest.mark.parametrize(
+    ("how", "body", "complaint"),
+    [
+        (
+            {"pagination": "next_url", "cursor_pointer": "/next"},
+            {"next": "https://other.test/x", "d": []},
+            "another host",
+        ),
+        ({"pagination": "next_url", "cursor_pointer": "/next"}, {"d": STORES}, "leads to nothing"),
+        (
+            {"pagination": "last_id", "cursor_pointer": "/more", "cursor_parameter": "after"},
+            {"more": True, "d": [{"number": 1}]},
+            "has no id",
+        ),
+        (
+            {"pagination": "offset", "cursor_parameter": "skip"},
+            {"d": STORES},
+            "return the same page",
+        ),
+        (
+            {"pagination": "cursor", "cursor_pointer": "/c", "cursor_is_optional": True, "cursor_parameter": "c"},
+            {"d": STORES, "has_more": True},
+            "more stores follow",
+        ),
+    ],
+    ids=["other host", "absent address", "no last id", "offset ignored", "absent cursor, more"],
+)
+def test_lists_that_end_too_early_are_errors(
+    jump: Any, partner: Any, answer: Any, how: dict[str, Any], body: Any, complaint: str
+) -> None:
+    """A next page elsewhere, an absent address, a page without ids or an ignored parameter is an error."""
+    with pytest.raises(ListingBroken, match=complaint):
+        _list(jump, partner(list_stores={"items_pointer": "/d", **how}), answer, lambda _: body)

@@ -92,6 +92,50 @@ def test_basic(jump: Any, partner: Any, answer: Any) -> None:
     assert asked.content == b"grant_type=client_credentials"
 
 
+def test_headers(jump: Any, partner: Any, answer: Any) -> None:
+    """The template's members are headers of an empty request."""
+    body = {"X-Client-Id": "{client_id}", "X-Client-Secret": "{client_secret}"}
+    asked = _seen(jump, partner(authenticate={"encoding": "headers", "body": body}), answer)[0]
+    assert (asked.method, asked.content) == ("POST", b"")
+    assert (asked.headers["x-client-id"], asked.headers["x-client-secret"]) == ("id", "secret")
+
+
+@pytest.mark.parametrize(
+    ("header", "scheme", "value"), [("X-Api-Key", "", "secret"), ("Authorization", "Key", "Key secret")]
+)
+def test_secret_as_token(jump: Any, partner: Any, answer: Any, header: str, scheme: str, value: str) -> None:
+    """Without a login nothing but the order is requested, with the secret as its token."""
+    settings = partner(authenticate={"encoding": "none", "header": header, "scheme": scheme}, client_id=Secret(""))
+    asked = _seen(jump, settings, answer)
+    assert [request.headers[header] for request in asked] == [value]
+
+
+@pytest.mark.parametrize(
+    ("status", "named"),
+    [
+        (400, "body"),
+        (401, "client_secret"),
+        (403, "may do"),
+        (404, "path"),
+        (405, "path"),
+        (415, "encoding"),
+        (422, "body"),
+    ],
+)
+def test_refused_login_names_what_is_likely(jump: Any, partner: Any, answer: Any, status: int, named: str) -> None:
+    """A refusal says which of path, encoding, fields and credentials to check first."""
+
+    async def handle(_: httpx.Request) -> httpx.Response:
+        return answer(status, {"error": "no"})
+
+    async def main(clock: Clock) -> None:
+        async with PartnerClient(partner(), transport=httpx.MockTransport(handle), clock=clock) as client:
+            await client.fetch("orders", 1)
+
+    with pytest.raises(AuthenticationFailed, match=f"answers {status}: check .*{named}"):
+        jump(main)
+
+
 @pytest.mark.parametrize(
     ("header", "scheme", "value"),
     [
@@ -165,7 +209,7 @@ def test_refused_credentials_are_not_tried_again(jump: Any, partner: Any, answer
 
 
 @pytest.mark.parametrize("missing", ["client_id", "client_secret"])
-@pytest.mark.parametrize("encoding", ["json", "form", "basic"])
+@pytest.mark.parametrize("encoding", ["json", "form", "basic", "headers"])
 def test_missing_credentials_are_named(jump: Any, partner: Any, answer: Any, missing: str, encoding: str) -> None:
     """Without credentials nothing is sent, and the sentence says what to set."""
     settings = partner(authenticate={"encoding": encoding}, **{missing: Secret("")})

@@ -11,7 +11,7 @@ from tests.strangers.services import SERVICES
 
 @pytest.mark.parametrize("kind", SERVICES, ids=lambda kind: kind.__name__)
 def test_service_refuses_strangers_and_cites_its_habits(kind: type[Stranger]) -> None:
-    """Stores, menus and orders need the token; an empty login is no refused one; the habits are documented somewhere."""
+    """Stores, menus and orders need the token; an empty login is no refused one; two pages document the habits."""
     assert (kind.__doc__ or "").count("https://") >= 2
     with kind() as service, httpx.Client(base_url=service.base_url) as client:
         store = service.world.store_ids[0]
