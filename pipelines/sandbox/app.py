@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from pipelines.sandbox.dialects import ROOT, Dialect, json
+from pipelines.sandbox.dialects import DIALECTS, ROOT, Dialect, json
 from pipelines.sandbox.fault_injection import FaultInjector
 from pipelines.sandbox.tokens import Tokens
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipelines.sandbox.trouble import Trouble
     from pipelines.sandbox.world import World
 
-__all__ = ["ROOT", "Service", "make_app"]
+__all__ = ["DIALECTS", "ROOT", "Service", "make_app"]
 # The longest text that can be a 64-bit id.
 _ID_DIGITS = 19
 
