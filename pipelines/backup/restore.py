@@ -122,13 +122,16 @@ def _put_in_place(
         own = msgspec.structs.replace(settings, data=msgspec.structs.replace(settings.data, dir=str(draft)))
         notes = [*migrate(draft), *_vault_note(own), *_erased_again(own, erasures, backup.name, word)]
         sync_tree(draft)
-        for area in sorted(draft.iterdir()):
-            area.rename(data_dir / area.name)
-        sync(data_dir)
-        return notes
-    finally:
+    except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         sync(data_dir)
+        raise
+    for area in sorted(draft.iterdir()):  # interrupted here, a part is restored: the draft stays and says so
+        area.rename(data_dir / area.name)
+    sync(data_dir)
+    draft.rmdir()
+    sync(data_dir)
+    return notes
 
 
 def _built(settings: Settings, manifest: Manifest, show: Progress) -> tuple[Release, Comparison]:

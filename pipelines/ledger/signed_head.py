@@ -140,7 +140,7 @@ def _known(settings: Settings) -> dict[str, Head]:
             raise LedgerError(f"{path} cannot be read ({error}), which keeps the ledger's head: {_RESTORE}") from None
         if kept:
             found["the vault"] = _decoded(kept, path)
-        elif has_key and (inventory.ledger or VAULT in inventory.stores):  # else an older version made it
+        elif has_key:  # they are made together
             raise LedgerError(f"{path} lacks the ledger's head, which it had: {_RESTORE}")
     elif VAULT in inventory.stores:
         raise LedgerError(f"{path} is missing, which keeps the ledger's head: {_RESTORE}")

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from pipelines.inventory import read_inventory
-from pipelines.inventory.record import COPY, INVENTORY, write_noted
+from pipelines.inventory.record import COPY, INVENTORY, Inventory, write_inventory, write_noted
 from pipelines.ledger import Ledger, LedgerError
 from pipelines.ledger.chain import _canonical, _hash
 from pipelines.ledger.signed_head import (
@@ -110,7 +110,7 @@ def test_ledger_that_is_gone_is_noticed_at_no_entries(settings: Settings) -> Non
         sign_missing_heads(settings)
 
 
-@pytest.mark.parametrize("gone", ["nothing", "inventory", "vault's head", "both"])
+@pytest.mark.parametrize("gone", ["nothing", "inventory", "vault's head", "both", "both, and what knows of them"])
 def test_rewritten_chain_is_never_signed(settings: Settings, gone: str) -> None:
     """A closed order changed, all hashes computed again, and what would tell removed: no place takes the forgery."""
     settings.file.write_text('[vault]\nkey_file = "keys.json"\n', encoding="utf-8")
@@ -120,7 +120,10 @@ def test_rewritten_chain_is_never_signed(settings: Settings, gone: str) -> None:
     if gone in {"inventory", "both"}:
         for name in (INVENTORY, COPY):
             (alone.data_dir / name).unlink()
-    if gone in {"vault's head", "both"}:
+    if gone.startswith("both, "):
+        write_inventory(alone.data_dir, Inventory())
+        (alone.data_dir / "format.json").unlink()
+    if gone == "vault's head" or gone.startswith("both"):
         in_vault(alone, "delete from meta where name = 'ledger/head'")
     for look in (lambda: checked_heads(alone, ledger), lambda: sign_missing_heads(alone)):
         with pytest.raises(Exception, match=r"rewritten|which it had|missing or damaged"):

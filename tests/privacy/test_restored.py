@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,6 +128,37 @@ def test_erasure_without_the_log_of_the_backups_is_refused(landed: World, tmp_pa
     with open_vault(world.settings) as vault:
         assert vault.erasing.of_phone(ANN)
     assert erasures(ledger_of(world.data)) == []
+
+
+_INTERRUPTED = """
+import runpy, sys
+from pathlib import Path
+data, moved = Path(sys.argv[1]), []
+def hook(event, given):
+    if event == "os.rename" and Path(given[1]).parent == data:
+        moved.append(given[1])
+        if len(moved) == 3:
+            raise KeyboardInterrupt
+sys.addaudithook(hook)
+sys.argv[1:] = ["restore", sys.argv[2]]
+runpy.run_module("pipelines.cli", run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_restore_that_a_signal_interrupts_says_so_to_others(lost: World) -> None:
+    """It had moved a part into place: nothing takes that for a data folder, and the next restore begins again."""
+    command = [sys.executable, "-c", _INTERRUPTED, str(lost.data), str(lost.backups)]
+    done = subprocess.run(command, env=os.environ | lost.environ, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    moved = {each.name for each in lost.data.iterdir()} - {".restoring", "run.lock", "inventory.lock"}
+    assert len(moved) == 2, done.stderr
+    assert (lost.data / ".restoring" / "vault").exists()
+    with pytest.raises(SettingsError, match="give `ordermart restore` again"), run_lock(lost.data, "ordermart run"):
+        pass
+    with run_lock(lost.data, RESTORE):
+        restore(lost.settings, lost.backups)
+    assert [row[1] is None for row in lost.rows(KEYS)] == [True, False, True]
 
 
 def test_killed_restore_is_opened_by_nothing_else(lost: World) -> None:

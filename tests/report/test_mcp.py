@@ -162,6 +162,12 @@ def test_other_tools_read_within_the_same_limits(world: World, sql: str, limits:
         "with a as (from query_table('duckdb_databases')) from a",
         "from json_execute_serialized_sql(json_serialize_sql('from duckdb_settings()'))",
         "select * from duckdb_secrets()",
+        "from pg_catalog.pg_settings",
+        "from enable_profiling()",
+        "from enable_logging(storage = 'file')",
+        "from which_secret('s3://a', 's3')",
+        "from dbgen(sf = 1)",
+        "from histogram_values(pg_settings, setting)",
     ],
 )
 def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:
