@@ -38,7 +38,7 @@ from pipelines.landing.source import remember_erasure_log
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads
-from pipelines.notify.last_backup import LastBackup, record_backup
+from pipelines.notify import LastBackup, record_backup
 from pipelines.privacy.log import LOG, add_to_log, erasure_log
 from pipelines.record import current_release
 from pipelines.settings import SettingsError

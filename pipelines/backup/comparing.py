@@ -21,7 +21,7 @@ from pipelines.inventory.record import COPY, INVENTORY, is_expected, is_unsettle
 from pipelines.inventory.stores import damaged_parts, structure, why_not_continued
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.signed_head import check_heads
-from pipelines.notify.last_backup import last_backup
+from pipelines.notify import last_backup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.backup.manifest import backups
-from pipelines.notify.last_backup import last_backup
+from pipelines.notify import last_backup
 from pipelines.vault import key_sha256
 
 if TYPE_CHECKING:

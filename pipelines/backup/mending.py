@@ -17,7 +17,7 @@ from pipelines.landing.raw_files import Manifest, Merged, is_merged, loads_of, n
 from pipelines.landing.source import notes_of
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.notify.last_backup import last_backup
+from pipelines.notify import last_backup
 from pipelines.privacy.log import LOG, erasure_log
 
 if TYPE_CHECKING:

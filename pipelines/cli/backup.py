@@ -34,7 +34,7 @@ def backup(
     settings, or DIR and the data folder contain each other.
     """
     from pipelines.backup import back_up
-    from pipelines.report.backup import backup_lines
+    from pipelines.report.outcomes import backup_lines
     from pipelines.report.progress import terminal_progress
 
     settings = load_settings(config)
@@ -73,7 +73,7 @@ def restore(
     from pipelines.ingest.lock import RESTORE, run_lock
     from pipelines.ledger.decisions import current_user
     from pipelines.privacy.restored import NoErasures
-    from pipelines.report.backup import restore_lines
+    from pipelines.report.outcomes import restore_lines
     from pipelines.report.progress import terminal_progress
 
     if check:

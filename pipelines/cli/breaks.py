@@ -24,7 +24,7 @@ def breaks_list(
     """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
     from pipelines.finance.periods import Selection
     from pipelines.finance.reconciliation import list_breaks
-    from pipelines.report.breaks import break_lines
+    from pipelines.report.closes_and_breaks import break_lines
 
     selection = Selection.between(since, until, store)
     say(break_lines(list_breaks(load_settings(config), selection), everything=everything))
@@ -44,10 +44,10 @@ def breaks_accept(
     """
     from pipelines.finance.reconciliation import accept_breaks
     from pipelines.ledger.decisions import current_user
-    from pipelines.report.breaks import accepted
+    from pipelines.report.closes_and_breaks import accepted_breaks
 
     done = accept_breaks(load_settings(config), orders, given("--reason", reason, "text"), current_user(name))
-    say(accepted(done))
+    say(accepted_breaks(done))
 
 
 @app.command("assign")

@@ -78,7 +78,7 @@ def close_day(
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.report.closing import closed, format_blockers
+    from pipelines.report.closes_and_breaks import closed, format_blockers
 
     settings = load_settings(config)
     exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
@@ -111,7 +111,7 @@ def close_approve(
     from pipelines.finance import closing
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.report.closing import closed
+    from pipelines.report.closes_and_breaks import closed
 
     settings = load_settings(config)
     days = _days(settings, day, period)
@@ -166,7 +166,7 @@ def close_reopen(
     from pipelines.finance.periods import one_day
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.report.closing import reopened
+    from pipelines.report.closes_and_breaks import reopened
 
     settings = load_settings(config)
     why = given("--reason", reason)
@@ -195,7 +195,7 @@ def audit_pack(
     """
     from pipelines.finance.periods import period_or_day
     from pipelines.report.audit_pack import make_pack
-    from pipelines.report.closing import packed
+    from pipelines.report.closes_and_breaks import packed
 
     settings = load_settings(config)
     days = period_or_day(settings, period)
@@ -212,7 +212,7 @@ def restatements_list(
 ) -> None:
     """List the unposted restatements."""
     from pipelines.finance import restating
-    from pipelines.report.closing import restatements
+    from pipelines.report.closes_and_breaks import restatements
 
     typer.echo(restatements(restating.recorded(load_settings(config), everything=everything)))
 
@@ -232,7 +232,7 @@ def restatements_post(
     from pipelines.finance import restating
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.report.closing import posted
+    from pipelines.report.closes_and_breaks import posted
 
     settings = load_settings(config)
     with run_lock(settings.data_dir, "ordermart restatements post"):

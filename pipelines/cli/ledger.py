@@ -32,7 +32,7 @@ def ledger_verify(
     """
     from pipelines.ledger import ledger_of, verify
     from pipelines.ledger.signed_head import checked_heads
-    from pipelines.report.closing import verified
+    from pipelines.report.closes_and_breaks import verified
 
     settings = load_settings(config)
     ledger = ledger_of(settings.data_dir)

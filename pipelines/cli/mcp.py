@@ -30,8 +30,7 @@ def mcp(
     opened. Needs the extra: pip install 'ordermart[mcp]'. Exit codes: 0 the client has closed; 2 invalid settings or
     usage, or the extra is missing.
     """
-    from pipelines.report.limited_query import Limits
-    from pipelines.report.mcp_server import MissingPackageError, serve
+    from pipelines.report.mcp_server import Limits, MissingPackageError, serve
 
     protocol = getattr(sys.stdout, "terminal", sys.stdout)  # JSON, which escapes control characters by itself
     try:

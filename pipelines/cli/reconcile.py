@@ -39,8 +39,7 @@ def reconcile(
     from pipelines.finance.reconciliation import reconciliation
     from pipelines.finance.released import released
     from pipelines.report.progress import terminal_progress
-    from pipelines.report.reconciliation import reconciliation_lines
-    from pipelines.report.reconciliation_page import write_page
+    from pipelines.report.reconciliation_views import reconciliation_lines, write_page
     from pipelines.report.workbook import write_workbook
 
     selection = Selection.between(since, until, store)

@@ -25,7 +25,7 @@ def diff(
     By default the last release with the one before it, as the release's own meta.changes does. Exit codes: 0 compared;
     1 a release does not exist; 2 invalid settings or usage.
     """
-    from pipelines.report.diff import diff_json, diff_lines
+    from pipelines.report.outcomes import diff_json, diff_lines
     from pipelines.warehouse.release.release_diff import diff as compared
 
     found = compared(load_settings(config), before, after)

@@ -50,8 +50,7 @@ def run(
     130 or 143 stopped by Ctrl-C or SIGTERM: what had landed is kept, and the next run resumes this one.
     """
     from pipelines.ingest.stop import stoppable
-    from pipelines.report.json_lines import json_progress, line
-    from pipelines.report.progress import terminal_progress
+    from pipelines.report.progress import json_progress, line, terminal_progress
     from pipelines.run.exit_codes import exit_code
     from pipelines.run.under_way import Asked, NotBegunError, perform
 
@@ -91,7 +90,7 @@ def _say_summary(settings: Settings, ended: Run) -> None:
 
 def _say_told(run: Run, told: Told, code: int, *, as_json: bool) -> None:
     """Say what could not be sent or written; of JSON, all of the run."""
-    from pipelines.report.json_lines import line, run_lines
+    from pipelines.report.progress import line, run_lines
 
     if as_json:
         say([line("alarm_not_sent", text=text) for text in told.failures])
@@ -141,7 +140,7 @@ def build(
     from pipelines.finance.restating import build_and_record
     from pipelines.ingest.lock import run_lock
     from pipelines.landing.formats import migrate
-    from pipelines.report.profile import costs
+    from pipelines.report.outcomes import costs
     from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.run.telling import tell_of_dead_runs
@@ -204,7 +203,7 @@ def retry(
     """Retry the dead-letter queue: make the ids that could not be fetched due now."""
     from pipelines.inbox.store import inbox_path
     from pipelines.inbox.worklist import WorkList
-    from pipelines.report.inbox import retried
+    from pipelines.report.outcomes import retried
     from pipelines.settings.kinds import KINDS
 
     known = next((name for name in KINDS if name == kind), None)

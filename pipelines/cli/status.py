@@ -27,7 +27,7 @@ def status(
     import json
 
     from pipelines.report.status import status as state_of
-    from pipelines.report.status_lines import status_lines
+    from pipelines.report.status import status_lines
     from pipelines.run.telling import look_for_dead_runs
 
     settings = load_settings(config)

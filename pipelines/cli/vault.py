@@ -70,9 +70,9 @@ def vault_erase(
     from pipelines.backup.holding import backups_holding
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
-    from pipelines.notify.last_backup import last_backup
+    from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
-    from pipelines.report.privacy import erased
+    from pipelines.report.outcomes import erased
     from pipelines.report.progress import terminal_progress
 
     settings = load_settings(config)
@@ -103,7 +103,7 @@ def vault_reveal(
     """
     from pipelines.ledger.decisions import current_user
     from pipelines.privacy import reveal
-    from pipelines.report.privacy import as_json
+    from pipelines.report.outcomes import as_json
 
     settings = load_settings(config)
     if kind != "order":
@@ -126,7 +126,7 @@ def vault_fields(
     """
     from pipelines.ledger.decisions import current_user
     from pipelines.privacy import undocumented
-    from pipelines.report.privacy import as_json
+    from pipelines.report.outcomes import as_json
 
     settings = load_settings(config)
     say([as_json(undocumented(settings, given("--reason", reason), current_user(name)))])
@@ -147,7 +147,7 @@ def vault_export(
     """
     from pipelines.ledger.decisions import current_user
     from pipelines.privacy import export
-    from pipelines.report.privacy import as_json
+    from pipelines.report.outcomes import as_json
 
     settings = load_settings(config)
     say([as_json(export(settings, _asked(order_id, phone=phone, email=email), current_user(name)))])
@@ -171,7 +171,7 @@ def vault_rotate(
     from pipelines.ingest.lock import run_lock
     from pipelines.ledger.decisions import current_user
     from pipelines.privacy import rotate_keys
-    from pipelines.report.privacy import rotated
+    from pipelines.report.outcomes import rotated
     from pipelines.report.progress import terminal_progress
 
     settings = load_settings(config)

@@ -31,8 +31,8 @@ def verify(
     first table, key and column are named; 4 another run holds the lock.
     """
     from pipelines.ingest.lock import run_lock
+    from pipelines.report.outcomes import verification_lines
     from pipelines.report.progress import terminal_progress
-    from pipelines.report.verify import verification_lines
     from pipelines.warehouse.verify import verify_all, verify_days, verify_next
 
     share = _fraction(fraction)

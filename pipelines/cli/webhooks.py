@@ -42,7 +42,7 @@ def webhooks_undecodable(*, config: Config = None) -> None:
     """
     from pipelines.inbox.deliveries import undecodable
     from pipelines.inbox.store import inbox_path
-    from pipelines.report.inbox import undecodable_list
+    from pipelines.report.outcomes import undecodable_list
 
     typer.echo(undecodable_list(undecodable(inbox_path(load_settings(config).data_dir))))
 
@@ -55,7 +55,7 @@ def webhooks_reprocess(*, config: Config = None) -> None:
     """
     from pipelines.inbox.reprocess import reprocess_deliveries
     from pipelines.inbox.store import inbox_path
-    from pipelines.report.inbox import reprocessed
+    from pipelines.report.outcomes import reprocessed
     from pipelines.vault import open_vault
 
     settings = load_settings(config)

@@ -1,18 +1,20 @@
 """Keep which alarms stand, and send what changed: a new cause once, then that it is over.
 
 The state is `data/notify/alarms.json`, written by rename. An alarm counts as told only after every channel took it, so
-a mail server that is down today gets it with the next run.
+a mail server that is down today gets it with the next run. That no night was good for too long is noticed by whatever
+runs, since a dead schedule cannot tell of itself.
 """
 
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003 - msgspec reads the annotations
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.clock import utc_now
-from pipelines.notify.channels import NotifyError
+from pipelines.notify.channels import NotifyError, channels_of
 from pipelines.notify.files import read_json, write_json
+from pipelines.record import NIGHT, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.notify.channels import Channel
+    from pipelines.record import Run
+    from pipelines.settings import Settings
 
 
 # Alarms that are over, by cause; {what} stands for the part of the cause after its colon.
@@ -34,6 +38,7 @@ _OVER = {
     "verification": "verified parts that differed",
     "rule_changed": "the changed formula rules",
 }
+NO_GOOD_NIGHT = "no_good_night"
 
 
 @dataclass(frozen=True)
@@ -131,3 +136,28 @@ def _file(data_dir: Path) -> Path:
 def _read(file: Path) -> dict[str, Standing]:
     """Return the alarms of the file by cause; none where it cannot be read: told again rather than never."""
     return {alarm.cause: alarm for alarm in read_json(file, list[Standing]) or []}
+
+
+def notice_missing_nights(settings: Settings, now: dt.datetime | None = None) -> list[str]:
+    """Send an alarm if no night was good for too long, or that one was since; return what could not be sent."""
+    now = now or utc_now()
+    alarms = list(no_good_night(settings, now))
+    if not alarms and all(alarm.cause != NO_GOOD_NIGHT for alarm in standing(settings.data_dir)):
+        return []
+    looked_at = {NO_GOOD_NIGHT}
+    return list(update_alarms(settings.data_dir, alarms, channels_of(settings), looked_at=looked_at, now=now))
+
+
+def no_good_night(settings: Settings, now: dt.datetime, *ended: Run) -> Iterator[Alarm]:
+    """Yield an alarm if nights were begun, and none of them was good for [notify] max_age_hours.
+
+    `ended` is a run whose record may not be written yet.
+    """
+    hours = settings.notify.max_age_hours
+    nights = [run for run in [*runs(settings.data_dir), *ended] if run.kind == NIGHT]
+    good = [run.ended_at for run in nights if run.verdict == "good" and run.ended_at]
+    since = max(good) if good else min((run.started_at for run in nights), default=now)
+    if hours and now - since > dt.timedelta(hours=hours):
+        last = f"since {since:%Y-%m-%d %H:%M} UTC" if good else "yet"
+        text = f"No night was good {last}; [notify] max_age_hours is {hours:g}. Is the schedule on?"
+        yield Alarm(NO_GOOD_NIGHT, text)

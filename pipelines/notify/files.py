@@ -1,8 +1,10 @@
-"""Keep state in small files of JSON: each is written whole or not at all."""
+"""Keep state in small files of JSON, each written whole or not at all; such as the last backup, for a status."""
 
 from __future__ import annotations
 
+import datetime as dt  # noqa: TC003 - msgspec reads the annotations
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -12,6 +14,7 @@ from pipelines.inventory import InventoryError, write_noted
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 Kept = TypeVar("Kept")
 
@@ -32,3 +35,26 @@ def read_json(file: Path, kind: type[Kept]) -> Kept | None:
         return msgspec.convert(json.loads(file.read_bytes()), kind)  # a text may hold half a pair of surrogates
     except (OSError, ValueError, msgspec.ValidationError):
         return None
+
+
+@dataclass(frozen=True)
+class LastBackup:
+    """The last backup that was completed: when it began, its name, and the folder that it is in."""
+
+    taken_at: dt.datetime
+    path: str
+    bytes: int
+
+
+def last_backup(data_dir: Path) -> LastBackup | None:
+    """Return the last backup; None before the first or when the file cannot be read."""
+    return read_json(_last_backup_file(data_dir), LastBackup)
+
+
+def record_backup(data_dir: Path, backup: LastBackup) -> None:
+    """Record that a backup was completed."""
+    write_json(_last_backup_file(data_dir), backup)
+
+
+def _last_backup_file(data_dir: Path) -> Path:
+    return data_dir / "notify" / "last_backup.json"

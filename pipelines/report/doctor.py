@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pipelines.backup.comparing import compare
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import lock_holder
-from pipelines.notify import channels_of, standing
-from pipelines.notify.last_backup import last_backup
+from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log

@@ -11,10 +11,8 @@ from pipelines.finance.released import records, released, tables_of
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES
-from pipelines.report.arithmetic import LineRule, line_rule
-from pipelines.report.history import history
-from pipelines.report.identities import identities
-from pipelines.report.menus import menu_prices
+from pipelines.report.identities import LineRule, identities, line_rule
+from pipelines.report.order_history import history, menu_prices
 from pipelines.report.text import COLUMNS, MISMATCH, NOT_STATED, counted, fitted, moment, money, plain, width, wrapped
 
 if TYPE_CHECKING:

@@ -13,6 +13,9 @@
 | damaged | a file that cannot be rebuilt is missing, damaged or older than the inventory has it |
 | verification | a sample that was rebuilt from raw differs from the warehouse or the release, or was unreadable |
 | rule_changed | orders show another formula than in the release before |
+
+The ids that each release newly had as quarantined or failed are kept in `data/notify/new_failures.json` until all of
+them are resolved; not those without an id, and none for longer than the bytes of a quarantined body.
 """
 
 from __future__ import annotations
@@ -20,17 +23,27 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import shutil
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from pipelines.clock import utc_now
 from pipelines.ingest.lock import RunLockedError, run_lock
-from pipelines.notify import Alarm, NotifyError, beat, channels_of, standing, update_alarms
+from pipelines.notify import (
+    NO_GOOD_NIGHT,
+    Alarm,
+    NotifyError,
+    beat,
+    channels_of,
+    no_good_night,
+    read_json,
+    standing,
+    update_alarms,
+    write_json,
+)
 from pipelines.record import NIGHT, current_release, save
-from pipelines.report.missing_nights import NO_GOOD_NIGHT, no_good_night
 from pipelines.report.text import counted
-from pipelines.report.unresolved import unresolved
 from pipelines.warehouse import warehouse_file
 from pipelines.warehouse.inputs.verifications import verifications
 from pipelines.warehouse.release.retention import deferred_until
@@ -41,6 +54,8 @@ if TYPE_CHECKING:
 
     from pipelines.record import Run
     from pipelines.settings import Settings
+
+    Rows = set[tuple[Any, ...]]
 
 _ALWAYS = ("disk", NO_GOOD_NIGHT)
 _AFTER_ANSWERS = ("run_failed:webhooks", "outage:webhooks")
@@ -219,3 +234,40 @@ def _rows(file: Path, *queries: str) -> list[set[tuple[object, ...]]]:
             with contextlib.suppress(duckdb.CatalogException):
                 rows.update(db.execute(query).fetchall())
     return found
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """What a release newly had as quarantined or failed: when that was, how much, and the ids that still are."""
+
+    release: str
+    since: dt.datetime
+    count: int
+    ids: list[tuple[str, int]]
+
+
+def unresolved(settings: Settings, release: str, new: Rows, refused: Rows, now: dt.datetime) -> list[Unresolved]:
+    """Add the `new` ids of the current release to those remembered, and return the unresolved ones.
+
+    Rows begin with a kind and an id; `refused` are all that are quarantined or failed now.
+    """
+    file = settings.data_dir / "notify" / "new_failures.json"
+    kept = before = read_json(file, list[Unresolved]) or []
+    if new:
+        kept = [*(each for each in kept if each.release != release), Unresolved(release, now, len(new), _ids(new))]
+    oldest = now - dt.timedelta(days=settings.vault.quarantine_retention_days)
+    still = set(_ids(refused))
+    found = [
+        Unresolved(each.release, each.since, each.count, [id_ for id_ in each.ids if id_ in still])
+        for each in kept
+        if each.since > oldest
+    ]
+    left = [each for each in found if each.ids]
+    if left != before:
+        with contextlib.suppress(OSError):  # the disk is full: the alarm is sent all the same
+            write_json(file, left)
+    return [each for each in found if each.ids or (new and each.release == release)]
+
+
+def _ids(rows: Rows) -> list[tuple[str, int]]:
+    return sorted({(row[0], row[1]) for row in rows if row[1] is not None})

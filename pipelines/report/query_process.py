@@ -1,6 +1,6 @@
 """Run one select on a release in a process of its own: the request on standard input, the answer on standard output.
 
-`pipelines.report.limited_query` starts this file by its path, without its environment, and ends it after a time limit:
+`pipelines.report.mcp_server` starts this file by its path, without its environment, and ends it after a time limit:
 DuckDB's own limits do not hold for a function that makes one huge value. Imports DuckDB and the standard library;
 knows neither settings nor vault.
 """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pipelines.report.listings import Column
+    from pipelines.report.workbook import Column
 
 ROWS_A_SHEET = 1_000_000  # a sheet has 1,048,576; the rest is for headings
 EXACT = "amounts in full"  # a text column for amounts beyond a spreadsheet's 15 digits

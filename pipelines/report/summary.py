@@ -1,4 +1,4 @@
-"""Summarise a run, a load or a build in a few lines.
+"""Summarise a run, a load or a build in a few lines, with schema drift since the previous release and silent stores.
 
 Reads the current release, which has no personal data.
 """
@@ -12,8 +12,7 @@ import duckdb
 
 from pipelines.finance.currencies import money
 from pipelines.record import current_release
-from pipelines.report.alarms import alarms
-from pipelines.report.inbox import waiting
+from pipelines.report.outcomes import waiting
 from pipelines.report.text import counted, plain
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pipelines.record import Run
     from pipelines.settings import Settings
     from pipelines.warehouse import BuildResult, Release
+
 
 _CHANGED = 8  # tables that a build names
 _SHOWN = 20  # rejected documents in a terminal; audit.quarantine has all
@@ -38,6 +38,16 @@ TRY = (
     """select check_name, count(*) as violations, min(entity_id) as example_id
     from audit.findings group by all order by violations desc""",
 )
+_LISTED = 10  # of each in a terminal
+_NEW = """
+    select kind, path, change_type, value, example_ids from audit.schema_drift
+    where load_id > ? order by kind desc, path, change_type, value
+"""
+_SILENT = """
+    select silences.store_id, stores.name, inactive_from_date, day_count, expected_order_count
+    from audit.inactive_periods as silences left join core.stores as stores using (store_id)
+    where is_ongoing order by expected_order_count desc, store_id
+"""
 
 
 @contextmanager
@@ -125,7 +135,7 @@ def _contents(release: Path, run: Run) -> Iterator[str]:
             amount = money(total, currency) if total is not None else "unknown"
             yield f"  {sale_class} {amount} {currency} in {counted(number, 'order', 'orders')}"
         yield from _unnamed(db)
-        yield from alarms(db, release, is_new=run.is_new)
+        yield from drift_and_silence(db, release, is_new=run.is_new)
         findings = db.execute("select count(*) from audit.findings").fetchone()
         warned = findings[0] if findings else 0
     failing = len(run.failing)
@@ -194,3 +204,36 @@ def built(result: BuildResult, release: Release) -> str:
     lines += [f"  {check.table} {check.name}: {counted(check.violations, 'row', 'rows')}" for check in failing]
     lines.append(f"Release: {release.path}")
     return "\n".join(lines)
+
+
+def drift_and_silence(db: duckdb.DuckDBPyConnection, release: Path, *, is_new: bool) -> Iterator[str]:
+    """Yield lines on drift since the previous release and on inactive stores; none if there is nothing to report.
+
+    `db` is this release, opened; `is_new`: this run published it. Drift is reported for a new release only.
+    """
+    known = _last_load(release) if is_new else None
+    new = db.execute(_NEW, [known]).fetchall() if known else []
+    if new:
+        yield f"Schema drift since the previous release: {len(new):,} (audit.schema_drift)"
+    for kind, path, what, value, ids in new[:_LISTED]:
+        first = f", first in {', '.join(map(str, ids))}" if ids else ""
+        yield f"  {kind} {path}: {what}{'' if value is None else ' ' + repr(value)}{first}"
+    silent = db.execute(_SILENT).fetchall()
+    if silent:
+        yield f"Stores without the usual orders: {len(silent):,} (audit.inactive_periods)"
+    for store_id, name, since, days, expected in silent[:_LISTED]:
+        yield f"  {store_id} {name or 'without a name'}: since {since}, {days} days, about {expected:.0f} orders missed"
+    for rows in (new, silent):
+        if len(rows) > _LISTED:
+            yield f"  and {len(rows) - _LISTED:,} more"
+
+
+def _last_load(release: Path) -> str | None:
+    """Return the last load of the previous release; None if there is none to read."""
+    before = [folder for folder in sorted(release.parent.iterdir()) if folder.name < release.name]
+    file = before[-1] / "ordermart.duckdb" if before else None
+    if file is None or not file.exists():
+        return None
+    with duckdb.connect(str(file), read_only=True) as db:
+        row = db.execute("select max(load_id) from audit.loads").fetchone()
+    return row[0] if row else None

@@ -1,20 +1,24 @@
 """Write a reconciliation as a workbook whose totals are live formulas with stored values.
 
 Formulas span all sheets of a split listing. Amounts beyond the precision of a spreadsheet's doubles are also written
-as text.
+as text. Rows come from `sql/finance/listing_*.sql`, streamed, never all held at once.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
 from pipelines.finance.currencies import digits
-from pipelines.report.files import draft_of
-from pipelines.report.listings import MEASURES, Column, Listing, listings
+from pipelines.finance.reconciliation import AMOUNTS, COUNTS
+from pipelines.finance.released import query
+from pipelines.landing.charges import PRICES
+from pipelines.report.reconciliation_views import draft_of, undated, verdict
 from pipelines.report.sheets import (
     BEYOND,
     EXACT,
@@ -28,10 +32,9 @@ from pipelines.report.sheets import (
     sum_visible,
     sum_where,
 )
-from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 _ABOVE = 4  # rows above a listing's first one: description, blank, totals, column names
 _BREAKS = "breaks by day less breaks listed"
+Kind = Literal["text", "prose", "id", "count", "amount", "day", "clock", "instant"]
+_AT_ONCE = 2_000
 
 
 def write_workbook(
@@ -67,11 +72,11 @@ def _write(
     book: Book, reconciled: Reconciliation, chosen: Sequence[Listing], rows_a_sheet: int, progress: Progress | None
 ) -> None:
     pages = {listing.name: _pages(listing.name, listing.count(reconciled.db), rows_a_sheet) for listing in chosen}
-    _summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
+    _write_summary(book.sheet("summary"), reconciled, {listing.name: listing for listing in chosen}, pages)
     is_one_currency = len({line["currency"] for line in reconciled.lines()}) <= 1
     for listing in chosen:
         sums = listing.sums(reconciled.db) if is_one_currency and pages[listing.name] else {}
-        _listing(book, reconciled, listing, pages[listing.name], sums, progress)
+        _write_listing(book, reconciled, listing, pages[listing.name], sums, progress)
 
 
 def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
@@ -83,7 +88,7 @@ def _pages(name: str, rows: int, rows_a_sheet: int) -> list[Page]:
     ]
 
 
-def _summary(
+def _write_summary(
     sheet: Sheet, reconciled: Reconciliation, chosen: Mapping[str, Listing], pages: Mapping[str, Sequence[Page]]
 ) -> None:
     manifest, lines = reconciled.manifest, reconciled.lines()
@@ -220,7 +225,7 @@ def _unposted(sheet: Sheet, reconciled: Reconciliation, restatements: Listing, p
         sheet.row += 1
 
 
-def _listing(
+def _write_listing(
     book: Book,
     reconciled: Reconciliation,
     listing: Listing,
@@ -272,3 +277,184 @@ def _write_line(sheet: Sheet, text: str, look: str) -> None:
 
 def _place(listing: Listing, name: str) -> int:
     return next(number for number, column in enumerate(listing.columns) if column.name == name)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, what it contains, and whether its sum means something.
+
+    `prose` is a longer text; `id` is a number used as a name; `clock` is a local time in the zone of column `timezone`,
+    `instant` is converted to one.
+    """
+
+    name: str
+    kind: Kind
+    is_summed: bool = False
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table to write out: its grain and source, its columns, and a select that gives them in order."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    query: str
+    values: Mapping[str, Any]
+
+    def count(self, db: duckdb.DuckDBPyConnection) -> int:
+        """Return the number of rows."""
+        row = db.execute(f"select count(*) from ({self.query})", self.values).fetchone()
+        return int(row[0]) if row else 0
+
+    def sums(self, db: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        """Return the exact sum of each column that can be summed."""
+        names = [column.name for column in self.columns if column.is_summed]
+        if not names:
+            return {}
+        sums = ", ".join(f"sum({name})" for name in names)
+        row = db.execute(f"select {sums} from ({self.query})", self.values).fetchone()
+        return dict(zip(names, row or (), strict=True))
+
+    def largest(self, db: duckdb.DuckDBPyConnection) -> Decimal:
+        """Return the largest absolute amount; zero if there is none."""
+        largest = ", ".join(f"max(abs({column.name}))" for column in self.columns if column.kind == "amount")
+        row = db.execute(f"select {largest} from ({self.query})", self.values).fetchone()
+        return max((amount for amount in row or () if amount is not None), default=Decimal(0))
+
+    def rows(self, db: duckdb.DuckDBPyConnection, most: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Yield at most `most` rows; instants are local times in the row's time zone."""
+        zone = next((place for place, column in enumerate(self.columns) if column.name == "timezone"), None)
+        instants = [place for place, column in enumerate(self.columns) if column.kind == "instant"]
+        limit = "" if most is None else f" limit {most:d}"
+        with db.cursor() as cursor:
+            cursor.execute("set timezone = 'UTC'")
+            cursor.execute(self.query + limit, self.values)
+            while rows := cursor.fetchmany(_AT_ONCE):
+                for row in rows:
+                    yield _localised(row, instants, zone) if instants and zone is not None else row
+
+
+def listings(reconciled: Reconciliation, *, all_orders: bool) -> list[Listing]:
+    """Return the lists below the summary: days, breaks, restatements, evidence; all orders if asked."""
+    values = reconciled.selection.values
+    chosen = [
+        Listing(
+            "days",
+            "One row per store, business day and sale class, from mart.daily_reconciliations.",
+            _DAYS,
+            query("listing_days"),
+            values,
+        ),
+        Listing(
+            "breaks",
+            "One row per order with a break, from mart.order_reconciliation: a question to the partner.",
+            _ORDER_COLUMNS,
+            query("listing_orders"),
+            values | {"only_breaks": True},
+        ),
+        Listing(
+            "orders",
+            "One row per order, balanced or not, from mart.order_reconciliation.",
+            _ORDER_COLUMNS,
+            query("listing_orders"),
+            values | {"only_breaks": False},
+        ),
+        Listing(
+            "restatements",
+            "One row per change to a closed day, from mart.restatements; never add measures to one another.",
+            _RESTATEMENTS,
+            query("listing_restatements"),
+            values,
+        ),
+        Listing(
+            "evidence",
+            "What the figures rest on: the release, the effective rules, their evidence, and findings.",
+            _EVIDENCE,
+            query("listing_evidence"),
+            values | _release(reconciled),
+        ),
+    ]
+    return [listing for listing in chosen if all_orders or listing.name != "orders"]
+
+
+MEASURES = (
+    *(Column(name, "count", is_summed=True) for name in COUNTS),
+    *(Column(name, "amount", is_summed=True) for name in AMOUNTS),
+)
+_STORE = (Column("store_id", "id"), Column("store_name", "text"), Column("currency", "text"))
+_DAYS = (
+    Column("line", "count"),
+    Column("business_date", "day"),
+    *_STORE,
+    Column("sale_class", "text"),
+    *MEASURES,
+)
+_ORDER_COLUMNS = (
+    Column("line", "count"),
+    Column("order_id", "id"),
+    Column("business_date", "day"),
+    *_STORE,
+    Column("sale_class", "text"),
+    Column("status", "text"),
+    Column("created_at_local", "clock"),
+    Column("timezone", "text"),
+    Column("verdict", "text"),
+    *(Column(name, "amount", is_summed=True) for name in (*PRICES, "line_amount", "unallocated_amount")),
+    Column("formula_subtotal", "amount", is_summed=True),
+    Column("subtotal_residual", "amount", is_summed=True),
+    Column("subtotal_likely_cause", "text"),
+    Column("formula_total", "amount", is_summed=True),
+    Column("total_residual", "amount", is_summed=True),
+    Column("total_likely_cause", "text"),
+    Column("reason", "text"),
+)
+_RESTATEMENTS = (
+    Column("line", "count"),
+    Column("restatement_no", "id"),
+    Column("order_id", "id"),
+    Column("closed_business_date", "day"),
+    *_STORE,
+    Column("sale_class", "text"),
+    Column("measure", "text"),
+    Column("closed_amount", "amount"),
+    Column("prior_restated_amount", "amount"),
+    Column("current_amount", "amount"),
+    Column("restatement_amount", "amount"),
+    Column("cause", "text"),
+    Column("detected_at", "instant"),
+    Column("timezone", "text"),
+    Column("posted_period", "text"),
+    Column("state", "text"),
+)
+_EVIDENCE = (
+    Column("section", "text"),
+    Column("item", "text"),
+    Column("detail", "prose"),
+    Column("order_count", "count"),
+    Column("currency", "text"),
+    Column("control_amount", "amount"),
+    Column("actual_amount", "amount"),
+    Column("amount", "amount"),
+)
+
+
+def _release(reconciled: Reconciliation) -> dict[str, list[str]]:
+    manifest = reconciled.manifest
+    details = {
+        "release": manifest.id,
+        "published at": f"{manifest.published_at} (UTC)",
+        "selection": reconciled.selection.description,
+        "commit of the warehouse": manifest.commit,
+        "SHA-256 of the code": manifest.code.get("sha256", ""),
+        "hash of the settings": manifest.settings,
+    }
+    return {"items": list(details), "details": list(details.values())}
+
+
+def _localised(row: tuple[Any, ...], instants: list[int], zone: int) -> tuple[Any, ...]:
+    changed = list(row)
+    for place in instants:
+        if isinstance(row[place], dt.datetime):
+            changed[place] = row[place].astimezone(zoneinfo.ZoneInfo(row[zone])).replace(tzinfo=None)
+    return tuple(changed)

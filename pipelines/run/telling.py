@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.ingest.lock import RunLockedError, lock_holder, run_lock
+from pipelines.notify import notice_missing_nights
 from pipelines.record import current_release, mark_if_killed, runs, save
-from pipelines.report.missing_nights import notice_missing_nights
 
 if TYPE_CHECKING:
     from pipelines.record import Run

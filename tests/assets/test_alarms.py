@@ -10,8 +10,7 @@ import duckdb
 import pytest
 
 from pipelines.landing import open_load
-from pipelines.report.alarms import alarms
-from pipelines.report.summary import summary
+from pipelines.report.summary import alarms, summary
 from pipelines.settings import load_settings
 from pipelines.vault import open_vault
 from pipelines.warehouse import build, publish

@@ -14,8 +14,7 @@ import pytest
 import typer.main
 
 from pipelines import cli
-from pipelines.report.limited_query import Limits
-from pipelines.report.mcp_server import server
+from pipelines.report.mcp_server import Limits, server
 from pipelines.settings import load_settings
 from tests.canaries import Marks
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.notify import Alarm, update_alarms
-from pipelines.notify.last_backup import LastBackup, record_backup
+from pipelines.notify import Alarm, LastBackup, record_backup, update_alarms
 from pipelines.partner import PartnerMisconfigured
 from pipelines.partner.token import authenticate_request
 from pipelines.record import save

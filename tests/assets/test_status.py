@@ -19,8 +19,7 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.record import KILLED, save
 from pipelines.report.cron import next_tick
 from pipelines.report.night_alarms import after_run
-from pipelines.report.status import status
-from pipelines.report.status_lines import status_lines
+from pipelines.report.status import status, status_lines
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.verifications import Verified, append_verification
 from tests.recorded import recorded
@@ -146,7 +145,7 @@ def test_status_names_what_empties_the_dead_letter_queue(tmp_path: Path) -> None
 def test_status_imports_neither_dagster_nor_the_warehouse() -> None:
     """What a monitor asks every minute starts without what takes seconds to import."""
     code = (
-        "import sys; from pipelines.cli import app; import pipelines.report.status, pipelines.report.status_lines;"
+        "import sys; from pipelines.cli import app; import pipelines.report.status, pipelines.report.status;"
         "slow = {'dagster', 'pandas', 'pandera', 'pyarrow', 'httpx', 'pipelines.warehouse', 'pipelines.landing'};"
         "print(sorted(slow & set(sys.modules)))"
     )

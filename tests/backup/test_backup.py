@@ -21,7 +21,7 @@ from pipelines.inventory import read_inventory, record_stores
 from pipelines.landing import merge_days, raw_files
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import current_user
-from pipelines.notify.last_backup import last_backup
+from pipelines.notify import last_backup
 from pipelines.settings import SettingsError
 from tests.backup.conftest import order
 

@@ -20,7 +20,7 @@ from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.ledger import Closes, verify
 from pipelines.ledger.decisions import User
-from pipelines.report.closing import closed
+from pipelines.report.closes_and_breaks import closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,8 +15,8 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import import_totals
 from pipelines.ledger.decisions import User
-from pipelines.report.closing import closed
-from pipelines.report.reconciliation import reconciliation_lines
+from pipelines.report.closes_and_breaks import closed
+from pipelines.report.reconciliation_views import reconciliation_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

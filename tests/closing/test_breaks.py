@@ -23,11 +23,10 @@ from pipelines.finance.reconciliation import (
 from pipelines.finance.released import FinanceError, released
 from pipelines.ledger import verify
 from pipelines.ledger.decisions import User
-from pipelines.report.breaks import break_lines
+from pipelines.report.closes_and_breaks import break_lines
 from pipelines.report.explain import explain_order
-from pipelines.report.reconciliation import reconciliation_lines
+from pipelines.report.reconciliation_views import reconciliation_lines, verdict
 from pipelines.report.sheets import amount_look
-from pipelines.report.verdict import verdict
 from tests.forked import ordermart
 
 if TYPE_CHECKING:

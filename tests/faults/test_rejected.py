@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.inbox.worklist import WorkList
 from pipelines.partner import ServiceDown
-from pipelines.report.inbox import waiting
+from pipelines.report.outcomes import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

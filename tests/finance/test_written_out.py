@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from pipelines.report.arithmetic import line_rule, total_rule
+from pipelines.report.identities import line_rule, total_rule
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.evidence import create_candidates
 
 if TYPE_CHECKING:
-    from pipelines.report.arithmetic import LineRule
+    from pipelines.report.identities import LineRule
 
 PARTS = {"subtotal_price": "subtotal", "delivery_price": "delivery", "tip": "tip", "discount": "discount"}
 

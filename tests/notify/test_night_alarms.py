@@ -10,9 +10,8 @@ import duckdb
 import pytest
 from msgspec.structs import replace
 
-from pipelines.notify import standing
+from pipelines.notify import notice_missing_nights, standing
 from pipelines.record import WEBHOOKS
-from pipelines.report.missing_nights import notice_missing_nights
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import last_runs
 from pipelines.settings import Secret, load_settings

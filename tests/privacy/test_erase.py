@@ -21,8 +21,8 @@ from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.decisions import ERASED, erasures
 from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases
 from pipelines.privacy.erasure import apply_erasures
-from pipelines.report.privacy import as_json
-from pipelines.report.privacy import erased as receipt
+from pipelines.report.outcomes import as_json
+from pipelines.report.outcomes import erased as receipt
 from pipelines.run.healing import heal
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault

@@ -9,8 +9,7 @@ import pytest
 import typer
 
 from pipelines import cli
-from pipelines.report.limited_query import Limits
-from pipelines.report.mcp_server import Tools
+from pipelines.report.mcp_server import Limits, Tools
 from tests.backup.conftest import Folder, order
 from tests.house.test_commands import commands
 

@@ -16,7 +16,7 @@ from pipelines import cli
 from pipelines.finance.released import FinanceError, ReadLimits, released
 from pipelines.read import NoReleaseError
 from pipelines.report.explain import explain_order
-from pipelines.report.limited_query import MIB, LimitedQueries, Limits, QueryError
+from pipelines.report.mcp_server import MIB, LimitedQueries, Limits, QueryError
 from pipelines.report.query_process import MAX_ANSWER, open_release
 from tests.canaries import Marks
 

@@ -16,8 +16,7 @@ from pipelines.finance.reconciliation import accept_breaks
 from pipelines.ledger.decisions import User
 from pipelines.notify import Alarm, update_alarms
 from pipelines.record import NIGHT, WEBHOOKS, Run, forget_old, runs, save
-from pipelines.report.page.headline import Books, headline
-from pipelines.report.page.morning import write_morning_page
+from pipelines.report.page.morning import Books, headline, write_morning_page
 from pipelines.report.page.template import scale
 from pipelines.settings import load_settings
 from tests.recorded import recorded

@@ -16,7 +16,7 @@ from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import released
 from pipelines.ledger import import_totals, ledger_of
 from pipelines.ledger.totals import HEADER
-from pipelines.report.files import ReportFileError
+from pipelines.report.reconciliation_views import ReportFileError
 from pipelines.report.sheets import EXACT, Book, WorkbookError, is_long
 from pipelines.report.workbook import write_workbook
 

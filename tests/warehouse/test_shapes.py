@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.raw_world import SHAPES, make_raw
-from pipelines.report.profile import costs
+from pipelines.report.outcomes import costs
 from pipelines.settings import load_settings
 from pipelines.warehouse import build
 from pipelines.warehouse.rows.profile import DOCUMENTS, profiled

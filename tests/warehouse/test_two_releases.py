@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.read import NoReleaseError, connect
-from pipelines.report.diff import diff_lines
+from pipelines.report.outcomes import diff_lines
 from pipelines.warehouse import catalogue, publish
 from pipelines.warehouse.release.manifest import read_manifest
 from pipelines.warehouse.release.release_diff import Side, compare, diff

@@ -1,10 +1,12 @@
 """Write the morning page after every run: `published/morning.html`, atomically, and a copy in a new release.
 
+Its headline says in one line how the night went, and names the one command to run next: the most urgent cause decides.
 A page that cannot be written fails no run.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -15,24 +17,37 @@ from pipelines.finance.periods import Selection
 from pipelines.finance.reconciliation import reconciliation
 from pipelines.finance.released import FinanceError, released
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
-from pipelines.report.page.headline import Books, headline
-from pipelines.report.page.nights import nights_facts
-from pipelines.report.page.reconciled_facts import largest_breaks, reconciled_facts
-from pipelines.report.page.released_facts import released_facts
+from pipelines.report.page.facts import largest_breaks, reconciled_facts, released_facts
 from pipelines.report.page.template import render
 from pipelines.report.status import status
+from pipelines.report.text import counted
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipelines.finance.reconciliation import Reconciliation
     from pipelines.record import Run
     from pipelines.settings import Settings
 
+
 PAGE = "morning.html"
 _READABLE = 0o644
 _BREAKS, _ROWS = 6, 8
+SHOWN = 30
+_COLOURS = {"good": "blue", "incomplete": "orange", "failed": "red", "stopped": "red", "killed": "red"}
+_FIRST = ("run_failed", "outage", "verification", "incomplete", "disk", "silence", "no_good_night", "rule_changed")
+_COMMANDS = {
+    "outage": "ordermart doctor",
+    "run_failed": "ordermart doctor",
+    "no_good_night": "ordermart doctor",
+    "verification": "ordermart build --full",
+    "incomplete": "ordermart run",
+    "silence": "ordermart doctor",
+    "disk": "ordermart status",
+    "rule_changed": "ordermart questions",
+}
 
 
 def morning_page(published: Path) -> Path:
@@ -103,3 +118,118 @@ def _run(run: Run) -> dict[str, Any]:
         "verdicts": verdicts,
         "head": ["kind", *(f"{verdict.replace('_', ' ')}#" for verdict in verdicts)],
     }
+
+
+def nights_facts(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the last nights, oldest first, and how many ended in which way."""
+    nights = [_night(run) for run in runs if run.kind == NIGHT][-SHOWN:]
+    for place, night in enumerate(reversed(nights)):
+        night["name"] = f"{night['ended_at']:%-d %b}" if place % 7 == 0 else ""
+    counts = {name: sum(night["outcome"] == name for night in nights) for name in _COLOURS}
+    return {
+        "nights": nights,
+        "ended": ", ".join(f"{number} {name}" for name, number in counts.items() if number),
+        "legend": [(_COLOURS[name], name) for name, number in counts.items() if number],
+        "slowest": max((night["value"] for night in nights), default=0),
+    }
+
+
+def _night(run: Run) -> dict[str, Any]:
+    accepted = {kind: verdicts.get("accepted", 0) for kind, verdicts in run.landed.items()}
+    return {
+        "ended_at": run.ended_at or run.started_at,
+        "outcome": run.verdict,
+        "value": run.seconds,
+        "before": None,
+        "took": f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds // 60:.0f} min {run.seconds % 60:.0f} s",
+        "is_new": run.is_new,
+        "accepted": ", ".join(f"{number:,} {kind}" for kind, number in accepted.items() if number) or "nothing new",
+        "colour": _COLOURS[run.verdict],
+        "mark": "×" if _COLOURS[run.verdict] == "red" else "",  # so that colour is not needed
+    }
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in one line, its level (good, warn or bad) and the command to run next, with its reason."""
+
+    level: str
+    sentence: str
+    command: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Books:
+    """What a reconciliation of the current release leaves open."""
+
+    variances: Mapping[str, int]
+    indeterminate: int = 0
+    largest_break: int | None = None
+
+
+def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headline:
+    """Return the verdict on a run, the state of the data folder and the books of its release (None: no release)."""
+    causes = {alarm["cause"].partition(":")[0]: alarm["text"] for alarm in state["alarms"]}
+    if run.verdict != "good":
+        what = _what_failed(run, causes)
+        cause = next((name for name in _FIRST if name in causes), "run_failed")
+        return Headline("bad", what, _COMMANDS[cause], "to see what to fix" if cause in _FIRST[:2] else "")
+    if books is None:
+        return Headline("bad", "The run ended, but there is no release.", "ordermart build")
+    for cause in _FIRST:
+        if cause in causes:  # of a night, after a run for webhooks that was good itself
+            return Headline("bad" if cause in _FIRST[:2] else "warn", causes[cause], _COMMANDS[cause])
+    found = [counted(number, kind, f"{kind}s") for kind, number in books.variances.items() if number]
+    rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
+    if rejected:
+        found.append(counted(rejected, "rejected or failed document", "rejected or failed documents"))
+    if books.indeterminate:
+        found.append(counted(books.indeterminate, "indeterminate order", "indeterminate orders"))
+    if not found:
+        return Headline("good", f"{_published(run, state)}; everything adds up.", "", "No command is needed.")
+    dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
+    return Headline("warn", f"{_published(run, state)}; open: {', '.join(found)}.", *_next(books, rejected, dead))
+
+
+def _what_failed(run: Run, causes: Mapping[str, str]) -> str:
+    if run.is_outage and run.is_published:
+        orders = next((step for step in run.steps if step.name == "orders"), None)
+        came = sum(orders.counts.values()) if orders else 0
+        of_tonight = f"{came:,} of {orders.asked:,} orders are" if orders and orders.asked else "no order is"
+        return f"The partner service stopped giving usable answers: {of_tonight} of tonight."
+    if "outage" in causes:
+        return "The partner service gave no usable answer: the figures are those of the last good night."
+    if run.stopped_by:
+        return f"The run {run.how}; the next run resumes it."
+    if run.errors:
+        return "The run failed: nothing was published, the figures are those of the last good night."
+    return next((causes[name] for name in causes if name == "incomplete"), "The run is not complete.")
+
+
+def _published(run: Run, state: Mapping[str, Any]) -> str:
+    if run.is_new:
+        return "A new release is published"
+    return "Changes wait for the next release" if state["publication_due"] else "Nothing changed since the last release"
+
+
+def _next(books: Books, rejected: int, dead: int) -> Iterator[str]:
+    """Yield the command and its reason."""
+    if books.largest_break is not None:
+        yield f"ordermart explain order {books.largest_break}"
+        yield "to see where the largest break comes from"
+    elif books.variances.get("control total variance"):
+        yield "ordermart reconcile"
+        yield "to see which control totals differ"
+    elif books.variances.get("unposted restatement"):
+        yield "ordermart restatements list"
+        yield "to see what changed on closed days"
+    elif dead:
+        yield "ordermart retry"
+        yield f"to request the {counted(dead, 'id', 'ids')} of the dead-letter queue again"
+    elif rejected:
+        yield "ordermart status"
+        yield "to see what was rejected; it is requested again on later days"
+    else:
+        yield "ordermart questions"
+        yield "to see what would decide the indeterminate orders"

@@ -1,19 +1,16 @@
-"""Format the results of closes, reopenings, postings, verifications and audit packs.
-
-Amounts are exact, with their currency if known.
-"""
+"""Write out closes, reopenings, postings, audit packs, and breaks with what was decided of them; amounts are exact."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import measured, money_of
-from pipelines.report.text import counted
+from pipelines.report.text import counted, moment, plain, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from decimal import Decimal
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.finance.closing import Closed, Reopened, Totals
     from pipelines.finance.periods import Period
@@ -21,7 +18,9 @@ if TYPE_CHECKING:
     from pipelines.ledger import Entry, Verified
     from pipelines.report.audit_pack import Pack
 
+
 _SHOWN = 50
+_BREAKS_SHOWN = 100
 
 
 def format_blockers(period: Period, blockers: Sequence[str], *, is_closed: bool = False) -> str:
@@ -162,3 +161,66 @@ def _restatements(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "Total of total_price by cause and sale class:"
     for (cause, sale_class, currency), total in sorted(sums.items()):
         yield f"  {cause:20} {sale_class:9} {money_of(total, currency, is_signed=True):>18}"
+
+
+def break_lines(rows: Sequence[Mapping[str, Any]], *, everything: bool = False) -> Iterator[str]:
+    """Yield a line for each break that is open, or for each, and below it what was decided of it."""
+    accepted = sum(row["state"] == "accepted" for row in rows)
+    listed = [row for row in rows if everything or row["state"] != "accepted"]
+    if listed:
+        yield f"{'order':>12}  {'day':10}  {'store':>8}  {'residual':>20}  state"
+    for row in listed[:_BREAKS_SHOWN]:
+        yield from _break(row)
+    if len(listed) > _BREAKS_SHOWN:
+        yield f"… and {len(listed) - _BREAKS_SHOWN:,} more: limit them with --from, --to and --store."
+    yield f"{counted(len(rows) - accepted, 'open break', 'open breaks')}, {accepted:,} accepted."
+
+
+def accepted_breaks(entry: Entry) -> Iterator[str]:
+    """Yield what was accepted: how many breaks, and their residuals by currency."""
+    breaks = entry.body["breaks"]
+    yield f"Accepted {counted(len(breaks), 'break', 'breaks')} as ledger entry {entry.no}."
+    sums: dict[tuple[str, str], Decimal] = {}
+    for row in breaks:
+        for name in ("total", "subtotal"):
+            residual = Decimal(row[f"{name}_residual"] or 0)
+            key = row["currency"] or "", name
+            sums[key] = sums.get(key, Decimal(0)) + residual
+    for (currency, name), residual in sorted(sums.items()):
+        if residual:
+            yield f"  {name} residuals {money_of(residual, currency, is_signed=True)}"
+
+
+def _break(row: Mapping[str, Any]) -> Iterator[str]:
+    day, store = row["business_date"] or "no day", "none" if row["store_id"] is None else row["store_id"]
+    state = "changed since it was accepted" if row["state"] == "changed" else row["state"]
+    residuals = [name for name in ("total", "subtotal") if row[f"{name}_residual"]]
+    first, *others = residuals
+    yield (
+        f"{row['order_id']:>12}  {day!s:10}  {store:>8}  "
+        f"{money_of(row[f'{first}_residual'], row['currency'], is_signed=True):>20}  {state}"
+    )
+    for name in others:
+        residual = money_of(row[f"{name}_residual"], row["currency"], is_signed=True)
+        yield f"{'':36}{residual:>20}  {name}"
+    for name in residuals:
+        if row[f"{name}_likely_cause"]:
+            yield from wrapped(f"likely cause, {name}: {row[f'{name}_likely_cause']}", 14)
+    yield from _decisions(row)
+
+
+def _decisions(row: Mapping[str, Any]) -> Iterator[str]:
+    decided = row["decisions"]
+    if decided is None:
+        return
+    if decided.accepted:
+        yield from wrapped(f"accepted by {_who(decided.accepted)}: {plain(decided.accepted.body['reason'])}", 14)
+    if decided.assignee:
+        yield from wrapped(f"assigned to {plain(decided.assignee)}", 14)
+    for comment in decided.comments:
+        yield from wrapped(f"{_who(comment)}: {plain(comment.body['comment'])}", 14)
+
+
+def _who(entry: Entry) -> str:
+    name = f"{plain(entry.body['as'])} ({plain(entry.who)})" if entry.body["as"] else plain(entry.who)
+    return f"{name}, {moment(entry.moment)}"

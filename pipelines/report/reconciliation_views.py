@@ -1,26 +1,34 @@
-"""Print a reconciliation in 80 columns: sums and breaks by day, and where to look next.
+"""Show a reconciliation: in 80 columns for a terminal, as one HTML page, and its verdict in a sentence.
 
-Uses no colours.
+The page has the morning page's sections about it, of chosen orders: breaks first, the largest first, tables cut with a
+note.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.reconciliation import describe_total
+from pipelines.finance.released import FinanceError
 from pipelines.landing.charges import CHARGES, TOTAL
+from pipelines.report.page.facts import reconciled_facts, urgent_days
+from pipelines.report.page.template import render
 from pipelines.report.text import COLUMNS, counted, money, plain, wrapped
-from pipelines.report.verdict import undated, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pipelines.finance.reconciliation import Reconciliation
+
 
 _DAYS = 31  # the workbook has all
 _TOTALS = 20  # control totals that differ; audit.control_totals has all
 _RULES = 12  # populations with the most orders; audit.formula_populations has all
 _PRICE_FIELDS = {**{charge.label: charge.name for charge in CHARGES}, "total": TOTAL}
+MOST_ROWS = 60  # of a table; the workbook has all
 
 
 def reconciliation_lines(reconciled: Reconciliation) -> Iterator[str]:
@@ -112,3 +120,62 @@ def _verdict(reconciled: Reconciliation) -> Iterator[str]:
 
 def _sum(row: Mapping[str, Any], field: str) -> str:
     return "none" if row[field] is None else money(row[field], row["currency"])
+
+
+def verdict(reconciled: Reconciliation) -> str:
+    """Return the outcome, without a full stop; indeterminate orders are not balanced, accepted breaks are.
+
+    Without an order nothing is balanced.
+    """
+    found = [counted(number, kind, f"{kind}s") for kind, number in reconciled.variances().items() if number]
+    if indeterminate := reconciled.indeterminate_count():
+        found.append(counted(indeterminate, "indeterminate order", "indeterminate orders"))
+    if not found and not reconciled.lines():
+        return "Nothing to reconcile: no order is selected"
+    outcome = f"Not balanced: {', '.join(found)}" if found else "Balanced: no variances"
+    accepted = reconciled.accepted_break_count()
+    return f"{outcome}; {counted(accepted, 'accepted break', 'accepted breaks')}" if accepted else outcome
+
+
+def undated(reconciled: Reconciliation) -> str:
+    """Return a note about orders that no span of days can include, '' if there are none."""
+    number = reconciled.undated_order_count()
+    return f"Not included: {counted(number, 'order', 'orders')} without a known business day." if number else ""
+
+
+def write_page(reconciled: Reconciliation, path: Path) -> None:
+    """Write the page to `path` atomically; raise ReportFileError."""
+    with draft_of(path) as draft:
+        draft.write_text(page_text(reconciled), encoding="utf-8")
+
+
+def page_text(reconciled: Reconciliation, most_rows: int = MOST_ROWS) -> str:
+    """Return the page; tables are cut at `most_rows` rows, with a note on where all are."""
+    return render(
+        "reconciliation.html",
+        selected=reconciled.selection.description,
+        is_balanced=reconciled.is_balanced(),
+        verdict=verdict(reconciled),
+        undated=undated(reconciled),
+        manifest=reconciled.manifest,
+        days=urgent_days(reconciled),
+        most=most_rows,
+        **reconciled_facts(reconciled, most_rows, most_rows),
+    )
+
+
+class ReportFileError(FinanceError):
+    """The file cannot be written; the message says why."""
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Give the path of a draft that becomes `path` unless the block fails; raise ReportFileError for OSError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        raise ReportFileError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
