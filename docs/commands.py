@@ -48,6 +48,7 @@ def _section(path: str, command: Any) -> Iterator[str]:
     yield "```\n" + " ".join([path, *shown, "[OPTIONS]"]) + "\n```\n"
     yield _text(command.help)
     options = [each for each in command.params if each.param_type_name == "option" and not _SHARED & set(each.opts)]
+    options = [each for each in options if not each.hidden]
     rows = [
         *((word, getattr(each, "help", "")) for word, each in zip(words, arguments, strict=True)),
         *((" ".join([*each.opts[:1], *_value(each)]), _help(each)) for each in options),

@@ -38,8 +38,8 @@ from pipelines.report.summary import summary
 from pipelines.run.exit_codes import Exit
 from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
-from pipelines.sandbox.events import events
 from pipelines.sandbox.process import Sandbox
+from pipelines.sandbox.webhooks import events
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

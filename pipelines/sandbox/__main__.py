@@ -1,45 +1,117 @@
-"""`python -m pipelines.sandbox`: serve a world; the same flags as `ordermart sandbox serve`."""
+"""The command `ordermart sandbox serve`, and `python -m pipelines.sandbox`: the one list of the sandbox's flags.
+
+Serves a world over HTTP on loopback until told to stop. Flags for tests and the demo are hidden from help.
+"""
 
 from __future__ import annotations
 
-import argparse
-import datetime as dt
+import os
+import signal
 import sys
+import threading
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated, Any
 
-from pipelines.sandbox.dialects import DIALECTS
-from pipelines.sandbox.serve import DEFAULTS, ServeError, serve
+import typer
+
+_LAST_DAY = datetime(2026, 10, 31)  # noqa: DTZ001 -- a day, not a moment
+_PATIENCE_SECONDS = 1  # how long to wait at the end for clients that keep their connection open
 
 
-def main() -> int:
-    """Read the flags and serve."""
-    flags = argparse.ArgumentParser(prog="python -m pipelines.sandbox", description=__doc__)
-    flags.add_argument("--host", default="127.0.0.1")
-    flags.add_argument("--port", type=int, default=8600, help="0 takes a free one")
-    flags.add_argument("--seed", type=int, default=DEFAULTS.seed)
-    flags.add_argument("--stores", type=int, default=DEFAULTS.stores)
-    flags.add_argument("--orders", type=int, default=DEFAULTS.orders)
-    flags.add_argument("--days", type=int, default=DEFAULTS.days)
-    flags.add_argument("--until", type=dt.date.fromisoformat, default=DEFAULTS.until, help="last day with orders")
-    flags.add_argument("--faults", type=float, default=DEFAULTS.faults, help="share of orders and menus with a fault")
-    flags.add_argument("--menu-faults", type=float, help="share of menus, where it is another one")
-    flags.add_argument("--fault-kind", action="append", default=[], dest="fault_kinds", help="only these kinds")
-    flags.add_argument("--truth", type=Path, help="write the planted faults to this file, as JSON lines")
-    flags.add_argument("--ids", type=Path, help="write all order ids to this file, one a line")
-    flags.add_argument("--client-id", default="sandbox")
-    flags.add_argument("--client-secret", default="sandbox")
-    flags.add_argument("--token-life-seconds", type=int, default=3600)
-    flags.add_argument("--dialect", choices=DIALECTS, default="standard", help="how it says what is not shown")
-    flags.add_argument("--trouble", action="append", default=[], metavar="NAME=VALUE", help="such as rate_500=0.1")
-    flags.add_argument("--webhooks", action="append", default=[], metavar="NAME=VALUE", help="such as to=URL")
-    flags.add_argument("--story", action="store_true", help="the demo's world: more happens than chance brings")
-    flags.add_argument("--watch-stdin", action="store_true", help="stop when standard input ends")
+def _hidden(help: str) -> Any:  # noqa: A002 -- typer's name for it
+    return typer.Option(hidden=True, help=help)
+
+
+def serve(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free one.")] = 8600,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
+    stores: Annotated[int, typer.Option(min=1, help="Number of stores.")] = 30,
+    orders: Annotated[int, typer.Option(min=0, help="Number of orders.")] = 5000,
+    days: Annotated[int, typer.Option(min=1, help="Number of days with orders.")] = 28,
+    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of orders and menus with a planted fault.")] = 0.0,
+    truth: Annotated[Path | None, typer.Option(help="Write the planted faults to this file, as JSON lines.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="Write all order ids to this file, one per line.")] = None,
+    until: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Last day with orders.")] = _LAST_DAY,
+    client_id: Annotated[str, typer.Option(help="The client_id to accept.")] = "sandbox",
+    client_secret: Annotated[str, typer.Option(help="The client_secret to accept.")] = "sandbox",  # noqa: S107
+    host: Annotated[str, _hidden("Address to listen on.")] = "127.0.0.1",
+    menu_faults: Annotated[float | None, _hidden("Share of menus, where it is another one.")] = None,
+    fault_kind: Annotated[list[str] | None, _hidden("Only these kinds.")] = None,
+    token_life_seconds: Annotated[int, _hidden("Of each token.")] = 3600,
+    dialect: Annotated[str, _hidden("How it answers.")] = "standard",
+    trouble: Annotated[list[str] | None, _hidden("NAME=VALUE, such as rate_500=0.1.")] = None,
+    webhooks: Annotated[list[str] | None, _hidden("NAME=VALUE, such as to=URL.")] = None,
+    story: Annotated[bool, typer.Option("--story", hidden=True, help="The demo's world.")] = False,
+    watch_stdin: Annotated[bool, typer.Option("--watch-stdin", hidden=True, help="Stop when input ends.")] = False,
+) -> None:
+    """Serve a generated partner service on loopback until stopped: a seeded world with known faults."""
+    import asyncio
+
+    import msgspec
+
+    from pipelines.listening import ListenError, claimed, serve_until_stopped
+    from pipelines.sandbox.app import Service, make_app
+    from pipelines.sandbox.control_api import ControlApi
+    from pipelines.sandbox.dialects import DIALECTS
+    from pipelines.sandbox.trouble import pairs
+    from pipelines.sandbox.trouble import trouble as trouble_of
+    from pipelines.sandbox.webhooks import webhooks as webhooks_of
+    from pipelines.sandbox.world import Config, World
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: sys.exit(0))  # while the world is made; the server has its own
+    if watch_stdin:  # a parent with the other end of the pipe cannot leave this process behind, however it ends
+        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     try:
-        serve(**vars(flags.parse_args()))
-    except (ServeError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
+        claimed(host, port)
+        config = Config(
+            seed=seed,
+            stores=stores,
+            orders=orders,
+            days=days,
+            until=until.date(),
+            faults=faults,
+            menu_faults=menu_faults,
+            fault_kinds=tuple(fault_kind or ()),
+            story=story,
+        )
+        service_faults, sending = trouble_of(pairs(trouble or ())), webhooks_of(pairs(webhooks or ()))
+        world = World(config)
+    except (ListenError, ValueError) as error:
+        typer.echo(f"ordermart: {error}", err=True)
+        sys.exit(2)
+    service = Service(
+        world,
+        client_id=client_id,
+        client_secret=client_secret,
+        token_life_seconds=token_life_seconds,
+        dialect=DIALECTS[dialect](),
+    )
+    service.set_faults(service_faults)
+    control = ControlApi(service)
+    control.sender.use(sending)
+    if truth is not None:
+        truth.write_bytes(b"".join(msgspec.json.encode(fault) + b"\n" for fault in world.truth()))
+    if ids is not None:
+        ids.write_text("".join(f"{order_id}\n" for order_id in world.order_ids), encoding="ascii")
+    app, prefix = make_app(service, control=control.routes()), service.dialect.prefix
+    port = port or claimed(host)
+    asyncio.run(serve_until_stopped(app, host, port, prefix, patience_seconds=_PATIENCE_SECONDS))
+    # Granian's threads may still be closing connections, and crash when Python is taken down under them.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _stop_at_end_of_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(serve)
+    app()

@@ -1,4 +1,4 @@
-"""The sandbox's HTTP application: interface sections 4 and 5 over a world, in a dialect.
+"""The sandbox's HTTP application: interface sections 4 and 5 over a world, in a dialect; and its access tokens.
 
 What the interface does not show (paths of authenticate and stores, bodies of errors) is up to the dialect: `dialects`.
 Service faults are injected by `fault_injection`; tests control the sandbox through `control_api`.
@@ -6,29 +6,33 @@ Service faults are injected by `fault_injection`; tests control the sandbox thro
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import hmac
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from pipelines.sandbox.dialects import DIALECTS, ROOT, Dialect, json
+from pipelines.sandbox.dialects import Dialect, json
 from pipelines.sandbox.fault_injection import FaultInjector
-from pipelines.sandbox.tokens import Tokens
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Awaitable, Callable, Sequence
 
-    from starlette.middleware import Middleware
+    from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from pipelines.sandbox.trouble import Trouble
     from pipelines.sandbox.world import World
 
-__all__ = ["DIALECTS", "ROOT", "Service", "make_app"]
+
 # The longest text that can be a 64-bit id.
 _ID_DIGITS = 19
 
@@ -121,60 +125,42 @@ def make_app(service: Service, middleware: Sequence[Middleware] = (), control: S
     routes = [
         Route(
             dialect.prefix + path,
-            _Operation(service.injector.around(name, _application(endpoint))),
+            endpoint,
             methods=["POST" if name == "authenticate" else "GET"],
+            middleware=[Middleware(partial(service.injector.around, name))],
         )
         for name, path, endpoint in operations
     ]
     return Starlette(routes=[*routes, *control], middleware=middleware)
 
 
-class _Operation:
-    """An ASGI application that Starlette does not mistake for an endpoint function."""
+def _guarded(service: Service, answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that answers requests with a valid token."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    async def endpoint(request: Request) -> Response:
+        if not service.accepts(service.dialect.token(request.headers.get("authorization", ""))):
+            return service.dialect.error(401, "invalid or missing token")
+        return answer(request)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-
-
-def _application(endpoint: Callable[[Request], Awaitable[Response]]) -> ASGIApp:
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        response = await endpoint(Request(scope, receive))
-        await response(scope, receive, send)
-
-    return application
-
-
-def _stranger(service: Service, request: Request) -> Response | None:
-    """Return a refusal unless the request has a valid token."""
-    token = service.dialect.token(request.headers.get("authorization", ""))
-    return None if service.accepts(token) else service.dialect.error(401, "invalid or missing token")
+    return endpoint
 
 
 def _reader(service: Service, read: Callable[[int], bytes | None]) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        refusal = _stranger(service, request)
-        if refusal is not None:
-            return refusal
+    def answer(request: Request) -> Response:
         text = request.path_params["id"]
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS else None
         body = None if number is None else read(number)
         return service.dialect.error(404, "record not found") if body is None else json(body)
 
-    return endpoint
+    return _guarded(service, answer)
 
 
 def _store_list(service: Service) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        refusal = _stranger(service, request)
-        if refusal is not None:
-            return refusal
+    def answer(request: Request) -> Response:
         page = service.dialect.stores(service.stores(), request.query_params)
         return service.dialect.error(404, "no such page") if page is None else page
 
-    return endpoint
+    return _guarded(service, answer)
 
 
 def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
@@ -187,3 +173,63 @@ def _authenticate(service: Service) -> Callable[[Request], Awaitable[Response]]:
         return service.dialect.grant(service.tokens.issue(credentials[0]), service.tokens.life_seconds)
 
     return endpoint
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _raw(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class Tokens:
+    """Tokens of one secret, each good for `life_seconds` from its issue."""
+
+    def __init__(self, secret: bytes, life_seconds: int = 3600, now: Callable[[], float] = time.time) -> None:
+        self.life_seconds = life_seconds
+        self._secret = secret
+        self._now = now
+        self._serial = 0
+        self._revoked = 0
+        self._known: dict[str, float] = {}
+
+    def issue(self, subject: str) -> str:
+        """Return a new token; no two are equal."""
+        self._serial += 1
+        issued = int(self._now())
+        head = {"alg": "HS256", "typ": "JWT"}
+        claims = {"sub": subject, "iat": issued, "exp": issued + self.life_seconds, "jti": str(self._serial)}
+        signed = ".".join(_text(msgspec.json.encode(part)) for part in (head, claims))
+        return f"{signed}.{_text(self._sign(signed))}"
+
+    def valid(self, token: str) -> bool:
+        """Tell whether the token is ours and has not expired."""
+        expires = self._known.get(token)
+        if expires is None:
+            expires = self._expiry(token)
+            if expires is None:
+                return False
+            self._known[token] = expires
+        return self._now() < expires
+
+    def revoke(self) -> None:
+        """Refuse every token issued so far."""
+        self._revoked = self._serial
+        self._known.clear()
+
+    def _sign(self, signed: str) -> bytes:
+        return hmac.new(self._secret, signed.encode(), hashlib.sha256).digest()
+
+    def _expiry(self, token: str) -> float | None:
+        try:
+            signed, _, signature = token.rpartition(".")
+            head, _, claims = signed.partition(".")
+            if not hmac.compare_digest(self._sign(signed), _raw(signature)):
+                return None
+            if msgspec.json.decode(_raw(head)).get("alg") != "HS256":
+                return None
+            read = msgspec.json.decode(_raw(claims))
+            return float(read["exp"]) if int(read["jti"]) > self._revoked else None
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+            return None

@@ -18,9 +18,8 @@ import msgspec
 from starlette.routing import Route
 
 from pipelines.sandbox.dialects import json
-from pipelines.sandbox.events import events
 from pipelines.sandbox.trouble import TroubleError, trouble
-from pipelines.sandbox.webhooks import Sender, webhooks
+from pipelines.sandbox.webhooks import Sender, events, webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipelines.sandbox.app import Service
-    from pipelines.sandbox.events import Event
+    from pipelines.sandbox.webhooks import Event
 
 
 class ControlApi:

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import email.utils
 import math
+import os
 import re
+import socket
+import stat
+import struct
 import time
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pipelines.sandbox import sockets
-from pipelines.sandbox.record import Record
 from pipelines.sandbox.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -179,7 +182,7 @@ async def _heard(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[Message,
 
 def _reset(_app: ASGIApp) -> ASGIApp:
     async def reset(scope: Scope, receive: Receive, _send: Send) -> None:
-        sockets.reset(_client(scope))
+        reset_connection(_client(scope))
         await _gone(receive)
 
     return reset
@@ -191,7 +194,7 @@ def _truncated(app: ASGIApp) -> ASGIApp:
         await send(start)
         await send(_part(body[: len(body) // 2], more=True))
         await asyncio.sleep(_FLUSH_SECONDS)
-        sockets.hang_up(_client(scope))
+        hang_up(_client(scope))
         await _gone(receive)
 
     return truncated
@@ -243,3 +246,107 @@ async def _gone(receive: Receive) -> Any:
         async with asyncio.timeout(_GONE_SECONDS):
             while (await receive())["type"] != "http.disconnect":
                 pass
+
+
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+def reset_connection(client: tuple[str, int]) -> None:
+    """End the connection with this client by a TCP reset."""
+
+    def end(connection: socket.socket) -> None:
+        # The server sees the end of its input, and closes; without lingering that is a reset.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        connection.shutdown(socket.SHUT_RD)
+
+    _find(client, end)
+
+
+def hang_up(client: tuple[str, int]) -> None:
+    """End the connection with this client, whatever was still to be said."""
+    _find(client, lambda connection: connection.shutdown(socket.SHUT_RDWR))
+
+
+def _find(client: tuple[str, int], end: Callable[[socket.socket], None]) -> None:
+    """Call `end` with our side of the connection with this client; do nothing when it is gone."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers, not paths
+        with contextlib.suppress(OSError):  # gone meanwhile, or without a peer
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                with socket.socket(fileno=os.dup(int(name))) as connection:
+                    if connection.getpeername()[:2] == client:
+                        end(connection)
+                        return
+
+
+class Record:
+    """All requests since the start, or since `clear`, except those to the control API."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._since = self._began = time.monotonic()
+        self.clear()
+
+    def clear(self) -> None:
+        """Clear everything, attempt counts included."""
+        self.requests = 0
+        self.most_in_flight = self.in_flight
+        self.answers: Counter[str] = Counter()
+        self._tries: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._mishaps: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        self._seconds: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._busy: defaultdict[int, float] = defaultdict(float)
+        self._since = self._began = time.monotonic()
+
+    def start(self, operation: str, asked: str) -> int:
+        """Record a request; return its attempt number, from 1."""
+        self._pass()
+        if not self.requests:
+            self._began = self._since
+        self.requests += 1
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self._tries[operation][asked] += 1
+        return self._tries[operation][asked]
+
+    def end(self, operation: str, outcome: str) -> None:
+        """Record how a request ended: a status, or a fault of its connection."""
+        second = self._pass()
+        self.in_flight -= 1
+        self.answers[f"{operation} {outcome}"] += 1
+        self._seconds[second][outcome] += 1
+
+    def fault(self, mishap: str, operation: str, asked: str, no: int) -> None:
+        """Record a fault that was injected."""
+        self._mishaps[mishap].append((operation, asked, no))
+
+    def shown(self) -> dict[str, Any]:
+        """Return everything as JSON values.
+
+        `tries` counts requests by operation and id (or query), `mishaps` lists (operation, id, attempt) by fault,
+        `seconds` has outcomes per second since the first request, and the mean concurrency.
+        """
+        self._pass()
+        last = max(self._seconds, default=-1)
+        return {
+            "requests": self.requests,
+            "in_flight": self.in_flight,
+            "most_in_flight": self.most_in_flight,
+            "answers": dict(self.answers),
+            "tries": {operation: dict(tries) for operation, tries in self._tries.items()},
+            "mishaps": dict(self._mishaps),
+            "seconds": [
+                {"ends": dict(self._seconds[second]), "in_flight": round(self._busy[second], 2)}
+                for second in range(last + 1)
+            ],
+        }
+
+    def _pass(self) -> int:
+        """Account for the time up to now at the current concurrency; return the current second."""
+        now = time.monotonic()
+        place, end = self._since - self._began, now - self._began
+        while place < end:
+            step = min(end, int(place) + 1.0)
+            self._busy[int(place)] += (step - place) * self.in_flight
+            place = step
+        self._since = now
+        return int(end)

@@ -6,9 +6,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.sandbox.dishes import CHOICES, CUISINES, Cuisine
-from pipelines.sandbox.menus import History, Menu, Modifier, Price, PriceGroup, Product, Reference, at
-from pipelines.sandbox.places import TOWNS, Town
+from pipelines.sandbox.menus import (
+    CHOICES,
+    CUISINES,
+    Cuisine,
+    History,
+    Menu,
+    Modifier,
+    Price,
+    PriceGroup,
+    Product,
+    Reference,
+    at,
+)
+from pipelines.sandbox.people import TOWNS, Town
 from pipelines.sandbox.prices import CENT, shortest
 from pipelines.sandbox.rng import Rng
 

@@ -17,10 +17,8 @@ import msgspec
 
 from pipelines.sandbox import story
 from pipelines.sandbox.faults import Fault, plan_faults, plant
-from pipelines.sandbox.lifecycle import LONGEST
-from pipelines.sandbox.orders import Composer, Order, Placed
-from pipelines.sandbox.people import Customer, meet
-from pipelines.sandbox.places import TOWNS
+from pipelines.sandbox.orders import LONGEST, Composer, Order, Placed
+from pipelines.sandbox.people import TOWNS, Customer, meet
 from pipelines.sandbox.prices import PriceRules
 from pipelines.sandbox.rng import Rng
 from pipelines.sandbox.stores import Store, found_stores

@@ -23,9 +23,9 @@ WITHIN = {
 # Outside the order: what each of them may import, anywhere.
 BESIDE = {"sandbox": {"listening", "resources", "settings"}, "engines": {"settings"}}
 # Entry points may import every package, and nothing but the command imports them. The command answers `--help` at once,
-# so at the top of its modules it imports only these.
+# so at the top of its modules it imports only these: the flags of the sandbox, which import only typer.
 ENTRANCES = {"cli", "demo"}
-AT_ONCE: dict[str, set[str]] = {"cli": set()}
+AT_ONCE = {"cli": {"sandbox"}}
 MAY_KNOW_DAGSTER = {"assets", "definitions"}
 
 

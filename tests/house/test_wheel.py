@@ -88,7 +88,7 @@ def test_wheel_holds_the_resources_and_nothing_stale(wheel: Path, project: Path)
     }
     assert {"pipelines/report/page/morning.html", "pipelines/report/page/style.css"} <= page <= names
     assert names >= {*sql, "pipelines/_resources/ordermart.toml", "pipelines/_resources/workspace.yaml"}
-    assert "pipelines/sandbox/serve.py" in names
+    assert "pipelines/sandbox/__main__.py" in names
     assert "pipelines/deleted.py" not in names
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.sandbox.lifecycle import STATUSES
+from pipelines.sandbox.orders import STATUSES
 from pipelines.sandbox.process import Sandbox
 from pipelines.sandbox.world import Config, World
 

@@ -11,7 +11,8 @@ import pytest
 
 from pipelines.partner import PartnerClient
 from pipelines.partner.pointer import get_all
-from pipelines.sandbox.app import DIALECTS, Service, make_app
+from pipelines.sandbox.app import Service, make_app
+from pipelines.sandbox.dialects import DIALECTS
 from pipelines.sandbox.world import Config, World
 from pipelines.settings import load_settings
 

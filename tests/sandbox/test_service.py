@@ -13,9 +13,8 @@ import pytest
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
-from pipelines.sandbox.app import Service, make_app
+from pipelines.sandbox.app import Service, Tokens, make_app
 from pipelines.sandbox.process import Sandbox
-from pipelines.sandbox.tokens import Tokens
 from pipelines.sandbox.world import Config, World
 
 if TYPE_CHECKING:
