@@ -31,9 +31,9 @@ from pipelines.ledger import chain, ledger_of  # noqa: E402 - the same
 from pipelines.settings import load_settings  # noqa: E402 - the same
 from pipelines.warehouse import catalogue  # noqa: E402 - the same
 from pipelines.warehouse.inputs.sources import create_sources  # noqa: E402 - the same
-from pipelines.warehouse.memory import memory_limit  # noqa: E402 - the same
 from pipelines.warehouse.release.manifest import Manifest, code_version, write_manifest  # noqa: E402 - the same
 from pipelines.warehouse.rows.session import fingerprint_of  # noqa: E402 - the same
+from pipelines.warehouse.storage import memory_limit  # noqa: E402 - the same
 
 A_DAY = 20_000
 FIRST = dt.date(2025, 1, 1)

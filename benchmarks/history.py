@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.contracts.contract import Column
+    from pipelines.warehouse.contracts import Column
 
 Steps = dict[str, float]
 

@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.enums import typed
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_target
 from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked
-from pipelines.warehouse.rows.functions import create_functions
+from pipelines.warehouse.rows.session import create_functions
+from pipelines.warehouse.rows.verdicts import typed
 
 if TYPE_CHECKING:
     from pipelines.warehouse.evidence.gathering import Gathered

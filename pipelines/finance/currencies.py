@@ -22,7 +22,7 @@ def digits(currency: str | None) -> int:
     """Return the decimals of a currency's smallest unit; two where the currency is not known."""
     if not currency:
         return _USUAL
-    from pipelines.warehouse.rows.functions import create_functions  # noqa: PLC0415 -- slow, and a status has no money
+    from pipelines.warehouse.rows.session import create_functions  # noqa: PLC0415 -- slow, and a status has no money
 
     with duckdb.connect(":memory:") as con:
         create_functions(con)

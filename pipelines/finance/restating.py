@@ -28,8 +28,8 @@ from pipelines.ledger.signed_head import signing_ledger
 from pipelines.literals import literal
 from pipelines.warehouse import build, warehouse_file
 from pipelines.warehouse.inputs.sources import create_sources
-from pipelines.warehouse.memory import memory_limit
 from pipelines.warehouse.release.manifest import code_version
+from pipelines.warehouse.storage import memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -32,8 +32,8 @@ from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.release.manifest import damaged_files
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.release.retention import make_room
-from pipelines.warehouse.rows.opening import NotOpenedError
 from pipelines.warehouse.rows.session import attached, fingerprint_of, remembered, session
+from pipelines.warehouse.storage import NotOpenedError
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -2,9 +2,9 @@
 
 from pipelines.warehouse.building.build import MemoryLimitError, build, warehouse_file
 from pipelines.warehouse.catalogue.tables import Check, Table, checks, tables
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 from pipelines.warehouse.release.release import Release, publish
-from pipelines.warehouse.rows.results import BuildBlocked, BuildResult, CheckResult
+from pipelines.warehouse.rows.verdicts import BuildBlocked, BuildResult, CheckResult
 
 __all__ = [
     "BuildBlocked",

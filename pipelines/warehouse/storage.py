@@ -1,11 +1,17 @@
-"""How DuckDB writes what it stores, where what it chooses by itself costs much: sessions, new files, columns."""
+"""How DuckDB is opened and writes: settings of sessions and files, memory, and files that cannot be opened."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    import duckdb
+
+    from pipelines.settings import Settings
 
 SESSION: dict[str, Any] = {
     "preserve_insertion_order": False,
@@ -30,3 +36,56 @@ def _compression(name: str, kind: str) -> str:
     if name in _NEVER_ALIKE:  # packing such texts takes five times as long as writing them, and saves a half
         return " using compression uncompressed"
     return ""
+
+
+SHARE = 0.4  # of the available memory: the process takes more than DuckDB counts, and others run beside it
+LEAST_BYTES = 850_000_000
+AUTO = "auto"
+
+
+def memory_limit(settings: Settings, system: Path = Path("/")) -> str:
+    """Return DuckDB's memory limit as DuckDB reads it; `system` is where /proc and /sys are."""
+    configured = settings.warehouse.memory_limit
+    if configured != AUTO:
+        return configured
+    available = min(_available(system), default=0)
+    return f"{max(LEAST_BYTES, int(available * SHARE)) // 1_000_000}MB"
+
+
+def _available(system: Path) -> Iterator[int]:
+    """Yield the bytes that are left to the machine, and to each kind of control group that limits this process."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = (system / "proc/meminfo").read_text(encoding="ascii").splitlines()
+        yield int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+    for limit, used in (
+        ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
+        ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):  # no such group, or "max": no limit
+            yield max(0, int((system / limit).read_text()) - int((system / used).read_text()))
+
+
+# What DuckDB says of a file that it did not get to read, and what helps.
+_ADVICE = {
+    "could not set lock": "Close it in that program and run again; a release can be read at any time",
+    "permission denied": "Let the user of the runs read and write it, and run again",
+    "too many open files": "Raise the limit of open files (`ulimit -n`), and run again",
+}
+
+
+class NotOpenedError(Exception):
+    """A database file could not be opened, and is not damaged; the message says why and what to do."""
+
+
+def why_not_opened(error: duckdb.Error) -> str:
+    """Return what to do about an error that says nothing about a file's content; "" for any other."""
+    said = str(error).lower()
+    return next((advice for sign, advice in _ADVICE.items() if sign in said), "")
+
+
+def not_opened(error: duckdb.Error, file: Path) -> NotOpenedError | None:
+    """Return the error of this project for such an error of DuckDB, which names who holds the file."""
+    if not (advice := why_not_opened(error)):
+        return None
+    said = str(error).partition("\n")[0].partition(". ")[0]
+    return NotOpenedError(f"{file} cannot be opened, and was left as it is: {said}. {advice}")

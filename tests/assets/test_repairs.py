@@ -18,7 +18,7 @@ from pipelines.run.healing import heal
 from pipelines.warehouse import publish, warehouse_file
 from pipelines.warehouse.building.build import unreadable
 from pipelines.warehouse.release.release import DATABASE
-from pipelines.warehouse.rows.opening import NotOpenedError
+from pipelines.warehouse.storage import NotOpenedError
 from tests.warehouse.conftest import World, order
 
 if TYPE_CHECKING:

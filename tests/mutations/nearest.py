@@ -32,7 +32,7 @@ def nearest_tests(file: str, root: Path, most: int = 4) -> list[str]:
         ranked += [root / test for user in users for test in nearest_tests(str(user.relative_to(root)), root)]
     if path.parent.name == "ties":
         ranked = [root / OF_TIES, *ranked]
-    if path.parent.name == "contracts":  # documents are written from what they say
+    if path.stem == "contracts":  # documents are written from what they say
         ranked = [root / test for test in OF_CONTRACTS] + ranked
     if path.suffix == ".py" or is_step:
         package = "warehouse" if is_step else path.parts[1]

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import catalogue, inputs
-from pipelines.warehouse.rows.functions import create_functions
+from pipelines.warehouse.rows.session import create_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,14 @@ import pytest
 from pandera.errors import SchemaError, SchemaErrors
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.catalogue.enums import as_texts, is_enum_type
-from pipelines.warehouse.contracts.schema import schema_of
-from pipelines.warehouse.rows.verdicts import columns_as_declared, has_declared_columns, rows_as_declared
+from pipelines.warehouse.rows.judging import schema_of
+from pipelines.warehouse.rows.verdicts import (
+    as_texts,
+    columns_as_declared,
+    has_declared_columns,
+    is_enum_type,
+    rows_as_declared,
+)
 
 VALUES = {
     "VARCHAR": "'text'",

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipelines.settings import load_settings
-from pipelines.warehouse.memory import memory_limit
+from pipelines.warehouse.storage import memory_limit
 
 if TYPE_CHECKING:
     from pathlib import Path

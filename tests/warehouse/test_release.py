@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from pipelines.warehouse import BuildBlocked, catalogue, publish
-from pipelines.warehouse.catalogue.enums import as_texts
 from pipelines.warehouse.release import release
 from pipelines.warehouse.release.manifest import read_manifest
+from pipelines.warehouse.rows.verdicts import as_texts
 
 if TYPE_CHECKING:
     from pathlib import Path

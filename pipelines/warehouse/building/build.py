@@ -25,10 +25,7 @@ from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.increment.increment import Applied, apply_changes, find_changes
 from pipelines.warehouse.inputs.landed import MissingDocumentError
 from pipelines.warehouse.inputs.sources import create_sources, states
-from pipelines.warehouse.memory import memory_limit
-from pipelines.warehouse.rows.making import results_as_stored
-from pipelines.warehouse.rows.opening import why_not_opened
-from pipelines.warehouse.rows.results import BuildResult
+from pipelines.warehouse.rows.making import TiesBroken, results_as_stored
 from pipelines.warehouse.rows.session import (
     READ_ONLY,
     Memory,
@@ -39,7 +36,8 @@ from pipelines.warehouse.rows.session import (
     use_all_threads,
     use_few_threads,
 )
-from pipelines.warehouse.rows.ties import TiesBroken
+from pipelines.warehouse.rows.verdicts import BuildResult
+from pipelines.warehouse.storage import memory_limit, why_not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -31,7 +31,7 @@ from pipelines.warehouse.inputs.landed import (
     present,
     rows_per_order,
 )
-from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.making import FINDINGS, Making, tie_out
 from pipelines.warehouse.rows.profile import OBSERVATIONS, measured
 from pipelines.warehouse.rows.session import (
     attached_draft,
@@ -40,7 +40,6 @@ from pipelines.warehouse.rows.session import (
     remember,
     reopen_draft,
 )
-from pipelines.warehouse.rows.ties import tie_out
 from pipelines.warehouse.rows.views import STATES
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
     from pipelines.engines import Engine
     from pipelines.landing import RawFiles
     from pipelines.warehouse.building.buckets import Spread
-    from pipelines.warehouse.rows.results import CheckResult
     from pipelines.warehouse.rows.session import Memory
+    from pipelines.warehouse.rows.verdicts import CheckResult
 
 ROW_GROUP = 122_880  # rows that DuckDB writes together
 ORDERS_PER_BUCKET = 2 * ROW_GROUP  # at most: two threads write one each

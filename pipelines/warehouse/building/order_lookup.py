@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.rows.results import CheckResult
+    from pipelines.warehouse.rows.verdicts import CheckResult
 
 _BATCH = 10_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

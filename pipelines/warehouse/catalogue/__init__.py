@@ -17,7 +17,7 @@ from pipelines.warehouse.catalogue.tables import (
     tables,
     ties,
 )
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 
 __all__ = [
     "SCHEMAS",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pipelines.landing.charges import PRICES
 from pipelines.resources import resource
 from pipelines.warehouse.catalogue.templates import filled
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 
 FILE = resource("sql") / "comparisons.toml"
 _ENTITIES = ("order_id", "store_id")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pipelines.warehouse.catalogue.macros import macros
 from pipelines.warehouse.catalogue.reads import reads
 from pipelines.warehouse.catalogue.tables import SQL
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
 from pipelines.warehouse.catalogue.tables import SQL
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 
 if TYPE_CHECKING:
     from pathlib import Path

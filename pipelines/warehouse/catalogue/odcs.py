@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.warehouse.catalogue.tables import Table
-    from pipelines.warehouse.contracts.contract import Column
+    from pipelines.warehouse.contracts import Column
 
 NAME = "contract.odcs.yaml"
 _LOGICAL = {

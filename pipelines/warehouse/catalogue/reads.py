@@ -20,7 +20,7 @@ import msgspec
 from pipelines.kept import fingerprint, keep, read_kept
 from pipelines.landing.charges import read_sql
 from pipelines.resources import resource
-from pipelines.warehouse.contracts.contract import CatalogueError
+from pipelines.warehouse.contracts import CatalogueError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

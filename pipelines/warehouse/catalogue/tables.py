@@ -1,6 +1,6 @@
 """Find every table and check, and the order in which they can be built.
 
-A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts/head.py`), and its select,
+A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts.py`), and its select,
 which of some is generated from the shape of documents (`GENERATED`). A check is a file
 `sql/checks/<schema>.<table>__<claim>.sql`, declared in `sql/comparisons.toml`, or generated. Selects that are alike but
 for names share a file of `sql/templates/`, see `templates.py`. What a select reads is read from the select itself.
@@ -35,13 +35,12 @@ from pipelines.warehouse.catalogue.comparisons import comparisons
 from pipelines.warehouse.catalogue.match_validation import match_validation
 from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
 from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu
-from pipelines.warehouse.contracts.contract import SCOPES, CatalogueError
-from pipelines.warehouse.contracts.head import contract_of, head_of
+from pipelines.warehouse.contracts import SCOPES, CatalogueError, contract_of, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.warehouse.contracts.contract import Column, Contract
+    from pipelines.warehouse.contracts import Column, Contract
 
 SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")

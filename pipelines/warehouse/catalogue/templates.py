@@ -10,7 +10,7 @@ from pipelines.resources import resource
 from pipelines.settings.kinds import ENTITIES
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.contracts.head import Head
+    from pipelines.warehouse.contracts import Head
 
 _SOLD = {
     "product": ("core.order_lines", "'line ' || sold.line_no"),

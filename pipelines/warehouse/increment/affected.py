@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import ENTITIES
 from pipelines.warehouse import inputs
-from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.increment.comparison_scope import compared_orders
 from pipelines.warehouse.increment.differences import changed_orders, reads_change
 from pipelines.warehouse.increment.spans import clock_of, orders_within

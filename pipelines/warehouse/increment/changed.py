@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
-from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.contracts import SCOPE_KEYS
 from pipelines.warehouse.rows.making import FINDINGS
 from pipelines.warehouse.rows.views import ENTITIES
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Check, Table
-    from pipelines.warehouse.contracts.contract import ComparisonScope
+    from pipelines.warehouse.contracts import ComparisonScope
     from pipelines.warehouse.rows.views import Staged
 
 

@@ -15,9 +15,8 @@ from pipelines.warehouse.increment.affected import has_keys, is_stale, touched
 from pipelines.warehouse.increment.changed import changed_checks, concerns_readers, findings_of
 from pipelines.warehouse.increment.differences import note_differences
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
-from pipelines.warehouse.rows.making import FINDINGS, Making
+from pipelines.warehouse.rows.making import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember
-from pipelines.warehouse.rows.ties import require_increment_ties
 from pipelines.warehouse.rows.views import STATES, between, within
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.landing import RawFiles
-    from pipelines.warehouse.rows.results import CheckResult
     from pipelines.warehouse.rows.session import Memory
+    from pipelines.warehouse.rows.verdicts import CheckResult
 
 # More changed orders than this, and more than half of all, are built faster and in less memory by a full build.
 ALWAYS_AN_INCREMENT = 100_000

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipelines.literals import literal
 from pipelines.warehouse.catalogue.meta import ALWAYS, rows_of
 from pipelines.warehouse.catalogue.reference import FILES, UNMATCHED
-from pipelines.warehouse.contracts.contract import ARROW_TYPES
+from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.release.manifest import described
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.meta import MetaTable
     from pipelines.warehouse.inputs.reference import Reference
     from pipelines.warehouse.release.manifest import File
-    from pipelines.warehouse.rows.results import BuildResult
     from pipelines.warehouse.rows.session import Memory
+    from pipelines.warehouse.rows.verdicts import BuildResult
 
 DATABASE = "ordermart.duckdb"
 # Of Parquet that differs, for webhooks and else: more is compared only by `ordermart diff`.

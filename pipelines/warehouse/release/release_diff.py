@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
     from pipelines.warehouse.catalogue import Table
-    from pipelines.warehouse.contracts.contract import Column
+    from pipelines.warehouse.contracts import Column
     from pipelines.warehouse.release.manifest import File
 
 READERS = ("core.", "mart.")  # schema audit also logs runs: it differs every night

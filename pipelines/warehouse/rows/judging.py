@@ -1,21 +1,47 @@
-"""Validate by Pandera the columns of rows that DuckDB found doubtful, so that a failure says which and where."""
+"""Validate by Pandera the columns of rows that DuckDB found doubtful, so that a failure says which and where.
+
+The schema is made from the contract: columns exactly as declared, in that order, never coerced. Importing this takes a
+second, for Pandera.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pandera.pandas as pandera
+import pyarrow as pa
 from pandera.errors import SchemaErrors
 
-from pipelines.warehouse.catalogue.enums import as_texts
 from pipelines.warehouse.catalogue.tables import contract_check
-from pipelines.warehouse.contracts.schema import schema_of
-from pipelines.warehouse.rows.results import SAMPLE, CheckResult, plain
+from pipelines.warehouse.contracts import ARROW_TYPES
+from pipelines.warehouse.rows.verdicts import SAMPLE, CheckResult, as_texts, plain
 
 if TYPE_CHECKING:
     import duckdb
 
     from pipelines.warehouse.catalogue.tables import Table
+    from pipelines.warehouse.contracts import Column, Contract
+
+
+def schema_of(contract: Contract) -> pandera.DataFrameSchema:
+    """Return the schema that rows of a table are validated by."""
+    columns = {
+        column.name: pandera.Column(
+            pd.ArrowDtype(pa.string() if column.words else ARROW_TYPES[column.type]),
+            _checks(column),
+            nullable=column.nullable,
+        )
+        for column in contract.columns
+    }
+    return pandera.DataFrameSchema(columns, strict=True, ordered=True)
+
+
+def _checks(column: Column) -> list[pandera.Check]:
+    least = [] if column.least is None else [pandera.Check.ge(column.least)]
+    most = [] if column.most is None else [pandera.Check.le(column.most)]
+    return [*least, *most, *([pandera.Check.isin(column.words)] if column.words else [])]
+
 
 ROWS_AT_A_TIME = 200_000
 

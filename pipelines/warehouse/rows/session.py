@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 import secrets
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from pipelines.landing.charges import read_sql
 from pipelines.landing.erasures import erasures_state
 from pipelines.literals import literal
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage
+from pipelines.warehouse.catalogue import SQL, CatalogueError
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
-from pipelines.warehouse.memory import memory_limit
-from pipelines.warehouse.rows.functions import create_functions
-from pipelines.warehouse.rows.opening import not_opened
+from pipelines.warehouse.storage import memory_limit, not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -291,3 +292,13 @@ def _hash_files(paths: list[Path]) -> str:
         digest.update(f"{path.parent.name}/{path.name}\n".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def create_functions(con: duckdb.DuckDBPyConnection) -> None:
+    """Create every function in the current database, for all SQL of a build; raise CatalogueError for a bad header."""
+    for path in sorted((SQL / "functions").glob("*.sql")):
+        expression = read_sql(path)
+        head = re.match(rf"-- ({path.stem}\([\w, ]*\)): ", expression)
+        if not head:
+            raise CatalogueError(f"functions/{path.name} must start with `-- {path.stem}(…): ` and its meaning")
+        con.execute(f"create macro {head[1]} as {expression}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.settings import kinds
 from pipelines.warehouse import inputs
-from pipelines.warehouse.contracts.contract import SCOPE_KEYS
+from pipelines.warehouse.contracts import SCOPE_KEYS
 
 if TYPE_CHECKING:
     import duckdb
