@@ -21,9 +21,7 @@ lint:
 # docs/DICTIONARY.md, QUESTIONS.md and contract.odcs.yaml, generated from contracts and examples; tests fail when stale.
 dictionary:
 	$(PYTHON) bootstrap.py setup
-	.venv/bin/python -m pipelines.warehouse.catalogue.dictionary
-	.venv/bin/python -m pipelines.warehouse.catalogue.questions
-	.venv/bin/python -m pipelines.warehouse.catalogue.data_contract
+	PYTHONPATH=. .venv/bin/python docs/tables.py
 
 # Resolve the dependencies of pyproject.toml for every platform and Python 3.11 to 3.14, with hashes.
 # uv is installed into its own environment: nothing else needs it. Locked versions stay while they fit;

@@ -37,7 +37,7 @@ SCHEDULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("sql/glossary.sql", "'stores'): What kind of document", "'schedules', "),
     (
-        "pipelines/warehouse/catalogue/documents.py",
+        "pipelines/warehouse/catalogue/generated_selects.py",
         '    "orders": {',
         '    "schedules": {"": Held("core.schedules", "schedule_id")},\n',
     ),

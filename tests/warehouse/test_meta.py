@@ -14,11 +14,8 @@ import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
 from pipelines.warehouse import catalogue, publish
-from pipelines.warehouse.catalogue import data_contract, questions
-from pipelines.warehouse.catalogue.examples import Example, examples
-from pipelines.warehouse.catalogue.meta import ALWAYS
-from pipelines.warehouse.catalogue.not_available import NOT_AVAILABLE
-from pipelines.warehouse.catalogue.odcs import odcs
+from pipelines.warehouse.catalogue.macros import Example, examples
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, NOT_AVAILABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,12 +105,6 @@ def test_meta_is_in_parquet_too(con: duckdb.DuckDBPyConnection) -> None:
     assert column(con, "select column_name from duckdb_columns() where schema_name = 'meta' and comment is null") == []
 
 
-def test_questions_are_not_stale() -> None:
-    """docs/QUESTIONS.md is what sql/examples/ says now."""
-    said = "run: python -m pipelines.warehouse.catalogue.questions"
-    assert questions.FILE.read_text(encoding="utf-8") == questions.questions(), said
-
-
 @pytest.mark.slow
 def test_data_contract_is_the_standards(con: duckdb.DuckDBPyConnection) -> None:
     """The release's contract is valid by the standard's own package and schema, and says what the file holds."""
@@ -138,8 +129,3 @@ def test_data_contract_is_the_standards(con: duckdb.DuckDBPyConnection) -> None:
     (sale_class,) = (part for part in orders.properties or [] if part.name == "sale_class")
     assert [each.value for each in sale_class.enum or []] == ["counted", "deleted", "excluded", "unmapped"]
     assert orders.quality
-
-
-def test_data_contract_is_not_stale() -> None:
-    """docs/contract.odcs.yaml is what the contracts say now."""
-    assert data_contract.FILE.read_text(encoding="utf-8") == odcs(), "run: make dictionary"

@@ -3,6 +3,9 @@
 A macro's file starts with what it is called with and what it gives, in comment lines:
 
     -- orders_as_of(ts): one row per order that had been observed by then, as its version at that time says.
+
+The example queries are `sql/examples/<number>_<name>.sql`: the question that it answers, in one comment line, and one
+select. They are the rows of `meta.examples` and the text of docs/QUESTIONS.md, and a test runs each of them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.landing.charges import read_sql
 from pipelines.literals import literal
+from pipelines.warehouse.catalogue.reads import reads
 from pipelines.warehouse.catalogue.tables import SQL
 from pipelines.warehouse.contracts import CatalogueError
 
@@ -62,3 +66,31 @@ def _macro(path: Path) -> Macro:
     parameters = tuple(each.strip() for each in head[1].split(",") if each.strip())
     about = head[2].replace("\n-- ", " ")
     return Macro(path.stem, parameters, about[0].upper() + about[1:], sql)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question and the select that answers it; `tables` are those that the select or its macro reads."""
+
+    name: str
+    question: str
+    sql: str
+    tables: tuple[str, ...]
+
+
+@functools.cache
+def examples() -> tuple[Example, ...]:
+    """Return every example in the order of its file. Raise CatalogueError for one that starts with no question."""
+    found = []
+    for path in sorted((SQL / "examples").glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        head = re.match(r"-- (.+\?)\n", text)
+        if not head:
+            raise CatalogueError(f"examples/{path.name} must start with `-- ` and its question")
+        sql = text[head.end() :].strip()
+        tables = {*reads(sql).tables}
+        for macro in macros():
+            if f"{macro.name}(" in sql:
+                tables.update(reads(macro.sql).tables)
+        found.append(Example(path.stem.partition("_")[2], head[1], sql, tuple(sorted(tables))))
+    return tuple(found)

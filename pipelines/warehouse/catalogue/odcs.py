@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Table
     from pipelines.warehouse.contracts import Column
 
-NAME = "contract.odcs.yaml"
+CONTRACT = "contract.odcs.yaml"
 _LOGICAL = {
     "BIGINT": "integer",
     "VARCHAR": "string",
@@ -48,11 +48,11 @@ def _contract() -> dict[str, Any]:
             "limitations": "What the source does not state is listed in meta.not_available of each release.",
             "usage": "Open ordermart.duckdb read-only, or the Parquet folder of a table: see docs/BI.md.",
         },
-        "schema": [_table(table) for table in sorted(released(), key=lambda table: table.name)],
+        "schema": [_as_object(table) for table in sorted(released(), key=lambda table: table.name)],
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _as_object(table: Table) -> dict[str, Any]:
     """Return a table as the standard's object; its claims are rules of quality, in words."""
     grain, _, rest = table.description.partition("\n\n")
     partition = partition_of(table)
@@ -63,7 +63,7 @@ def _table(table: Table) -> dict[str, Any]:
         "physicalType": "table",
         "description": " ".join((rest or grain).split()),
         "dataGranularityDescription": " ".join(grain.split()),
-        "properties": [_column(table, column) for column in table.columns],
+        "properties": [_as_property(table, column) for column in table.columns],
     }
     if partition:
         said["customProperties"] = [{"property": "parquetPartitionedBy", "value": partition}]
@@ -76,7 +76,7 @@ def _table(table: Table) -> dict[str, Any]:
     return said
 
 
-def _column(table: Table, column: Column) -> dict[str, Any]:
+def _as_property(table: Table, column: Column) -> dict[str, Any]:
     logical, physical = logical_type(column.type), "VARCHAR" if column.type.startswith("ENUM(") else column.type
     said: dict[str, Any] = {
         "name": column.name,

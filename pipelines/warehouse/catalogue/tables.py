@@ -3,8 +3,8 @@
 A table is `sql/<schema>/<table>.sql`: its contract, which is the file's head (`contracts.py`), and its select,
 which of some is generated from the shape of documents (`GENERATED`). A check is a file
 `sql/checks/<schema>.<table>__<claim>.sql`, declared in `sql/comparisons.toml`, or generated. Selects that are alike but
-for names share a file of `sql/templates/`, see `templates.py`. What a select reads is read from the select itself.
-Inputs of the build (typed documents, states, settings) are in schema `raw`; see `inputs.py`.
+for names share a file of `sql/templates/`, see `generated_selects.py`. What a select reads is read from the select
+itself. Inputs of the build (typed documents, states, settings) are in schema `raw`; see `inputs/relations.py`.
 
 A check's file starts with its claim, then its severity, then perhaps another scope than its table's:
 
@@ -30,11 +30,16 @@ from pipelines.landing.charges import read_sql
 from pipelines.landing.shape import SHAPES
 from pipelines.resources import resource
 from pipelines.settings.kinds import KINDS
-from pipelines.warehouse.catalogue import field_values
-from pipelines.warehouse.catalogue.comparisons import comparisons
-from pipelines.warehouse.catalogue.match_validation import match_validation
+from pipelines.warehouse.catalogue.generated_selects import (
+    comparisons,
+    completed,
+    daily_field_values,
+    field_issues,
+    field_values,
+    match_validation,
+    references_a_menu,
+)
 from pipelines.warehouse.catalogue.reads import Reads, keep_reads, reads
-from pipelines.warehouse.catalogue.templates import completed, field_issues, references_a_menu
 from pipelines.warehouse.contracts import SCOPES, CatalogueError, contract_of, head_of
 
 if TYPE_CHECKING:
@@ -46,8 +51,8 @@ SQL = resource("sql")
 SCHEMAS = ("core", "mart", "audit")
 # By the template that the head names.
 GENERATED: dict[str, Callable[[], str]] = {
-    "daily_field_values": field_values.daily_field_values,
-    "field_values": field_values.field_values,
+    "daily_field_values": daily_field_values,
+    "field_values": field_values,
     **{f"field_issues of {kind}": functools.partial(field_issues, kind) for kind in KINDS},
 }
 GENERATED_CHECKS: dict[str, Callable[[], str]] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.evidence.amounts import lines
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.evidence.amounts import lines
 from pipelines.warehouse.evidence.chances import fewest_fits
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.evidence.verdicts import read_asked
 from pipelines.warehouse.inputs import RAW
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.storage import spelled
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
-from pipelines.warehouse.catalogue.documents import HELD
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import HELD, filled
 from pipelines.warehouse.history.runs import create_runs, fold_runs
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
 

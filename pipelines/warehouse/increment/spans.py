@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.rows.views import between, columns_read, projected_rows_sql, sides
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.landing.shape import ORDER, SHAPES, STORE, ArrayField, Field, MapField, Shape
 from pipelines.settings.kinds import ENTITIES
-from pipelines.warehouse.catalogue.documents import HELD, held_fields
+from pipelines.warehouse.catalogue.generated_selects import HELD, held_fields
 
 # Times stay text: sql/ casts them, and a cast that fails says so, which from_json does not.
 _TYPES = {"integer": "BIGINT", "text": "VARCHAR", "time": "VARCHAR", "money": "DECIMAL(18,4)"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.literals import literals
 from pipelines.warehouse import inputs
-from pipelines.warehouse.catalogue.templates import filled
+from pipelines.warehouse.catalogue.generated_selects import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

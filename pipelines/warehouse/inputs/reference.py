@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.settings import SettingsError
-from pipelines.warehouse.catalogue.reference import FILES
+from pipelines.warehouse.catalogue.meta_tables import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.meta import MetaTable
+    from pipelines.warehouse.catalogue.meta_tables import MetaTable
 
 _MAX_BYTES = 32 * 2**20
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.literals import literal
-from pipelines.warehouse.catalogue.meta import ALWAYS, rows_of
-from pipelines.warehouse.catalogue.reference import FILES, UNMATCHED
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, FILES, UNMATCHED, rows_of
 from pipelines.warehouse.contracts import ARROW_TYPES
 from pipelines.warehouse.release.manifest import described
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from pipelines.warehouse.catalogue.meta import MetaTable
+    from pipelines.warehouse.catalogue.meta_tables import MetaTable
     from pipelines.warehouse.inputs.reference import Reference
     from pipelines.warehouse.release.manifest import File
 

@@ -23,9 +23,9 @@ from pipelines.record import WEBHOOKS, current_release
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
-from pipelines.warehouse.catalogue import odcs
 from pipelines.warehouse.catalogue.macros import create_macros
-from pipelines.warehouse.catalogue.meta import COMPARED
+from pipelines.warehouse.catalogue.meta_tables import COMPARED
+from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.inputs.reference import read_reference
 from pipelines.warehouse.release.manifest import (
     Manifest,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Settings
-    from pipelines.warehouse.catalogue.meta import MetaTable
+    from pipelines.warehouse.catalogue.meta_tables import MetaTable
     from pipelines.warehouse.inputs.reference import Reference
     from pipelines.warehouse.release.manifest import File
     from pipelines.warehouse.rows.session import Memory
@@ -124,10 +124,10 @@ def _publish(settings: Settings, result: BuildResult | None, run: str) -> Releas
             drop_internal_tables(con)
         of_meta, notes = _describe(draft, rows, about, reference)
     (draft / DATABASE).chmod(0o444)
-    is_same = known is not None and known.code == code_version() and odcs.NAME not in damaged
+    is_same = known is not None and known.code == code_version() and CONTRACT not in damaged
     _write_odcs(draft, last if is_same else None)
     with _beside(lambda: sync(draft / DATABASE)):
-        own = [described(draft, draft / DATABASE), described(draft, draft / odcs.NAME)]
+        own = [described(draft, draft / DATABASE), described(draft, draft / CONTRACT)]
     manifest = Manifest(
         id=release_id,
         published_at=started.isoformat(timespec="seconds"),
@@ -222,8 +222,8 @@ def _describe(
 
 def _write_odcs(draft: Path, same: Path | None) -> None:
     """Write the data contract into a release, or link that of a release of the same code."""
-    if not (same and linked(same / odcs.NAME, draft / odcs.NAME)):
-        (draft / odcs.NAME).write_text(odcs.odcs(), encoding="utf-8")
+    if not (same and linked(same / CONTRACT, draft / CONTRACT)):
+        (draft / CONTRACT).write_text(odcs(), encoding="utf-8")
 
 
 def _rows(con: duckdb.DuckDBPyConnection, result: BuildResult | None) -> dict[str, int]:

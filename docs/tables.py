@@ -1,7 +1,4 @@
-"""Write docs/DICTIONARY.md out of the contracts: every table, column, join and claim, each declared in one place.
-
-python -m pipelines.warehouse.catalogue.dictionary
-"""
+"""Write docs/DICTIONARY.md, docs/QUESTIONS.md and docs/contract.odcs.yaml out of `sql/`: `python docs/tables.py`."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.catalogue.joins import MULTIPLYING, Join, joins_of
-from pipelines.warehouse.catalogue.macros import macros
-from pipelines.warehouse.catalogue.meta import ALWAYS, COMPARED
+from pipelines.warehouse.catalogue.macros import examples, macros
+from pipelines.warehouse.catalogue.meta_tables import ALWAYS, COMPARED, NOT_AVAILABLE, REFERENCE
+from pipelines.warehouse.catalogue.odcs import CONTRACT, odcs
 from pipelines.warehouse.catalogue.partitions import partition_of
-from pipelines.warehouse.catalogue.reference import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +18,11 @@ if TYPE_CHECKING:
     from pipelines.warehouse.catalogue.tables import Table
 
 META = (*ALWAYS, *COMPARED, *REFERENCE)
-FILE = Path(__file__).resolve().parents[3] / "docs" / "DICTIONARY.md"
-_HEAD = """\
+_DICTIONARY = """\
 # Dictionary
 
 Every table of a release, out of the heads of `sql/core/`, `sql/mart/` and `sql/audit/`: do not edit, run
-`python -m pipelines.warehouse.catalogue.dictionary`. The same texts are comments in the release's DuckDB file.
+`python docs/tables.py`. The same texts are comments in the release's DuckDB file.
 
 Money is DECIMAL(18,4) as sent, and DECIMAL(38,4) where it is added up; exact, never a float. Times are in UTC unless a
 column ends with `_local`. A column has one meaning and one name everywhere. Null means not stated, never
@@ -47,13 +43,13 @@ _SCHEMAS = {
 
 def dictionary() -> str:
     """Return the whole text of docs/DICTIONARY.md."""
-    return "\n".join(_lines())
+    return "\n".join(_of_dictionary())
 
 
-def _lines() -> Iterator[str]:
+def _of_dictionary() -> Iterator[str]:
     tables = sorted(catalogue.released(), key=lambda table: table.name)
     steps = sorted(set(catalogue.tables()) - set(tables), key=lambda table: table.name)
-    yield _HEAD
+    yield _DICTIONARY
     for schema, says in _SCHEMAS.items():
         yield f"- **{schema}**: {says}"
         for table in tables:
@@ -131,5 +127,46 @@ def _anchor(name: str) -> str:
     return name.replace(".", "")
 
 
+_QUESTIONS = """\
+# Questions and queries
+
+Each question with a query that answers it, from `sql/examples/`: do not edit, run
+`python docs/tables.py`. Tests run every query. A release has them in `meta.examples`:
+
+```sql
+select question, query from meta.examples order by example_no;
+```
+
+Amounts of two currencies never add up to anything: queries group by `currency`. `sale_class = 'counted'` are the
+orders that `[sales]` counts as sales; until it names statuses, all are `unmapped`.
+"""
+
+
+def questions() -> str:
+    """Return the whole text of docs/QUESTIONS.md."""
+    return "\n".join(_of_questions())
+
+
+def _of_questions() -> Iterator[str]:
+    yield _QUESTIONS
+    for number, example in enumerate(examples(), 1):
+        yield f"## {number}. {example.question}\n"
+        yield f"Reads {', '.join(f'`{name}`' for name in example.tables)}.\n"
+        yield f"```sql\n{example.sql};\n```\n"
+    yield "## What the source cannot answer\n"
+    yield "A release has this table as `meta.not_available`.\n"
+    yield "| subject | why | closest answer | join from |"
+    yield "| --- | --- | --- | --- |"
+    yield from (f"| {each.subject} | {each.reason} | {each.closest} | {each.join_from} |" for each in NOT_AVAILABLE)
+    yield ""
+
+
+def documents() -> dict[Path, str]:
+    """Return the text of each document, by its file."""
+    docs = Path(__file__).resolve().parent
+    return {docs / "DICTIONARY.md": dictionary(), docs / "QUESTIONS.md": questions(), docs / CONTRACT: odcs()}
+
+
 if __name__ == "__main__":
-    FILE.write_text(dictionary(), encoding="utf-8")
+    for file, text in documents().items():
+        file.write_text(text, encoding="utf-8")

@@ -1,21 +1,87 @@
-"""The tables of schema `meta`: what a release says of itself, so that a reader of the file needs no other document.
+"""The tables of schema `meta`, which say what a release holds, and of `ref`, the user's own CSV files of [reference].
 
-Declares their columns, and gives the rows of those that follow from the catalogue alone.
+Declares their columns, and gives the rows of those that follow from the catalogue alone. The rows of
+`meta.not_available` are the questions that the source cannot answer, why, and where to join it from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.warehouse.catalogue.examples import examples
-from pipelines.warehouse.catalogue.macros import macros
-from pipelines.warehouse.catalogue.not_available import NOT_AVAILABLE
+from pipelines.warehouse.catalogue.macros import examples, macros
 from pipelines.warehouse.catalogue.partitions import partition_of
 from pipelines.warehouse.catalogue.tables import released
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+
+class NotAvailable(NamedTuple):
+    """Something that people ask for and no document states."""
+
+    subject: str
+    reason: str
+    closest: str
+    join_from: str
+
+
+NOT_AVAILABLE = (
+    NotAvailable(
+        "tax",
+        "No field of an order or a menu states a tax amount, a rate, or whether prices include tax.",
+        "A constant share of the total that no field explains is found in audit.formula_populations.residual_pattern.",
+        "Point-of-sale or accounting system, by order_id; rates by product_id and store.",
+    ),
+    NotAvailable(
+        "net sales",
+        "Tax, refunds and commission are not stated, so nothing can be subtracted from what was charged.",
+        "mart.daily_store_sales: subtotal_price less discount and loyalty_discount, before or with tax unknown.",
+        "Accounting system, by store and business_date.",
+    ),
+    NotAvailable(
+        "refunds",
+        "No document states a refund. A later version may have a lower total, without saying why or who was paid.",
+        "mart.order_amendments: amounts that changed after the order was placed.",
+        "Payment provider, by order_id.",
+    ),
+    NotAvailable(
+        "payment method",
+        "Orders do not state how or whether they were paid.",
+        "None; platform says where an order was placed, not how it was paid.",
+        "Payment provider or point-of-sale system, by order_id.",
+    ),
+    NotAvailable(
+        "commission",
+        "The interface shows no fees of platforms or of the service.",
+        "None; mart.daily_platform_sales has the sales by platform that rates apply to.",
+        "Contracts or invoices of the platforms, by platform and month.",
+    ),
+    NotAvailable(
+        "payout",
+        "The interface shows no settlements or bank transfers.",
+        "audit.control_totals compares orders with totals that somebody supplies.",
+        "Settlement reports or bank statements, by store and period, as control totals.",
+    ),
+    NotAvailable(
+        "actual delivery time",
+        "Orders state requested and promised times only; a delivery has a status and no times.",
+        "core.delivery_status_observations: when a status was first observed, which depends on how often it was asked.",
+        "Courier or dispatch system, by order_id or delivery_id.",
+    ),
+    NotAvailable(
+        "reason of cancelling",
+        "A status may say that an order was cancelled; no field says why or by whom.",
+        "core.order_status_observations: when it was observed, and from which status.",
+        "Point-of-sale system or customer service, by order_id.",
+    ),
+    NotAvailable(
+        "cost of goods",
+        "Menus state sales prices and no costs or recipes.",
+        "mart.product_mix: units and amounts by product.",
+        "Inventory system, by product_id.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -175,3 +241,53 @@ _GIVEN = {
     MACROS.name: _macros,
     MISSING.name: _not_available,
 }
+
+
+STORES = MetaTable(
+    "ref.stores",
+    "One row per store in the file of [reference] stores; empty without one.",
+    ("store_id",),
+    (
+        ("store_id", "BIGINT", "The store's id."),
+        ("own_code", "VARCHAR", "Your own code of the store."),
+        ("legal_entity", "VARCHAR", "The company that runs it."),
+        ("region", "VARCHAR", "Its region."),
+        ("timezone", "VARCHAR", "Its time zone by your records; business days follow the store record and settings."),
+        ("currency", "VARCHAR", "Its currency by your records; amounts follow the store record and settings."),
+        ("opened_on", "DATE", "When it opened."),
+        ("closed_on", "DATE", "When it closed for good."),
+    ),
+)
+PRODUCTS = MetaTable(
+    "ref.products",
+    "One row per product in the file of [reference] products; empty without one.",
+    ("product_id",),
+    (
+        ("product_id", "BIGINT", "The product's id."),
+        ("plu", "VARCHAR", "Your own number of the product."),
+        ("category", "VARCHAR", "Its category."),
+        ("is_combo", "BOOLEAN", "Whether it combines other products."),
+    ),
+)
+PLATFORMS = MetaTable(
+    "ref.platforms",
+    "One row per platform in the file of [reference] platforms; empty without one.",
+    ("platform",),
+    (
+        ("platform", "VARCHAR", "The platform, as orders state it."),
+        ("platform_name", "VARCHAR", "Your own name of it."),
+        ("platform_group", "VARCHAR", "The group that it belongs to, such as own or marketplace."),
+    ),
+)
+UNMATCHED = MetaTable(
+    "ref.unmatched",
+    "One row per id that a file of [reference] and the data do not both have.",
+    ("reference_table", "id", "problem"),
+    (
+        ("reference_table", "VARCHAR", "The table of schema ref."),
+        ("id", "VARCHAR", "The store, product or platform, as a text."),
+        ("problem", "VARCHAR", "not_in_data: only the file has it. not_in_file: only the data have it."),
+    ),
+)
+FILES = {"stores": STORES, "products": PRODUCTS, "platforms": PLATFORMS}
+REFERENCE = (*FILES.values(), UNMATCHED)

@@ -1,0 +1,288 @@
+"""Fill templates, and generate the selects that follow from the shape of documents or are declared.
+
+Templates are selects of `sql/templates/` that several tables or checks share but for names. Generated are the profile
+of every field, and the checks that core tables lost nothing of a document; `HELD` says which core table holds the
+objects of a document at each path. A documented field that no table has a column for is landed and typed, and shown
+nowhere else. Declared, in `sql/comparisons.toml`, are the claims that two relations hold the same amounts: both sides
+are added up by the keys, the other side with the opposite sign, and keys whose sums are not zero are violations. Those
+read no select of a table, so that a fault in one is not repeated here.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from string import Template
+from typing import TYPE_CHECKING, Any, Literal
+
+from pipelines.landing.charges import PRICES, read_sql
+from pipelines.landing.shape import COUNTS, FIELDS, SHAPES, SUMS, ArrayField, Field, MapField
+from pipelines.resources import resource
+from pipelines.settings.kinds import ENTITIES, WHOLE_KINDS
+from pipelines.warehouse.catalogue.reads import reads
+from pipelines.warehouse.contracts import CatalogueError
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.contracts import Head
+
+_SOLD = {
+    "product": ("core.order_lines", "'line ' || sold.line_no"),
+    "modifier": ("core.order_line_modifiers", "'line ' || sold.line_no || ', modifier ' || sold.modifier_no"),
+}
+
+
+def field_issues(kind: str) -> str:
+    """Return the table of validation's notes on each document of a kind."""
+    return filled("field_issues", kind=kind, entity=ENTITIES[kind])
+
+
+def references_a_menu(entity: str) -> str:
+    """Return the check that every ordered product, or modifier, is on a menu."""
+    sold, location = _SOLD[entity]
+    return filled("references_a_menu", entity=entity, sold=sold, location=location)
+
+
+def completed(name: str, text: str, head: Head) -> str:
+    """Return the select of a table whose head names a template; that of another is its file.
+
+    `template: name` puts the file's select in place of `$select`. `template: name of table` has none: `$of` is the
+    select of that table of menus, over every version instead of the last. A place in a menu is the rest of the key, and
+    what is said of it are the columns up to the times.
+    """
+    template, _, of = head.facts.get("template", "").partition(" of ")
+    if not template:
+        return text
+    if not of:
+        return filled(template, table=name, select=text)
+    schema, _, table = of.partition(".")
+    last = read_sql(resource("sql") / schema / f"{table}.sql")
+    each = last.replace("raw.latest_menus", "raw.menu_versions").replace("_load_id", "version_no")
+    keys = [key for key in head.names("key") if key not in ("menu_id", "version_no")]
+    columns = [said.name for said in head.said]
+    contents = columns[columns.index("version_no") + 1 : columns.index("observed_from")]
+    return filled(template, table=name, of=each, place=_struct(keys), content=_struct(contents))
+
+
+def filled(template: str, **values: str) -> str:
+    """Return a file of `sql/templates/` with these values in the place of `$name`."""
+    file = resource("sql") / "templates" / f"{template}.sql"
+    return Template(read_sql(file)).substitute(values)
+
+
+def _struct(columns: list[str]) -> str:
+    return "{" + ", ".join(f"'{column}': t.{column}" for column in columns) + "}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """The table of the objects at one path, its name of their own id, and which of its rows they are."""
+
+    table: str
+    id_column: str = ""
+    where: str = "true"
+
+    def column(self, name: str) -> str | None:
+        """Return the column of a field of the typed document; None if the table has none."""
+        column = self.id_column if name == "id" else name
+        schema, _, table = self.table.partition(".")
+        select = read_sql(resource("sql") / schema / f"{table}.sql")
+        return column if column in reads(select).columns else None
+
+
+HELD: dict[str, dict[str, Held]] = {
+    "stores": {"": Held("core.stores", "store_id")},
+    "orders": {
+        "": Held("core.orders", "order_id"),
+        "/items/*": Held("core.order_lines", "line_id"),
+        "/items/*/modifiers/*": Held("core.order_line_modifiers", "modifier_id"),
+        "/deliveries/*": Held("core.order_deliveries", "delivery_id"),
+    },
+    "menus": {
+        "/menu": Held("core.menus", "menu_id"),
+        "/menu/price_groups/*": Held("core.price_groups", "price_group_id"),
+        "/menu/price_groups/*/prices/*": Held("core.menu_prices"),
+        "/products/*": Held("core.products"),
+        "/modifiers/*": Held("core.modifiers"),
+        "/products/*/modifiers/*": Held("core.modifier_edges", where="facts.parent_type = 'product'"),
+        "/modifiers/*/children/*": Held("core.modifier_edges", where="facts.parent_type = 'modifier'"),
+    },
+}
+
+
+def held_fields(kind: str) -> dict[str, dict[Field, str]]:
+    """Return path → field → column, of the fields that core tables have; of a hidden one the column of has_<name>."""
+    objects = FIELDS[kind].objects()
+    return {
+        path: {
+            field: column
+            for field in objects[path].leaves
+            if (column := held.column(f"has_{field.name}" if field.is_hidden else field.name))
+        }
+        for path, held in HELD[kind].items()
+    }
+
+
+# The letter names the measure: i integer, m money, t length of a text, d microseconds of a time; of what the vault
+# holds, whether it is there and not empty: h a text, g a number.
+_MEASURES = {
+    "integer": ("i", "facts.{}"),
+    "money": ("m", "facts.{}"),
+    "text": ("t", "length(facts.{})"),
+    "time": ("d", "epoch_us(facts.{})"),
+}
+_HIDDEN = {"text": "h", "number": "g"}
+
+
+def daily_field_values() -> str:
+    """Return the select of audit.daily_field_values."""
+    return _field_values("orders", "order_id", "business_date,", "mart.orders", "business_date")
+
+
+def field_values() -> str:
+    """Return the select of audit.field_values: of the kinds that are not kept by day."""
+    selects = (
+        _field_values(kind, f"{ENTITIES[kind]}_id", f"'{kind}' as kind,", f"core.{kind}") for kind in WHOLE_KINDS
+    )
+    return "\nunion all\n".join(f"({select})" for select in selects)
+
+
+def _field_values(kind: str, entity: str, first: str, documents: str, day: str = "") -> str:
+    """Return the select that measures each level of the document apart, by day if it has one; `first`: its key's."""
+    by, but = (f"{day},", f"(* exclude ({day}))") if day else ("", "(*)")
+    levels, measures = [], []
+    for number, (path, columns) in enumerate(held_fields(kind).items()):
+        held = HELD[kind][path]
+        levels.append(
+            filled(
+                "field_values_of_level",
+                number=str(number),
+                by=by,
+                documents_by=f"documents.{by}" if day else "",
+                entity=entity,
+                values=",\n        ".join(_value(path, field, column) for field, column in columns.items()),
+                table=held.table,
+                where=held.where,
+                group=f"group by {day}" if day else "having count(*) > 0",
+            )
+        )
+        measures.append(f"select {by} field, m, from measured_{number} unpivot include nulls (m for field in {but})")
+    return filled(
+        "field_values",
+        first=first,
+        by=by,
+        entity=entity,
+        documents=documents,
+        levels="".join(levels),
+        measures="\n    union all\n    ".join(measures),
+    )
+
+
+def _value(path: str, field: Field, column: str) -> str:
+    letter, value = (_HIDDEN[field.leaf], "cast(facts.{} as bigint)") if field.is_hidden else _MEASURES[field.leaf]
+    return f'{value.format(column)} as "{letter}{path}/{field.name}"'
+
+
+def match_validation(kind: str) -> str:
+    """Return the check of one kind; of each document it reports the first difference."""
+    entity = ENTITIES[kind]
+    key = f"{entity}_id"
+    own = next(iter(HELD[kind]))  # the path of the document's own row
+    counted = {
+        f"{path}/{field.name}/*": field.counted_as
+        for path, field in SHAPES[kind].walk()
+        if isinstance(field, ArrayField | MapField)
+    }
+    amounts: dict[str, list[str]] = {}
+    parts, joins, counts = [], [], {}
+    for number, (path, columns) in enumerate(held_fields(kind).items()):
+        held, alias = HELD[kind][path], "own" if path == own else f"part_{number}"
+        money = [(field.adds_to, column) for field, column in columns.items() if field.leaf == "money"]
+        for adds_to, column in money:
+            # a missing amount adds nothing, here as in validation; wider than an amount, so that no sum overflows
+            amounts.setdefault(adds_to, []).append(f"coalesce(cast({alias}.{column} as decimal(38, 4)), 0)")
+        if path != own:
+            counts[counted[path]] = f"coalesce({alias}.elements, 0)"
+            sums = "".join(f", sum(facts.{column}) as {column}" for _, column in money)
+            parts.append(
+                f"{alias} as (\n    select {key}, count(*) as elements{sums}\n"
+                f"    from {held.table} as facts where {held.where} group by {key}\n),"
+            )
+            joins.append(f"    left join {alias} on latest.{key} = {alias}.{key}")
+    differences = [
+        *(_difference(name, counts[name], is_count=True) for name in COUNTS[kind]),
+        *(_difference(name, " + ".join(amounts.get(name, ["0"])), is_count=False) for name in SUMS[kind]),
+    ]
+    return filled(
+        "match_validation",
+        entity=entity,
+        key=key,
+        kind=kind,
+        own=HELD[kind][own].table,
+        lines="\n".join(parts),
+        joins="\n".join(joins),
+        differences=", ".join(differences),
+    )
+
+
+def _difference(name: str, held: str, *, is_count: bool) -> str:
+    difference = f"cast({held} - latest.validated_{name} as decimal(38, 4))"
+    location = name.replace("_", " ")
+    return f"{{'location': '{location}', 'difference': {difference}, 'is_count': {str(is_count).lower()}}}"
+
+
+FILE = resource("sql") / "comparisons.toml"
+_ENTITIES = ("order_id", "store_id")
+
+
+@functools.cache
+def comparisons(kind: Literal["checks", "ties"]) -> dict[str, str]:
+    """Return each declared check, or tie, by name, as a file of `sql/checks/` would state it."""
+    declared = tomllib.loads(FILE.read_text(encoding="utf-8"))[kind]
+    head = "-- {}\n-- severity: blocking\n" + ("-- scope: all\n" if kind == "ties" else "")
+    return {name: _select(head.format(what["claim"]), name, what) for name, what in declared.items()}
+
+
+def _select(head: str, name: str, what: dict[str, Any]) -> str:
+    keys, same = _columns(what["keys"]), _columns(what.get("same", []))
+    sums = _columns(what.get("sums", ["rows"]))
+    if keys.keys() & same.keys() or (keys | same).keys() & sums.keys():
+        raise CatalogueError(f"comparisons.toml: {name} has two columns of the same name")
+    sides = []
+    for side, (sign, relation) in enumerate((("", name.partition("__")[0]), ("-", what["other"]))):
+        columns = [f"{pair[side]} as {column}" for column, pair in (keys | same).items()]
+        if "sums" in what:
+            # coalesce: an unknown amount adds nothing; the cast gives whole numbers and amounts one type
+            columns += [
+                f"{sign}coalesce(cast(sum({pair[side]}) as decimal(38, 4)), 0) as {each}" for each, pair in sums.items()
+            ]
+        else:
+            columns += [f"{sign}1 as rows"]
+        grouping = "\n    group by all" if "sums" in what else ""  # of one row each, grouping once is enough
+        sides.append(f"    select\n        {_listed(columns)},\n    from {relation}{grouping}")
+    return head + filled(
+        "comparison",
+        sides="\n\n    union all\n\n".join(sides),
+        entity=next((key for key in keys if key in _ENTITIES), "cast(null as bigint)"),
+        places=", ".join(f"coalesce('{key} ' || {key}, 'no {key}')" for key in keys if key not in _ENTITIES) or "'all'",
+        details=_listed([f"if(sum({each}) <> 0, '{each} off by ' || sum({each}), null)" for each in sums]),
+        grouped=", ".join(keys | same) or "all",
+        differs="\n    or ".join(f"sum({each}) <> 0" for each in sums),
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    return ",\n        ".join(texts)
+
+
+def _columns(declared: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the two sides' expressions of each column, by its name."""
+    columns: dict[str, tuple[str, str]] = {}
+    for column in [name for each in declared for name in (PRICES if each == "prices" else (each,))]:
+        left, _, right = column.partition(" = ")
+        left, _, name = left.partition(" as ")
+        name = name or next((side for side in (left, right) if side.isidentifier()), "")
+        if not name or name in columns:
+            raise CatalogueError(f"comparisons.toml: {column!r} needs a name of its own")
+        columns[name] = ("1" if left == "rows" else left, "1" if (right or left) == "rows" else right or left)
+    return columns
