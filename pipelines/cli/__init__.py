@@ -10,61 +10,34 @@ import os
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from pipelines.cli import (
-    backup,
-    breaks,
-    close,
-    explain,
-    init,
-    inventory,
-    land,
-    ledger,
-    mcp,
-    questions,
-    reconcile,
-    releases,
-    runs,
-    sandbox,
-    source,
-    status,
-    totals,
-    vault,
-    verify,
-    webhooks,
-)
-from pipelines.cli.options import Config, end
-from pipelines.cli.terminal import write_plain_text
+from pipelines.cli import books, init, runs, shown, sources, stored, vault
+from pipelines.cli.options import Config, end, write_plain_text
+
+# As `--help` lists them.
+_ORDER = (
+    "run build demo retry dev status doctor init backup restore inventory questions contract mcp land ledger explain "
+    "close restatements audit-pack reconcile diff sample breaks sandbox source totals verify vault webhooks"
+).split()
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return sorted(super().list_commands(ctx), key=[*_ORDER, *self.commands].index)
+
 
 app = typer.Typer(
     name="ordermart",
+    cls=_InOrder,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # with markup, Rich drops words in brackets, such as [webhooks]
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(runs.app)
-app.add_typer(status.app)
-app.add_typer(init.app)
-app.add_typer(backup.app)
-app.add_typer(inventory.app)
-app.add_typer(questions.app)
-app.add_typer(mcp.app)
-app.add_typer(land.app, name="land")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(explain.app, name="explain")
-app.add_typer(close.app, name="close")
-app.add_typer(close.restatements_app, name="restatements")
-app.add_typer(close.audit_pack_app)
-app.add_typer(reconcile.app)
-app.add_typer(releases.app)
-app.add_typer(breaks.app, name="breaks")
-app.add_typer(sandbox.app, name="sandbox")
-app.add_typer(source.app, name="source")
-app.add_typer(totals.app, name="totals")
-app.add_typer(verify.app)
+for _module in (runs, shown, init, stored, sources, books):
+    app.add_typer(_module.app)
 app.add_typer(vault.app, name="vault")
-app.add_typer(webhooks.app, name="webhooks")
 
 
 def _print_version(value: bool) -> None:

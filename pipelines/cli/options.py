@@ -1,18 +1,25 @@
-"""Share what several commands need: options, settings, output, and errors with their exit codes.
+"""Share what several commands need: options, settings, the run lock, output without control characters, and errors.
 
-Imports nothing but typer until a command runs, so that `--help` answers at once.
+Imports nothing but typer until a command runs, so that `--help` answers at once. Text of the partner's may hold escape
+sequences, which would colour, hide or retype what a person reads: whatever a command writes is text, line by line.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import io
 import sys
+import unicodedata
+from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pipelines.settings import Settings
 
@@ -25,6 +32,51 @@ Config = Annotated[
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, recorded beside the system's user.")]
 Since = Annotated[str, typer.Option("--from", metavar="DAY", help="First business day, e.g. 2026-10-01.")]
 Until = Annotated[str, typer.Option("--to", metavar="DAY", help="Last business day (inclusive).")]
+Progress = Callable[[str, int, int], None]  # the task, how much is done, and of how much
+Locked = Callable[[str], AbstractContextManager[Progress]]
+_OPTIONS = {"settings": ("config", Config, None), "user": ("name", As, "")}
+_LAYOUT = {"\n", "\t"}
+
+
+def prepared(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function that names what it needs, and give it that.
+
+    Its parameter `settings` becomes the option --config, `user` becomes --as; `locked(holder)` holds the run lock in a
+    with statement, and shows progress on a terminal meanwhile.
+    """
+    wanted = inspect.signature(command, locals=dict.fromkeys(("Settings", "User", "Locked"), Any), eval_str=True)
+    parameters = []
+    for name, parameter in wanted.parameters.items():
+        if name in _OPTIONS:
+            option, kind, default = _OPTIONS[name]
+            parameters.append(inspect.Parameter(option, parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        elif name != "locked":
+            parameters.append(parameter)
+
+    @functools.wraps(command)
+    def call(**values: Any) -> None:
+        settings = values["settings"] = load_settings(values.pop("config"))
+        if "user" in wanted.parameters:
+            from pipelines.ledger.decisions import current_user
+
+            values["user"] = current_user(values.pop("name"))
+        if "locked" in wanted.parameters:
+            values["locked"] = functools.partial(_locked, settings)
+        command(**values)
+
+    del call.__wrapped__  # typer reads the options of this function, not of that one
+    call.__signature__ = wanted.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    return call
+
+
+@contextmanager
+def _locked(settings: Settings, holder: str) -> Iterator[Progress]:
+    from pipelines.ingest.lock import run_lock
+    from pipelines.report.progress import terminal_progress
+
+    with run_lock(settings.data_dir, holder), terminal_progress() as progress:
+        yield progress
 
 
 def load_settings(config: Path | None) -> Settings:
@@ -37,6 +89,13 @@ def load_settings(config: Path | None) -> Settings:
 
         follow(settings.data_dir / "sandbox" / "world.json")
     return settings
+
+
+def group(help_text: str) -> typer.Typer:
+    """Return a group of commands; its callback keeps a single command from replacing the group."""
+    made = typer.Typer(help=help_text, no_args_is_help=True)
+    made.callback()(lambda: None)
+    return made
 
 
 def usage_error(message: str) -> Exception:
@@ -65,3 +124,58 @@ def end(sentence: str, code: int) -> NoReturn:
     """Print the sentence of an error on standard error and exit with this code."""
     typer.echo(f"ordermart: {sentence}", err=True)
     sys.exit(code)
+
+
+class PlainText(io.TextIOBase):
+    """A stream that replaces control characters; `terminal` is the one beneath, for our own progress."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self.terminal = terminal
+
+    def write(self, text: str) -> int:
+        """Write a text without control characters; return how long it was."""
+        self.terminal.write(plain_lines(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Write the buffer."""
+        self.terminal.flush()
+
+    def isatty(self) -> bool:
+        """Return whether this is a terminal."""
+        return self.terminal.isatty()
+
+    def fileno(self) -> int:
+        """Return the file that is written to."""
+        return self.terminal.fileno()
+
+    def writable(self) -> bool:
+        """Return whether it can be written to."""
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Its encoding."""
+        return self.terminal.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """What becomes of characters that the encoding lacks."""
+        return self.terminal.errors
+
+
+def plain_lines(text: str) -> str:
+    """Return a text whose control characters, but line breaks and tabs, are replaced."""
+    from pipelines.literals import UNSAFE
+
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if sign not in _LAYOUT and unicodedata.category(sign) in UNSAFE else sign
+        for sign in text
+    )
+
+
+def write_plain_text() -> None:
+    """Let this process write plain text only: output, logs and tracebacks."""
+    sys.stdout, sys.stderr = PlainText(sys.stdout), PlainText(sys.stderr)

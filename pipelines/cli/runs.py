@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import Config, load_settings, say, usage_error
+from pipelines.cli.options import Config, Locked, prepared, say, usage_error
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -21,9 +21,10 @@ app = typer.Typer()
 
 
 @app.command(short_help="Fetch what is due, build the warehouse, publish a release.")
+@prepared
 def run(
     *,
-    config: Config = None,
+    settings: Settings,
     order_ids: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids to fetch, one per line.")
     ] = None,
@@ -57,7 +58,6 @@ def run(
     def note(text: str) -> None:
         say([line("note", text=text) if as_json else text])
 
-    settings = load_settings(config)
     asked = Asked(_path(order_ids), order_id_range, _path(menu_ids))
     with stoppable() as stop:
         try:
@@ -117,9 +117,10 @@ def _service(settings: Settings) -> AbstractContextManager[object]:
 
 
 @app.command(short_help="Build the tables and publish, without requests.")
+@prepared
 def build(
     *,
-    config: Config = None,
+    settings: Settings,
     full: Annotated[bool, typer.Option(help="Rebuild every table from the landing zone.")] = False,
     profile: Annotated[bool, typer.Option(help="Print the time and memory of each table.")] = False,
     engine: Annotated[
@@ -129,6 +130,7 @@ def build(
     address: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Head of the Ray cluster; default: [engine] address.")
     ] = "",
+    locked: Locked,
 ) -> None:
     """Build the tables and publish a release from the landing zone, without requests to the service.
 
@@ -138,18 +140,16 @@ def build(
     settings; 4 another run holds the lock.
     """
     from pipelines.finance.restating import build_and_record
-    from pipelines.ingest.lock import run_lock
     from pipelines.landing.formats import migrate
     from pipelines.report.outcomes import costs
-    from pipelines.report.progress import terminal_progress
     from pipelines.report.summary import built
     from pipelines.run.telling import tell_of_dead_runs
     from pipelines.warehouse import publish
     from pipelines.warehouse.release.retention import make_room
     from pipelines.warehouse.rows.profile import profiled
 
-    settings = _on_engine(load_settings(config), engine, address)
-    with run_lock(settings.data_dir, "ordermart build"), terminal_progress() as progress:
+    settings = _on_engine(settings, engine, address)
+    with locked("ordermart build") as progress:
         say(migrate(settings.data_dir))
         tell_of_dead_runs(settings)
         make_room(settings)
@@ -195,10 +195,11 @@ def demo(
 
 
 @app.command(short_help="Put ids that could not be fetched on the work list again.")
+@prepared
 def retry(
     *,
     kind: Annotated[str, typer.Option(metavar="KIND", help="Only stores, menus or orders; default: all kinds.")] = "",
-    config: Config = None,
+    settings: Settings,
 ) -> None:
     """Retry the dead-letter queue: make the ids that could not be fetched due now."""
     from pipelines.inbox.store import inbox_path
@@ -209,11 +210,12 @@ def retry(
     known = next((name for name in KINDS if name == kind), None)
     if kind and known is None:
         raise usage_error(f"--kind: {kind!r} is not a kind of document; use one of {', '.join(KINDS)}")
-    with WorkList(inbox_path(load_settings(config).data_dir)) as work:
+    with WorkList(inbox_path(settings.data_dir)) as work:
         typer.echo(retried(work.retry(known)))
 
 
 @app.command(short_help="Serve Dagster's web pages and run the nightly schedule.")
+@prepared
 def dev(
     *,
     host: Annotated[str, typer.Option(help="Address to serve on; default: [dagster] host.")] = "",
@@ -221,7 +223,7 @@ def dev(
         int, typer.Option(min=0, max=65535, help="Port to serve on; default: [dagster] port.", show_default=False)
     ] = 0,
     webhooks: Annotated[bool, typer.Option("--webhooks", help="Start the webhook receiver too.")] = False,
-    config: Config = None,
+    settings: Settings,
 ) -> None:
     """Serve Dagster's web pages and run the nightly schedule, until Ctrl-C or SIGTERM.
 
@@ -230,7 +232,6 @@ def dev(
     """
     from pipelines.assets.home import dagster_dev
 
-    settings = load_settings(config)
     if settings.file.name == "demo.toml":
         raise usage_error(
             "demo.toml: the demo has a clock of its own; play its nights with `ordermart demo --next-night`"

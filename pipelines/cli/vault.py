@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import As, Config, given, load_settings, say, usage_error
+from pipelines.cli.options import Locked, given, prepared, say, usage_error
 
 if TYPE_CHECKING:
+    from pipelines.ledger.decisions import User
     from pipelines.privacy import Asked
+    from pipelines.settings import Settings
 
 app = typer.Typer(help="Manage the encrypted personal-data vault.", no_args_is_help=True)
 
@@ -52,13 +54,15 @@ def vault_generate_keys(
 
 
 @app.command("erase", short_help="Erase a customer.")
+@prepared
 def vault_erase(
     *,
     order_id: OrderId = None,
     phone: Phone = False,
     email: Email = False,
-    name: As = "",
-    config: Config = None,
+    user: User,
+    settings: Settings,
+    locked: Locked,
 ) -> None:
     """Erase a customer: destroy key, lookup hashes and every encrypted version, then rebuild and publish.
 
@@ -68,20 +72,16 @@ def vault_erase(
     or the tables could not be published: then give it again; 2 invalid usage; 4 another run holds the lock.
     """
     from pipelines.backup.holding import backups_holding
-    from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.decisions import current_user
     from pipelines.notify import last_backup
     from pipelines.privacy import erase, forget_request
     from pipelines.report.outcomes import erased
-    from pipelines.report.progress import terminal_progress
 
-    settings = load_settings(config)
     asked = _asked(order_id, phone=phone, email=email)
     if sys.stdin.isatty():
         typer.confirm("Destroy everything that is held about this customer? It cannot be undone", abort=True)
     backup = last_backup(settings.data_dir)
-    with run_lock(settings.data_dir, "ordermart vault erase"), terminal_progress() as progress:
-        done = erase(settings, asked, current_user(name), has_backups=backup is not None, progress=progress)
+    with locked("ordermart vault erase") as progress:
+        done = erase(settings, asked, user, has_backups=backup is not None, progress=progress)
         say(erased(done, backups_holding(settings.data_dir, done.entry)))
         if done.build_error:
             raise typer.Exit(1)
@@ -89,78 +89,76 @@ def vault_erase(
 
 
 @app.command("reveal", short_help="Show the personal data of one order, for support.")
+@prepared
 def vault_reveal(
     kind: Annotated[str, typer.Argument(metavar="order", help="The word order.")],
     order_id: Annotated[int, typer.Argument(metavar="N", help="The order.")],
     *,
     reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
-    name: As = "",
-    config: Config = None,
+    user: User,
+    settings: Settings,
 ) -> None:
     """Show the personal data of one order, for support; who saw it and why is recorded in the ledger.
 
     Exit codes: 0 shown; 1 nothing is held, it was erased, or the keys are wrong; 2 invalid usage.
     """
-    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import reveal
     from pipelines.report.outcomes import as_json
 
-    settings = load_settings(config)
     if kind != "order":
         raise usage_error("only `ordermart vault reveal order N` is possible")
-    why = given("--reason", reason)
-    say([as_json(reveal(settings, order_id, why, current_user(name)))])
+    say([as_json(reveal(settings, order_id, given("--reason", reason), user))])
 
 
 @app.command("fields", short_help="Show the names of undocumented fields of orders.")
+@prepared
 def vault_fields(
     *,
     reason: Annotated[str, typer.Option(help="Why it is needed; recorded in the ledger.")],
-    name: As = "",
-    config: Config = None,
+    user: User,
+    settings: Settings,
 ) -> None:
     """Show the undocumented fields of orders by name, with how many orders and customers have each, as JSON.
 
     Tables show a name once orders of 20 customers have it, or [privacy] known_fields lists it: it may be a person's.
     Who saw them and why is recorded in the ledger. Exit codes: 0 shown; 1 the keys are wrong; 2 invalid usage.
     """
-    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import undocumented
     from pipelines.report.outcomes import as_json
 
-    settings = load_settings(config)
-    say([as_json(undocumented(settings, given("--reason", reason), current_user(name)))])
+    say([as_json(undocumented(settings, given("--reason", reason), user))])
 
 
 @app.command("export", short_help="Print what is held about a person, as JSON.")
+@prepared
 def vault_export(
     *,
     order_id: OrderId = None,
     phone: Phone = False,
     email: Email = False,
-    name: As = "",
-    config: Config = None,
+    user: User,
+    settings: Settings,
 ) -> None:
     """Print what is held about a person as JSON, for an access request; the ledger records the export.
 
     Exit codes: 0 printed; 1 nothing is held; 2 invalid usage.
     """
-    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import export
     from pipelines.report.outcomes import as_json
 
-    settings = load_settings(config)
-    say([as_json(export(settings, _asked(order_id, phone=phone, email=email), current_user(name)))])
+    say([as_json(export(settings, _asked(order_id, phone=phone, email=email), user))])
 
 
 @app.command("rotate", short_help="Give the vault new keys.")
+@prepared
 def vault_rotate(
     *,
     new_key_file: Annotated[
         Path, typer.Option(metavar="FILE", help="File with the new keys; created with mode 600 if it does not exist.")
     ],
-    name: As = "",
-    config: Config = None,
+    user: User,
+    settings: Settings,
+    locked: Locked,
 ) -> None:
     """Give the vault new keys: wrap every customer's key again and compute the lookup hashes again.
 
@@ -168,13 +166,9 @@ def vault_rotate(
     with the same FILE. Backups taken before need the old keys. Exit codes: 0 the vault has the new keys; 1 it has
     neither the keys of the settings nor those of FILE; 2 invalid usage; 4 another run holds the lock.
     """
-    from pipelines.ingest.lock import run_lock
-    from pipelines.ledger.decisions import current_user
     from pipelines.privacy import rotate_keys
     from pipelines.report.outcomes import rotated
-    from pipelines.report.progress import terminal_progress
 
-    settings = load_settings(config)
-    with run_lock(settings.data_dir, "ordermart vault rotate"), terminal_progress() as progress:
-        done = rotate_keys(settings, new_key_file, current_user(name), progress)
+    with locked("ordermart vault rotate") as progress:
+        done = rotate_keys(settings, new_key_file, user, progress)
     say(rotated(done, new_key_file.resolve()))

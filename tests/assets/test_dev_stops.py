@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from pipelines.assets.dev import DevError, Processes, check_port, only_one, run_together
-from pipelines.cli.terminal import PlainText
+from pipelines.cli.options import PlainText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.terminal import PlainText, plain_lines
+from pipelines.cli.options import PlainText, plain_lines
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "EUR\x1b]0;owned\x07\x1b[2J\u202eRUE\r\x9b31m\u2028"

@@ -1,0 +1,413 @@
+"""The commands of finance: close, restatements, audit-pack, reconcile, breaks, totals, ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from pipelines.cli.options import Locked, Since, Until, given, group, prepared, say, usage_error
+
+if TYPE_CHECKING:
+    from pipelines.finance.periods import Period
+    from pipelines.ledger.decisions import User
+    from pipelines.settings import Settings
+
+Store = Annotated[int | None, typer.Option("--store", help="Only this store's day.")]
+OneStore = Annotated[int | None, typer.Option("--store", help="Limit to this store id.")]
+Day = Annotated[str, typer.Argument(metavar="[DAY]", help="The business day, such as 2026-10-31.")]
+Orders = Annotated[list[int], typer.Argument(metavar="ORDER_ID...", help="Ids of orders with a break.")]
+PeriodName = Annotated[
+    str,
+    typer.Option(
+        "--period", metavar="NAME", help="Instead of a day: a month, 2026-10, or a period of closing.periods_file."
+    ),
+]
+
+
+class _DayFirst(TyperGroup):
+    """A group that passes anything but a subcommand, such as a day, to the command `day`."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Put `day` before arguments that do not start with a subcommand."""
+        if args and args[0] not in self.commands and args[0] not in {"-h", "--help"}:
+            args = ["day", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer()
+closes = typer.Typer(
+    cls=_DayFirst,
+    no_args_is_help=True,
+    short_help="Close, approve and reopen business days.",
+    help="Close business days: `ordermart close 2026-10-31`, `ordermart close --period 2026-10`; "
+    "`ordermart close day --help` lists the options.",
+)
+restatements = group("List and post changes to closed days.")
+breaks = group("List, accept, assign and comment on breaks.")
+totals = group("Import control totals.")
+ledger = group("Check the hash-chained ledger.")
+app.add_typer(closes, name="close")
+app.add_typer(restatements, name="restatements")
+app.add_typer(breaks, name="breaks")
+app.add_typer(totals, name="totals")
+app.add_typer(ledger, name="ledger")
+
+
+def _days(settings: Settings, day: str, period: str) -> Period:
+    """Return the days that a command is about; exactly one of both is given."""
+    from pipelines.finance.periods import one_day, period_of
+
+    if bool(day) == bool(period):
+        raise usage_error("give either a day such as 2026-10-31, or --period such as 2026-10")
+    return one_day(day) if day else period_of(settings, period)
+
+
+@closes.command("day", short_help="Close a business day or a period.")
+@prepared
+def close_day(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    store: Store = None,
+    check: Annotated[bool, typer.Option("--check", help="Only list the blockers, if it is not closed.")] = False,
+    with_exceptions: Annotated[
+        str,
+        typer.Option(metavar="REASON", help="Close despite blockers; both are recorded."),
+    ] = "",
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Close a business day, or a period, of the current release: `ordermart close 2026-10-31`.
+
+    With `[closing] approver = "another"` it is only prepared: `ordermart close approve` by another system user closes
+    it. Exit codes: 0 closed or prepared, or no blockers; 1 it cannot be closed, such as a day that is already closed; 2
+    invalid usage; 3 not closed because of blockers, listed one per line; 4 another process holds the run lock.
+    """
+    from pipelines.finance import closing
+    from pipelines.report.closes_and_breaks import closed, format_blockers
+
+    exceptions = given("--with-exceptions", with_exceptions) if with_exceptions else ""
+    days = _days(settings, day, period)
+    if check:
+        is_closed = closing.is_period_closed(settings, days, store)
+        blockers = [] if is_closed else closing.check(settings, days, store)
+        typer.echo(format_blockers(days, blockers, is_closed=is_closed))
+        raise typer.Exit(3 if blockers else 0)
+    with locked("ordermart close"):
+        done = closing.close(settings, days, store, exceptions=exceptions, user=user)
+    typer.echo(closed(days, done))
+    raise typer.Exit(0 if done.entry else 3)
+
+
+@closes.command("approve", short_help="Close what another system user prepared.")
+@prepared
+def close_approve(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    store: Store = None,
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Close what another system user prepared with `ordermart close`, if its orders are still the same.
+
+    Exit codes: 0 closed; 1 it is not prepared, it was prepared by this user, or it has changed since; 2 invalid usage;
+    3 not closed because of blockers; 4 another process holds the run lock.
+    """
+    from pipelines.finance import closing
+    from pipelines.report.closes_and_breaks import closed
+
+    days = _days(settings, day, period)
+    with locked("ordermart close approve"):
+        done = closing.approve(settings, days, store, user=user)
+    typer.echo(closed(days, done))
+    raise typer.Exit(0 if done.entry else 3)
+
+
+@closes.command("accept-no-orders", short_help="Accept that stores have no orders on a day.")
+@prepared
+def close_accept_no_orders(
+    day: Day = "",
+    *,
+    period: PeriodName = "",
+    reason: Annotated[str, typer.Option(help="Why there are none; recorded in the ledger.")],
+    store: Store = None,
+    user: User,
+    settings: Settings,
+) -> None:
+    """Accept that stores have no orders on a day that usually has some: it no longer blocks a close.
+
+    Without --store, of every store that `ordermart close --check` lists. Exit codes: 0 accepted; 1 there is nothing to
+    accept; 2 invalid usage.
+    """
+    from pipelines.finance.blockers import accept_no_orders
+
+    why = given("--reason", reason)
+    entry = accept_no_orders(settings, _days(settings, day, period), store, why, user)
+    typer.echo(f"Accepted {len(entry.body['days']):,} store-days without orders as ledger entry {entry.no}.")
+
+
+@closes.command("reopen")
+@prepared
+def close_reopen(
+    day: Annotated[str, typer.Argument(help="The business day, such as 2026-10-31.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why the day is reopened; recorded in the ledger.")],
+    store: Store = None,
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Reopen a closed day; it can be closed again later.
+
+    Its posted restatements are reversed in the period that holds them or, if that is closed, in the earliest open one
+    after it: once closed again, the day contains them.
+
+    Exit codes: 0 reopened; 1 it is not closed, or no period is open to reverse them in; 4 another process holds the run
+    lock.
+    """
+    from pipelines.finance import closing
+    from pipelines.finance.periods import one_day
+    from pipelines.report.closes_and_breaks import reopened
+
+    why = given("--reason", reason)
+    with locked("ordermart close reopen"):
+        done = closing.reopen(settings, one_day(day).first_day, store, why, user)
+    typer.echo(reopened(done))
+
+
+@app.command("audit-pack", short_help="Write the evidence of a period for auditors.")
+@prepared
+def audit_pack(
+    *,
+    period: Annotated[
+        str, typer.Option(metavar="NAME", help="A month such as 2026-10, a day, or a period of closing.periods_file.")
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    sample: Annotated[int, typer.Option(min=0, help="Number of orders to write receipts for.")] = 25,
+    seed: Annotated[int, typer.Option(help="Seed of the random sample.")] = 1,
+    settings: Settings,
+) -> None:
+    """Write an audit pack: closes, restatements, formula evidence, control totals, receipts and a verifier.
+
+    The pack contains no personal data and no secrets. `python3 -I verify.py` in it checks every hash and the chain.
+    """
+    from pipelines.finance.periods import period_or_day
+    from pipelines.report.audit_pack import make_pack
+    from pipelines.report.closes_and_breaks import packed
+
+    typer.echo(packed(make_pack(settings, period_or_day(settings, period), out, sample=sample, seed=seed)))
+
+
+@restatements.command("list")
+@prepared
+def restatements_list(
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include posted restatements, and those of reopened days.")
+    ] = False,
+    settings: Settings,
+) -> None:
+    """List the unposted restatements."""
+    from pipelines.finance import restating
+    from pipelines.report.closes_and_breaks import restatements as listed
+
+    typer.echo(listed(restating.recorded(settings, everything=everything)))
+
+
+@restatements.command("post")
+@prepared
+def restatements_post(
+    *,
+    period: Annotated[str, typer.Option(metavar="NAME", help="The open period to post to, such as 2026-11.")],
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Post the unposted restatements to an open period.
+
+    Exit codes: 0 posted, or nothing to post; 1 the period is closed; 2 no such period; 4 another process holds the run
+    lock.
+    """
+    from pipelines.finance import restating
+    from pipelines.report.closes_and_breaks import posted
+
+    with locked("ordermart restatements post"):
+        typer.echo(posted(restating.post(settings, period, user)))
+
+
+@app.command(short_help="Reconcile totals, lines and closed days.")
+@prepared
+def reconcile(
+    *,
+    since: Since = "",
+    until: Until = "",
+    store: OneStore = None,
+    xlsx: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write an Excel workbook to this file.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write a self-contained HTML page to this file.")
+    ] = None,
+    all_orders: Annotated[
+        bool, typer.Option("--all-orders", help="List all orders in the workbook, not only breaks.")
+    ] = False,
+    settings: Settings,
+) -> None:
+    """Reconcile the current release by day: totals with price fields, subtotals with lines, closed days with changes.
+
+    Exit codes: 0 every order is balanced; 1 there is no release, or a file cannot be written; 2 invalid settings or
+    usage; 3 not balanced (breaks, indeterminate orders, unposted restatements, control totals with a variance), or no
+    order is selected.
+    """
+    from pipelines.finance.periods import Selection
+    from pipelines.finance.reconciliation import reconciliation
+    from pipelines.finance.released import released
+    from pipelines.report.progress import terminal_progress
+    from pipelines.report.reconciliation_views import reconciliation_lines, write_page
+    from pipelines.report.workbook import write_workbook
+
+    selection = Selection.between(since, until, store)
+    if all_orders and xlsx is None:
+        raise usage_error("--all-orders needs --xlsx FILE: it lists all orders in the workbook")
+    with released(settings) as release:
+        reconciled = reconciliation(release, selection)
+        say(reconciliation_lines(reconciled))
+        if xlsx is not None:
+            with terminal_progress() as progress:
+                write_workbook(reconciled, xlsx, all_orders=all_orders, progress=progress)
+            say([f"Workbook: {xlsx}"])
+        if html is not None:
+            write_page(reconciled, html)
+            say([f"Page: {html}"])
+        raise typer.Exit(0 if reconciled.is_balanced() else 3)
+
+
+@breaks.command("list", short_help="List the open breaks, the largest first.")
+@prepared
+def breaks_list(
+    *,
+    since: Since = "",
+    until: Until = "",
+    store: OneStore = None,
+    everything: Annotated[bool, typer.Option("--all", help="Include accepted breaks.")] = False,
+    settings: Settings,
+) -> None:
+    """List the open breaks of the current release by currency, the largest first, with assignee and comment."""
+    from pipelines.finance.periods import Selection
+    from pipelines.finance.reconciliation import list_breaks
+    from pipelines.report.closes_and_breaks import break_lines
+
+    say(break_lines(list_breaks(settings, Selection.between(since, until, store)), everything=everything))
+
+
+@breaks.command("accept", short_help="Accept breaks, with a reason.")
+@prepared
+def breaks_accept(
+    orders: Orders,
+    *,
+    reason: Annotated[str, typer.Option(help="Why they are accepted; recorded in the ledger.")],
+    user: User,
+    settings: Settings,
+) -> None:
+    """Accept breaks: neither `reconcile` nor a close fails on them unless one of their amounts changes.
+
+    Exit codes: 0 accepted; 1 an order has no open break, and nothing is accepted; 2 invalid usage.
+    """
+    from pipelines.finance.reconciliation import accept_breaks
+    from pipelines.report.closes_and_breaks import accepted_breaks
+
+    say(accepted_breaks(accept_breaks(settings, orders, given("--reason", reason, "text"), user)))
+
+
+@breaks.command("assign")
+@prepared
+def breaks_assign(
+    orders: Orders,
+    *,
+    assignee: Annotated[str, typer.Option("--to", metavar="NAME", help="That person's name; recorded in the ledger.")],
+    user: User,
+    settings: Settings,
+) -> None:
+    """Assign breaks to a person.
+
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
+    """
+    from pipelines.finance.reconciliation import assign_breaks
+
+    done = assign_breaks(settings, orders, given("--to", assignee, "text"), user)
+    say([f"Assigned {len(done.body['order_ids']):,} to {done.body['assignee']} as ledger entry {done.no}."])
+
+
+@breaks.command("comment", short_help="Record a comment on breaks.")
+@prepared
+def breaks_comment(
+    orders: Orders,
+    *,
+    text: Annotated[str, typer.Option(help="The comment; recorded in the ledger.")],
+    user: User,
+    settings: Settings,
+) -> None:
+    """Record a comment on breaks; write no personal data: entries are never erased.
+
+    Exit codes: 0 recorded; 1 an order has no break, and nothing is recorded; 2 invalid usage.
+    """
+    from pipelines.finance.reconciliation import comment_on_breaks
+
+    done = comment_on_breaks(settings, orders, given("--text", text, "text"), user)
+    say([f"Commented on {len(done.body['order_ids']):,} as ledger entry {done.no}."])
+
+
+@totals.command("import", short_help="Import control totals from a CSV file.")
+@prepared
+def totals_import(
+    file: Annotated[
+        Path, typer.Argument(help="CSV: business_date,store_id,order_count,amount,amount_field,sale_classes.")
+    ],
+    *,
+    settings: Settings,
+) -> None:
+    """Import control totals from a CSV file; the next build compares them with the actual totals.
+
+    Columns: business_date (2026-10-31), store_id, order_count and amount (either may be empty), amount_field
+    (total_price, subtotal_price, …) and sale_classes (all, or some of counted, excluded, unmapped, deleted joined by
+    +). A later total for the same date, store, amount_field and sale_classes replaces the earlier one.
+    """
+    from pipelines.ledger import import_totals
+    from pipelines.ledger.signed_head import signing_ledger
+
+    done = import_totals(signing_ledger(settings), file)
+    replaced = f", replacing {done.replaced:,} earlier ones" if done.replaced else ""
+    typer.echo(
+        f"Imported {done.totals:,} control totals as ledger entry {done.entry_no}{replaced}. "
+        "The next `ordermart run` or `ordermart build` compares them: see audit.control_totals."
+    )
+
+
+@ledger.command("verify", short_help="Verify the ledger and print its head.")
+@prepared
+def ledger_verify(
+    *,
+    expect_head: Annotated[
+        str, typer.Option(metavar="HASH", help="Fail unless an entry has this hash: a head kept elsewhere.")
+    ] = "",
+    settings: Settings,
+) -> None:
+    """Verify every entry and row file of the ledger, and print its head; keep a copy of the head elsewhere.
+
+    The chain must go on from the heads in the inventory, in the vault and in [ledger] witness. Exit codes: 0 the ledger
+    is intact; 1 it is not, no entry has HASH, or a head is of another chain or key, or is gone. Entries with a time
+    before the last one's, or ahead of the clock, are named; they are kept, and the exit code stays 0.
+    """
+    from pipelines.ledger import ledger_of, verify
+    from pipelines.ledger.signed_head import checked_heads
+    from pipelines.report.closes_and_breaks import verified
+
+    chain = ledger_of(settings.data_dir)
+    done = verify(chain, expect_head)
+    say([verified(done), *checked_heads(settings, chain)])

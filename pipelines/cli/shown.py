@@ -1,0 +1,146 @@
+"""The commands that show something and change nothing: status, doctor, questions, contract, explain, mcp."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.cli.options import group, prepared, say, usage_error
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+app = typer.Typer()
+figures = group("Explain figures of the current release.")
+app.add_typer(figures, name="explain")
+
+
+@app.command(short_help="Show last run, release, queue, alarms, lock and disk.")
+@prepared
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitors.")] = False,
+    settings: Settings,
+) -> None:
+    """Show the last run, the release, queued ids, alarms, the lock and disk space, without requests to the service.
+
+    A run that was killed since is told first, as the next run would do: by an alarm and on the morning page.
+
+    Exit codes: 0 the last good night is recent; 2 invalid settings; 3 it is older than [notify] max_age_hours, or there
+    was none.
+    """
+    import json
+
+    from pipelines.report.status import status as state_of
+    from pipelines.report.status import status_lines
+    from pipelines.run.telling import look_for_dead_runs
+
+    look_for_dead_runs(settings)
+    state = state_of(settings)
+    say([json.dumps(state, indent=1)] if as_json else status_lines(state))
+    raise typer.Exit(3 if state["is_stale"] else 0)
+
+
+@app.command(short_help="Examine the installation and say what to fix.")
+@prepared
+def doctor(*, settings: Settings) -> None:
+    """Examine settings, secrets, disk, lock, daemon, receiver and the service; say what to fix. Changes nothing.
+
+    Asks the service for a token, its stores, one menu and one order. Exit codes: 0 every part is ok; 1 a part fails;
+    2 invalid settings; 3 there are warnings only.
+    """
+    from pipelines.report.doctor import examine, exit_code
+
+    findings = []
+    for finding in examine(settings):
+        findings.append(finding)
+        say([finding.line()])
+    raise typer.Exit(exit_code(findings))
+
+
+@app.command(short_help="List open questions about the partner's interface.")
+@prepared
+def questions(
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write a letter to the partner, in Markdown.")] = False,
+    settings: Settings,
+) -> None:
+    """List open questions about the interface, with assumption, evidence and the number of orders affected.
+
+    Evidence comes from the current release (audit.questions), assumptions from the current settings.
+    Exit codes: 0 shown; 1 there is no release yet; 2 invalid settings.
+    """
+    from pipelines.report.questions import questions as listing
+
+    typer.echo(listing(settings, markdown=markdown))
+
+
+@app.command(short_help="Show the interface's fields, documented and observed.")
+@prepared
+def contract(
+    *,
+    openapi: Annotated[bool, typer.Option("--openapi", help="Write an OpenAPI 3.1 document, in JSON.")] = False,
+    file: Annotated[Path | None, typer.Argument(dir_okay=False, help="Output file; default: standard output.")] = None,
+    settings: Settings,
+) -> None:
+    """Show every field of the interface as documented and as observed, with types, nulls and counts.
+
+    Reads the current release. The OpenAPI document marks fields that are observed but not documented as x-observed.
+    Exit codes: 0 shown; 1 there is no release yet; 2 invalid settings.
+    """
+    from pipelines.report import openapi as report
+
+    text = report.openapi(settings) if openapi else report.fields(settings) + "\n"
+    if file is None:
+        typer.echo(text, nl=False)
+    else:
+        file.write_text(text, encoding="utf-8")
+
+
+@figures.command("order", short_help="Print the receipt of one order.")
+@prepared
+def explain_order(
+    order_id: Annotated[int, typer.Argument(help="The order's id.")],
+    *,
+    settings: Settings,
+) -> None:
+    """Print an order's receipt: each amount with its JSON pointer, each sum written out.
+
+    Personal data is never decrypted. Exit codes: 0 printed; 1 the current release lacks the order (prints what the work
+    list and audit.quarantine know of it) or there is no release; 2 invalid settings or usage.
+    """
+    from pipelines.report import explain
+
+    say(explain.explain_order(settings, order_id))
+
+
+@app.command(short_help="Serve the release, read-only, to an assistant (MCP).")
+@prepared
+def mcp(
+    *,
+    timeout_seconds: Annotated[
+        int, typer.Option("--timeout-seconds", min=1, help="Time limit of one query, in seconds.")
+    ] = 30,
+    memory_mib: Annotated[int, typer.Option("--memory-mib", min=64, help="Memory limit of one query, in MiB.")] = 1024,
+    max_rows: Annotated[int, typer.Option("--max-rows", min=1, help="Row limit of one answer.")] = 1000,
+    settings: Settings,
+) -> None:
+    """Serve the current release, read-only, to an assistant that speaks the Model Context Protocol.
+
+    The assistant starts this command and talks to it over standard input and output. Its tools read the dictionary,
+    example queries, coverage, open questions and single orders, and run selects within the limits. The vault is never
+    opened. Needs the extra: pip install 'ordermart[mcp]'. Exit codes: 0 the client has closed; 2 invalid settings or
+    usage, or the extra is missing.
+    """
+    from pipelines.report.mcp_server import Limits, MissingPackageError, serve
+
+    protocol = getattr(sys.stdout, "terminal", sys.stdout)  # JSON, which escapes control characters by itself
+    try:
+        with contextlib.redirect_stdout(protocol):
+            serve(settings, Limits(timeout_seconds, memory_mib, max_rows))
+    except MissingPackageError as error:
+        raise usage_error(str(error)) from None

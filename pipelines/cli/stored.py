@@ -1,0 +1,212 @@
+"""The commands about what is kept: backup, restore, inventory, verify, diff, sample."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.cli.options import As, Config, Locked, given, load_settings, prepared, say, usage_error
+
+if TYPE_CHECKING:
+    from pipelines.ledger.decisions import User
+    from pipelines.settings import Settings
+
+app = typer.Typer()
+
+
+@app.command(short_help="Back up what cannot be rebuilt.")
+@prepared
+def backup(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder on another disk; each backup is a folder in it.")
+    ],
+    *,
+    keep: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Afterwards remove the oldest backups beyond N; 0: keep all.")
+    ] = 0,
+    settings: Settings,
+) -> None:
+    """Back up what cannot be rebuilt: raw, vault, inbox, ledger and the log of verifications.
+
+    Runs and the webhook receiver may go on meanwhile. Files that the last backup in DIR has are linked, not copied, so
+    each backup is complete in itself and can be removed alone. The vault's keys and the settings file are not in it:
+    keep copies of them elsewhere, as personal data cannot be recovered without the keys. A restore needs the erasure
+    log, [privacy] erasure_log, which is erasures.jsonl in DIR unless set: keep a copy apart from the data, too.
+
+    Exit codes: 0 backed up; 1 nothing was backed up, for example because a file is damaged: it is named; 2 invalid
+    settings, or DIR and the data folder contain each other.
+    """
+    from pipelines.backup import back_up
+    from pipelines.report.outcomes import backup_lines
+    from pipelines.report.progress import terminal_progress
+
+    with terminal_progress() as progress:
+        done = back_up(settings, folder, keep=keep, progress=progress)
+    say(backup_lines(done))
+
+
+@app.command(short_help="Restore a backup into an empty data folder.")
+def restore(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder given to `ordermart backup`, for its last backup, or one backup."),
+    ],
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Only check the hash of every file; restore nothing.")] = False,
+    no_erasures_since: Annotated[
+        str, typer.Option(metavar="REASON", help="Restore without the erasure log: nobody was erased since the backup.")
+    ] = "",
+    name: As = "",
+    config: Config = None,
+) -> None:
+    """Restore a backup into an empty data folder, rebuild the warehouse, publish, and compare with the old release.
+
+    Set [data] dir to an empty or new folder, and the vault's keys as they were. Every file is checked against the
+    manifest, and erasures of the erasure log are applied, before any is moved into place. Requests that were in flight
+    when the backup began are due again on the work list. If it is killed, give it again.
+
+    Exit codes: 0 restored, every compared row is the same; 1 nothing was restored: the data folder is not empty, the
+    erasure log does not reach beyond the backup, or a file of that is damaged and named; or every file was, and
+    `ordermart build` remains to be run; 2 invalid settings, or data of another service; 3 restored, but tables differ
+    from the release of that time: they are named; 4 another run holds the lock.
+    """
+    from pipelines.backup import check_backup
+    from pipelines.backup import restore as restore_backup
+    from pipelines.ingest.lock import RESTORE, run_lock
+    from pipelines.ledger.decisions import current_user
+    from pipelines.privacy.restored import NoErasures
+    from pipelines.report.outcomes import restore_lines
+    from pipelines.report.progress import terminal_progress
+
+    if check:
+        backup, manifest = check_backup(folder)
+        typer.echo(f"{backup}: {len(manifest.files):,} files, each as it was backed up.")
+        return
+    settings = load_settings(config)
+    word = NoErasures(no_erasures_since.strip(), current_user(name)) if no_erasures_since.strip() else None
+    with run_lock(settings.data_dir, RESTORE), terminal_progress() as progress:
+        done = restore_backup(settings, folder, progress, word=word)
+    say(restore_lines(done))
+    raise typer.Exit(3 if done.comparison.different else 0)
+
+
+@app.command(short_help="Compare what cannot be rebuilt with its record.")
+@prepared
+def inventory(
+    *,
+    accept: Annotated[
+        str, typer.Option(metavar="REASON", help="Record what is there now: what is lost is given up. Not the ledger.")
+    ] = "",
+    user: User,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Read every file that cannot be rebuilt and compare it with the inventory; name what is missing or damaged.
+
+    Exit codes: 0 everything is as recorded, or was accepted; 1 the ledger is damaged, which cannot be accepted; 2
+    invalid usage; 3 files are damaged: they are named, with what to do; 4 another run holds the lock.
+    """
+    from pipelines.backup.comparing import compare
+    from pipelines.backup.mending import accept_losses
+
+    if accept:
+        with locked("ordermart inventory"):
+            found = accept_losses(settings, given("--accept", accept), user)
+        say([*(damage.sentence() for damage in found.damages), "Accepted: the inventory is of what is there now."])
+        return
+    found = compare(settings)
+    say([*(damage.sentence() for damage in found.damages), f"{found.sentence()}."])
+    raise typer.Exit(3 if found.damages else 0)
+
+
+@app.command(short_help="Rebuild a sample and compare it with the warehouse.")
+@prepared
+def verify(
+    *,
+    days: Annotated[
+        int, typer.Option(min=0, help="Verify the last N business days.", metavar="N", show_default=False)
+    ] = 0,
+    fraction: Annotated[
+        str,
+        typer.Option(help="Verify the next part of all orders and days, after the last one verified.", metavar="1/64"),
+    ] = "1/64",
+    everything: Annotated[bool, typer.Option("--all", help="Verify every table, by a full rebuild.")] = False,
+    settings: Settings,
+    locked: Locked,
+) -> None:
+    """Rebuild a sample from the landing zone and compare it with the warehouse and the current release.
+
+    Exit codes: 0 every row is the same; 1 nothing could be verified; 2 invalid settings or usage; 3 rows differ: the
+    first table, key and column are named; 4 another run holds the lock.
+    """
+    from pipelines.report.outcomes import verification_lines
+    from pipelines.warehouse.verify import verify_all, verify_days, verify_next
+
+    share = _fraction(fraction)
+    with locked("ordermart verify") as progress:
+        if everything:
+            found = verify_all(settings, progress)
+        elif days:
+            found = verify_days(settings, days)
+        else:
+            found = verify_next(settings, share)
+    say(verification_lines(found))
+    raise typer.Exit(3 if found.differences else 0)
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        share = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if not 0 < share <= 1:
+        raise usage_error(f"--fraction: {text!r} is not a fraction above 0 and up to 1; use 1/64, for example")
+    return share
+
+
+@app.command(short_help="Compare two releases: rows and amounts that differ.")
+@prepared
+def diff(
+    before: Annotated[str, typer.Argument(metavar="[A]", help="The earlier release's id, or its beginning.")] = "",
+    after: Annotated[str, typer.Argument(metavar="[B]", help="The later release's id, or its beginning.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    settings: Settings,
+) -> None:
+    """Compare two releases: rows and amounts of core and mart that differ, by table, store and month.
+
+    By default the last release with the one before it, as the release's own meta.changes does. Exit codes: 0 compared;
+    1 a release does not exist; 2 invalid settings or usage.
+    """
+    from pipelines.report.outcomes import diff_json, diff_lines
+    from pipelines.warehouse.release.release_diff import diff as compared
+
+    found = compared(settings, before, after)
+    say([diff_json(found)] if as_json else diff_lines(found))
+
+
+@app.command(short_help="Copy a fraction of the orders into a new folder.")
+@prepared
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
+    *,
+    fraction: Annotated[str, typer.Option(help="The share of orders, as 1/N.")] = "1/64",
+    settings: Settings,
+) -> None:
+    """Copy a fraction of the current release's orders, with all their rows of every table, into a new folder.
+
+    Tables that are not about single orders, such as menus and totals by day, are copied in full. The same orders are
+    drawn each time. Exit codes: 0 copied; 1 there is no release, or DIR exists; 2 invalid settings or usage.
+    """
+    from pipelines.finance.released import released
+    from pipelines.warehouse.release.sample import write_sample
+
+    one, _, parts = fraction.partition("/")
+    if one != "1" or not parts.isdecimal() or not 1 <= int(parts) <= 1_000_000:
+        raise usage_error(f"--fraction: {fraction!r} is not valid; use 1/N, such as 1/64")
+    with released(settings) as release:
+        rows = write_sample(release.path, folder, int(parts))
+    say([f"{rows['core.orders']:,} orders of release {release.path.name} are in {folder / 'ordermart.duckdb'}"])
