@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pipelines.finance.currencies import NOT_STATED, money
 from pipelines.finance.reconciliation import UNPOSTED, Record
 from pipelines.finance.released import records
-from pipelines.landing.charges import CHARGES
+from pipelines.landing.charges import CHARGES, OPTIONAL
 from pipelines.report.identities import total_rule
 from pipelines.warehouse.catalogue import checks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import duckdb
 
@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 
 
 DAYS = 28
-_EARLIER = dt.timedelta(days=DAYS)
+_EARLIER, _WEEK = dt.timedelta(days=DAYS), dt.timedelta(days=7)
 _COMPARABLE = 21  # days before that need orders for a comparison
-_STORES = 30
+_STORES, _DIFFERING = 30, 5
 _OPEN = "failed_count + quarantined_count + unrequested_count"
-_LAST = "select max(business_date) from mart.daily_store_sales where business_date <= ?"
+# The last business day that had ended in the time zones of all stores when an order was last observed.
+_LAST = """
+    select max(business_date) filter (
+            business_date < (select coalesce(min(business_date), 'infinity') from mart.calendar where not is_day_over)
+        ), max(business_date)
+    from mart.calendar where business_date <= ? and is_day_over is not null
+"""
 # Until settings name the statuses that are sales, everything that was not deleted is shown.
 _CLASSES = "select if(count(*) filter (sale_class = 'counted') > 0, 'counted', '') from mart.daily_store_sales"
 _SALES = """
@@ -41,12 +47,41 @@ _SALES = """
         and business_date between ? and ?
     group by currency, business_date order by business_date
 """
+_COMPARED = """
+    select currency, store_id, any_value(store_name) as store_name, business_date,
+        count(*) filter (is_sale) as order_count, count(total_price) filter (is_sale) as priced_count,
+        sum(total_price) filter (is_sale) as total_price, count(*) filter (sale_class = 'excluded') as excluded_count
+    from (select *, sale_class <> 'deleted' and (? = '' or sale_class = ?) as is_sale from mart.orders)
+    where business_date between ? and ? group by currency, store_id, business_date order by all
+"""
+_FIRST_DAY = "select min(business_date) from mart.daily_store_sales where currency is not distinct from ?"
+_CHANGED = """
+    select table_name, sum(added_row_count) as added, sum(changed_row_count) as changed,
+        sum(removed_row_count) as removed
+    from meta.changes where table_name in ('core.orders', 'core.menu_prices', 'core.stores', 'mart.restatements')
+    group by table_name order by table_name
+"""
+_CHANGED_SALES = """
+    select currency, sum(previous_amount) as previous, sum(current_amount) as current
+    from meta.changed_amounts left join (select store_id, any_value(currency) as currency from mart.daily_store_sales
+    group by store_id) using (store_id) where table_name = 'core.orders' and column_name = 'total_price'
+    group by currency having previous <> current order by currency nulls last
+"""
 _COVERAGE = f"""
-    select store_id, any_value(stores.name) as name, sum(id_count) as id_count, sum({_OPEN}) as open_count,
-        count(*) filter (id_count > 0) as day_count, min(completeness) as completeness
-    from audit.coverage left join core.stores as stores using (store_id)
-    where business_date between ? and ? and store_id is not null
-    group by store_id order by open_count desc, id_count desc, store_id
+    with days as (
+        select store_id, sum(id_count) as id_count, sum({_OPEN}) as open_count,
+            count(*) filter (id_count > 0) as day_count, min(completeness) as completeness
+        from audit.coverage where business_date between ? and ? and store_id is not null group by store_id
+    ),
+    orders as (
+        select store_id, max(created_at) as last_order_at, max(last_checked_at) as last_answer_at
+        from mart.orders where store_id is not null group by store_id
+    )
+    select store_id, stores.name, coalesce(id_count, 0) as id_count, coalesce(open_count, 0) as open_count,
+        coalesce(day_count, 0) as day_count, completeness, last_order_at, last_answer_at,
+        stores.store_id is not null as is_listed, orders.store_id is not null as has_orders
+    from core.stores as stores full join orders using (store_id) full join days using (store_id)
+    order by open_count desc, id_count desc, store_id
 """
 _CELLS = f"""
     select store_id, business_date, id_count, {_OPEN} as open_count from audit.coverage
@@ -71,6 +106,19 @@ _RULE = """
     select rule from audit.formula_populations where rule_target = 'total' and rule is not null
     order by order_count desc, population_no limit 1
 """
+# Of orders whose total is known by their own rule: how much more often that counts a part than the rule of most.
+_OTHERWISE = """
+    select {parts} from mart.order_reconciliation as rows
+    inner join audit.formula_rules as rules on rules.rule_target = 'total' and rules.rule = rows.total_rule
+    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
+"""
+_COMPONENTS = """
+    select components.name, cast(sum(components.amount) as decimal(38, 4)) as amount
+    from audit.order_components as components inner join mart.order_reconciliation as rows using (order_id)
+    where rows.currency is not distinct from ? and rows.sale_class = ? and rows.total_residual is not null and {where}
+        and components.component_no < 1000 -- those of charges are parts
+    group by components.name order by components.name
+"""
 # The largest of each currency first, and of each measure: amounts of two currencies cannot be compared.
 _BREAKS = """
     select order_id, business_date, rows.store_id, stores.name as store_name, rows.currency, total_residual,
@@ -94,11 +142,14 @@ def released_facts(opened: Released) -> dict[str, Any]:
     """Return the facts of each section by its name; all but `sales` and `coverage` say nothing of days."""
     db = opened.con
     published = dt.datetime.fromisoformat(opened.manifest.published_at).date()
-    last = (db.execute(_LAST, [published + dt.timedelta(days=1)]).fetchone() or (None,))[0]  # none of the future
+    ((complete, latest),) = db.execute(_LAST, [published + dt.timedelta(days=1)]).fetchall()  # none of the future
+    last = complete or latest
+    counted = (db.execute(_CLASSES).fetchone() or ("",))[0]
     window = [last - dt.timedelta(days=DAYS - 1 - number) for number in range(DAYS)] if last else []
     return {
         "window": window,
-        "sales": _sales(db, window),
+        "sales": _sales(db, window, counted) | {"is_complete": complete is not None},
+        "changed": {"rows": records(db, _CHANGED), "sales": records(db, _CHANGED_SALES)},
         "coverage": _coverage(db, window),
         "quarantine": records(db, _QUARANTINE),
         "drift": records(db, _DRIFT),
@@ -107,16 +158,67 @@ def released_facts(opened: Released) -> dict[str, Any]:
     }
 
 
-def _sales(db: duckdb.DuckDBPyConnection, window: list[dt.date]) -> dict[str, Any]:
+def _sales(db: duckdb.DuckDBPyConnection, window: list[dt.date], counted: str) -> dict[str, Any]:
     """Return whether statuses count as sales, and each currency with its days, the one of most orders first."""
     if not window:
         return {"is_counted": True, "currencies": []}
-    counted = (db.execute(_CLASSES).fetchone() or ("",))[0]
     found: dict[str | None, dict[dt.date, Any]] = {}
     for row in records(db, _SALES, [counted, counted, window[0] - _EARLIER, window[-1]]):
         found.setdefault(row["currency"], {})[row["business_date"]] = row
     ranked = sorted(found.items(), key=lambda item: -sum(day["order_count"] for day in item[1].values()))
-    return {"is_counted": bool(counted), "currencies": [_currency(*item, window) for item in ranked]}
+    compared = records(db, _COMPARED, [counted, counted, window[-1] - 2 * _WEEK + dt.timedelta(days=1), window[-1]])
+    currencies = []
+    for currency, days in ranked:
+        first = (db.execute(_FIRST_DAY, [currency]).fetchone() or (None,))[0]
+        rows = [row for row in compared if row["currency"] == currency]
+        currencies.append(_currency(currency, days, window) | _figures(rows, window[-1], first))
+    return {"is_counted": bool(counted), "currencies": currencies}
+
+
+def _figures(rows: list[dict[str, Any]], last: dt.date, first: dt.date | None) -> dict[str, Any]:
+    """Return the last complete day and the last seven, each beside the days a week before, if orders go back so far.
+
+    `differing` are the stores whose sales of seven days differ most.
+    """
+    week = [last - dt.timedelta(days=number) for number in range(7)]
+    spans = []
+    for days in ([last], week):
+        before = [day - _WEEK for day in days]
+        is_comparable = first is not None and min(before) >= first
+        spans.append(
+            {
+                "last": last,
+                "earlier": last - _WEEK,
+                "now": _summed(row for row in rows if row["business_date"] in days),
+                "before": _summed(row for row in rows if row["business_date"] in before) if is_comparable else None,
+            }
+        )
+    stores: dict[int | None, dict[str, Any]] = {}
+    for row in rows:
+        store = stores.setdefault(row["store_id"], {"name": row["store_name"], "now": Decimal(0), "before": Decimal(0)})
+        store["now" if row["business_date"] in week else "before"] += row["total_price"] or Decimal(0)
+    differing = [
+        {"store_id": store_id, **store, "difference": store["now"] - store["before"]}
+        for store_id, store in stores.items()
+        if spans[1]["before"] and store["now"] != store["before"]
+    ]
+    differing.sort(key=lambda store: (-abs(store["difference"]), store["store_id"] or 0))
+    return {"day": spans[0], "week": spans[1], "differing": differing[:_DIFFERING]}
+
+
+def _summed(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return sales, orders, average order value of the orders that state a total, and the share of excluded orders."""
+    found = list(rows)
+    orders, priced, excluded = (
+        sum(row[key] for row in found) for key in ("order_count", "priced_count", "excluded_count")
+    )
+    total = sum((row["total_price"] or Decimal(0) for row in found), Decimal(0))
+    return {
+        "total": total,
+        "orders": orders,
+        "average": total / priced if priced else None,
+        "excluded": excluded / (orders + excluded) if orders + excluded else None,
+    }
 
 
 def _currency(currency: str | None, days: dict[dt.date, Any], window: list[dt.date]) -> dict[str, Any]:
@@ -145,8 +247,9 @@ def _currency(currency: str | None, days: dict[dt.date, Any], window: list[dt.da
 def _coverage(db: duckdb.DuckDBPyConnection, window: list[dt.date]) -> dict[str, Any]:
     """Return the stores, those with open ids first, and a cell for each day of those that are shown."""
     if not window:
-        return {"stores": []}
+        return {"stores": [], "listed": 0, "loaded": 0, "unlisted": 0}
     stores = records(db, _COVERAGE, [window[0], window[-1]])
+    listed = [row for row in stores if row["is_listed"]]
     shown = [row["store_id"] for row in stores[:_STORES]]
     cells = {
         (row["store_id"], row["business_date"]): row for row in records(db, _CELLS, [window[0], window[-1], shown])
@@ -155,6 +258,9 @@ def _coverage(db: duckdb.DuckDBPyConnection, window: list[dt.date]) -> dict[str,
     rows = [[cells.get((store, day), nothing) for day in window] for store in shown]
     return {
         "stores": stores,
+        "listed": len(listed),
+        "loaded": sum(row["has_orders"] for row in listed),
+        "unlisted": sum(not row["is_listed"] for row in stores),
         "cells": rows,
         "most": max((cell["id_count"] for row in rows for cell in row), default=0),
         "gaps": sum(not cell["id_count"] for row in rows for cell in row),
@@ -208,47 +314,87 @@ def _urgency(day: Record) -> tuple[Any, ...]:
 
 
 def _waterfalls(reconciled: Reconciliation) -> dict[str, Any]:
-    """Return the sums by currency and sale class, and a waterfall for the largest of the first class."""
+    """Return the sums by currency and sale class, and the steps of the largest of the first class.
+
+    Each of the two ways, from lines to the subtotal and from there to the total, has a scale of its own.
+    """
     signs = _signs(reconciled)
     lines = sorted(
         reconciled.lines(),
         key=lambda line: (line["sale_class"] != "counted", -line["break_count"], -line["order_count"]),
     )
     charted = [line for line in lines if line["sale_class"] == lines[0]["sale_class"]][:_CHARTS]
-    return {"lines": lines, "waterfalls": [{**line, "steps": _steps(line, signs)} for line in charted]}
-
-
-def _steps(line: Mapping[str, Any], signs: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return each step from where the one before ended; sums begin at zero."""
-    currency, known = line["currency"], Decimal(0)
-    rows: list[dict[str, Any]] = []
-    steps = [("line_amount", "lines", 0), ("unallocated_amount", "on no line", 1), ("subtotal_price", "subtotal", 0)]
-    for field, name, sign in [*steps, *((field, name, signs[field]) for field, name in _PARTS.items() if signs[field])]:
-        amount = line[field]
-        if amount is None or (sign and not amount):
-            continue
-        before, added = (known, sign * amount) if sign else (Decimal(0), amount)
-        known = before + added
-        rows.append(_step(name, added, before, currency, "" if sign else "soft"))
-    total, residual = line["total_price"], line["total_residual"]
-    if total is not None:
-        residual = residual or Decimal(0)
-        rest = total - known - residual  # of orders with another rule or none, or without a part; of components
-        if residual:
-            rows.append(_step("residual", residual, known, currency, "red"))
-        if rest:
-            rows.append(_step("rest", rest, known + residual, currency))
-        rows.append(_step("total", total, Decimal(0), currency, "soft"))
-    return rows
-
-
-def _step(name: str, amount: Decimal, start: Decimal, currency: str | None, colour: str = "") -> dict[str, Any]:
+    ways = []
+    for line in charted:
+        to_subtotal = {"unallocated_amount": ("on no line", line["unallocated_amount"])}
+        ways.append(_way(line, ("line_amount", "lines"), ("subtotal_price", "subtotal"), to_subtotal))
+        parts = {field: (name, _signed(line[field], signs[field])) for field, name in _PARTS.items() if signs[field]}
+        to_total = parts | _rest(reconciled, line, signs)
+        ways.append(_way(line, ("subtotal_price", "subtotal"), ("total_price", "total"), to_total))
     return {
-        "label": f"{name}  {money(amount, currency, is_signed=colour != 'soft')}",
-        "start": start,
-        "end": start + amount,
-        "colour": colour or ("blue" if amount >= 0 else "orange"),
+        "lines": lines,
+        "waterfalls": [way for way in ways if way["steps"] and None not in (way["start"], way["end"])],
     }
+
+
+def _way(
+    line: Mapping[str, Any], begin: tuple[str, str], end: tuple[str, str], parts: Mapping[str, tuple[str, Any]]
+) -> dict[str, Any]:
+    """Return the steps from one amount of a line to another: field and name of both."""
+    return {
+        **line,
+        "start": line[begin[0]],
+        "start_name": begin[1],
+        "end": line[end[0]],
+        "end_name": end[1],
+        "steps": _steps(line, parts),
+    }
+
+
+def _signed(amount: Decimal | None, sign: int) -> Decimal | None:
+    return None if amount is None else sign * amount
+
+
+def _rest(reconciled: Reconciliation, line: Mapping[str, Any], signs: Mapping[str, int]) -> dict[str, tuple[str, Any]]:
+    """Return what else leads to the total: parts that other rules count otherwise, components, rounding, residuals.
+
+    `no rule` is what remains: of orders without a rule, or without a price.
+    """
+    where, of_line = reconciled.selection.where(), [line["currency"], line["sale_class"]]
+    (row,) = records(reconciled.db, _OTHERWISE.format(where=where, parts=_part_sums(signs)), of_line)
+    found = {f"otherwise {field}": (f"{name}, by other rules", row[field]) for field, name in _PARTS.items()}
+    components = records(reconciled.db, _COMPONENTS.format(where=where), of_line)
+    found |= {f"component {each['name']}": (each["name"], each["amount"]) for each in components}
+    found["residual"] = ("residual", line["total_residual"])
+    known = line["subtotal_price"] or Decimal(0)
+    known += sum(_signed(line[field], signs[field]) or Decimal(0) for field in _PARTS)
+    known += sum(amount or Decimal(0) for _, amount in found.values())
+    found["unknown"] = ("no rule, or rounding", (line["total_price"] or Decimal(0)) - known)
+    return found
+
+
+def _part_sums(signs: Mapping[str, int]) -> str:
+    """Return the sums of how often the rules of orders count each part beyond what the rule of most does."""
+    places = {charge.name: place for place, charge in enumerate(CHARGES, 1) if charge not in OPTIONAL}
+    return ", ".join(
+        f"sum((rules.rule_parameters[{places[field]}] - {signs[field]}) * rows.{field}) as {field}"
+        if field in places
+        else f"cast(0 as decimal(38, 4)) as {field}"
+        for field in _PARTS
+    )
+
+
+def _steps(line: Mapping[str, Any], parts: Mapping[str, tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Return a step for each part that is not zero, from where the one before ended; the first begins at zero."""
+    known, rows = Decimal(0), []
+    for field, (name, amount) in parts.items():
+        if not amount:
+            continue
+        colour = "red" if field == "residual" else "blue" if amount > 0 else "orange"
+        label = f"{name}  {money(amount, line['currency'], is_signed=True)}"
+        rows.append({"label": label, "start": known, "end": known + amount, "colour": colour})
+        known += amount
+    return rows
 
 
 def _signs(reconciled: Reconciliation) -> Mapping[str, int]:

@@ -180,16 +180,26 @@ def headline(run: Run, state: Mapping[str, Any], books: Books | None) -> Headlin
     for cause in _FIRST:
         if cause in causes:  # of a night, after a run for webhooks that was good itself
             return Headline("bad" if cause in _FIRST[:2] else "warn", causes[cause], _COMMANDS[cause])
-    found = [counted(number, kind, f"{kind}s") for kind, number in books.variances.items() if number]
     rejected = sum(row["count"] for row in (state["release"] or {}).get("quarantine", []))
-    if rejected:
-        found.append(counted(rejected, "rejected or failed document", "rejected or failed documents"))
-    if books.indeterminate:
-        found.append(counted(books.indeterminate, "indeterminate order", "indeterminate orders"))
+    found = [
+        f"{counted(number, one, many)}"
+        for number, one, many in (
+            (books.variances.get("break", 0), "order doesn't add up", "orders don't add up"),
+            (
+                books.variances.get("unposted restatement", 0),
+                "change to a closed day isn't posted",
+                "changes to closed days aren't posted",
+            ),
+            (books.variances.get("control total variance", 0), "control total differs", "control totals differ"),
+            (rejected, "document is rejected or failed", "documents are rejected or failed"),
+            (books.indeterminate, "order can't be tested", "orders can't be tested"),
+        )
+        if number
+    ]
     if not found:
         return Headline("good", f"{_published(run, state)}; everything adds up.", "", "No command is needed.")
     dead = sum(counts.get("dead", 0) for counts in state["work_list"].values())
-    return Headline("warn", f"{_published(run, state)}; open: {', '.join(found)}.", *_next(books, rejected, dead))
+    return Headline("warn", f"{_published(run, state)}. {'; '.join(found)}.", *_next(books, rejected, dead))
 
 
 def _what_failed(run: Run, causes: Mapping[str, str]) -> str:

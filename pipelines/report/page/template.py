@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pipelines.finance.currencies import NOT_STATED, measured, money
+from pipelines.finance.currencies import NOT_STATED, digits, measured, money
 from pipelines.finance.reconciliation import describe_total
 from pipelines.report.text import counted, fitted, plain, width
 
@@ -56,6 +56,7 @@ def _environment() -> Environment:
     }
     made.filters |= {
         "cell": _cell,
+        "change": lambda part: f"{part:+.1%}",
         "colour_of_share": lambda share: _VIRIDIS[min(int(share * len(_VIRIDIS)), len(_VIRIDIS) - 1)],
         "counted": lambda number, noun: counted(number, noun, f"{noun}s"),
         "describe_total": describe_total,
@@ -64,11 +65,13 @@ def _environment() -> Environment:
         "measured": measured,
         "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
         "money": money,
+        "rounded_money": lambda amount, currency: money(round(amount, digits(currency)), currency) if amount else None,
         "number": lambda number: f"{number:,}",
         "share": lambda part, decimals=1: f"{part:.{decimals}%}",
         "text_width": lambda labels: max((width(plain(label)) for label in labels), default=0),
         "words": lambda text: text.replace("_", " "),
     }
+    made.tests["match_start"] = lambda text, start: str(text).startswith(start)
     made.tests["day"] = lambda value: _DAY.fullmatch(str(value)) is not None
     return made
 
