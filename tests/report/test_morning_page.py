@@ -216,13 +216,14 @@ def test_a_release_keeps_the_page_of_its_first_run(written: Callable[..., str], 
 
 def test_a_run_for_webhooks_leaves_the_night_on_the_page(written: Callable[..., str]) -> None:
     """In the morning the page still has the night's errors and counts, below those of the run after it."""
-    failed = recorded(NOW, seconds=4, landed={"menus": {"accepted": 7}}, errors=("no",))
+    night = NOW + dt.timedelta(days=1)  # after those of the other tests
+    failed = recorded(night, seconds=4, landed={"menus": {"accepted": 7}}, errors=("no",))
     assert "The last night" not in written(failed)
-    later = NOW + dt.timedelta(hours=1)
+    later = night + dt.timedelta(hours=1)
     alarm = Alarm("run_failed", "The last night failed: build: no.")
     text = written(recorded(later, seconds=1, kind=WEBHOOKS), alarm)
     assert said(text).startswith("Act: The last night failed: build: no. Next: ordermart doctor")
-    assert "The last night, ended 2 November, 03:20 UTC after 4.0 s: failed" in text
+    assert "The last night, ended 3 November, 03:20 UTC after 4.0 s: failed" in text
     assert text.count('<p class="bad">build: no') == 1
     assert ["menus", "7"] in [row for table in Page(text).tables for row in table]
 
