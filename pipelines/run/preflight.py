@@ -16,7 +16,7 @@ from pipelines.partner.token import authenticate_request
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
 from pipelines.vault.keys import read_keys
-from pipelines.warehouse.evidence.configured_rules import unknown_rules
+from pipelines.warehouse.evidence.candidates import unknown_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

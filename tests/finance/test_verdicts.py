@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.warehouse.evidence.forms import Forms, Patterns
-from pipelines.warehouse.evidence.roundings import UNROUNDED, Rounding, judge_rounding
-from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, SUPPORTED, UNDECIDED, Asked, judge
+from pipelines.warehouse.evidence.residuals import UNROUNDED, Rounding, judge_rounding
+from pipelines.warehouse.evidence.verdicts import (
+    AGREED,
+    COMPATIBLE,
+    NONE,
+    SUPPORTED,
+    UNDECIDED,
+    Asked,
+    Forms,
+    Patterns,
+    judge,
+)
 from pipelines.warehouse.evidence.wording import deciding, distinguishing, rival_of, sentence
 
 ASKED = Asked(orders=20, noise=0.0)

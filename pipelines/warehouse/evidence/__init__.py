@@ -1,7 +1,6 @@
 """Judge by which formulas orders are priced: divide them into populations, and say of each what its orders show.
 
-One way: candidates, chances ← forms ← verdicts ← dividing ← populations ← (roundings, residuals, wording) ← gathering;
-sales_sets stands beside them.
+One way: candidates, verdicts ← populations ← (residuals, wording) ← gathering; sales_sets stands beside them.
 """
 
 from pipelines.warehouse.evidence.candidates import create_candidates

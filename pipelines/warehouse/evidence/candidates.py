@@ -2,6 +2,8 @@
 
 The interface states no formula, so that each rule is a guess; audit.formula_evidence says what orders show of it. The
 rows made here are those of audit.formula_forms, audit.formula_rules and audit.formula_parts, in their column order.
+
+`unknown_rules` finds those that settings name and that are none of them, before a build does.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
+
+    from pipelines.settings import Settings
 
 # name, description, what a line adds
 _PRICES = (
@@ -204,3 +208,18 @@ def _parts() -> Iterator[Row]:
             "is_tested": is_tested,
             "parameter_no": parameter_no,
         }
+
+
+def unknown_rules(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each rule of [formula] that does not exist; it starts with the key."""
+    formula = settings.formula
+    named = [("[formula] total_rule", "total", formula.total_rule)]
+    named += [("[formula] subtotal_rule", "subtotal", formula.subtotal_rule)]
+    named += [(f"[[formula.rule]] no. {no}", rule.rule_target, rule.rule) for no, rule in enumerate(formula.rule, 1)]
+    named = [row for row in named if row[2]]
+    if not named:
+        return
+    known = rule_names()
+    for key, target, rule in named:
+        if (target, rule) not in known:
+            yield f"{key}: {rule!r} is not a {target} rule; audit.formula_rules of a release lists all"

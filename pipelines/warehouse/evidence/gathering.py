@@ -12,13 +12,29 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.warehouse.evidence import wording
-from pipelines.warehouse.evidence.amounts import create_leaves
-from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound, orders_needed
-from pipelines.warehouse.evidence.forms import Forms, Patterns, read_forms, read_patterns
 from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, find_populations
-from pipelines.warehouse.evidence.residuals import Residual, find_residuals, likely_total
-from pipelines.warehouse.evidence.roundings import UNROUNDED, Rounding, find_roundings
-from pipelines.warehouse.evidence.verdicts import COMPATIBLE, NONE, Asked, read_asked
+from pipelines.warehouse.evidence.residuals import (
+    UNROUNDED,
+    Residual,
+    Rounding,
+    create_leaves,
+    find_residuals,
+    find_roundings,
+    likely_total,
+)
+from pipelines.warehouse.evidence.verdicts import (
+    COMPATIBLE,
+    NONE,
+    Asked,
+    Forms,
+    Patterns,
+    fewest_fits,
+    lower_bound,
+    orders_needed,
+    read_asked,
+    read_forms,
+    read_patterns,
+)
 from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
 
 if TYPE_CHECKING:

@@ -1,8 +1,13 @@
-"""Find the common trait of orders that a population's form does not fit: a constant, a share, a step, zero."""
+"""Find how the amounts of a population are rounded, and the common trait of orders that its form does not fit.
+
+A rounding shows on orders whose prices have more decimals than their currency; a trait is a constant, a share, a step,
+zero. Both ask for the exact amounts that forms give, out of the temporary tables facts (order_id, node) and leaves
+(node, and what its form does).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -10,14 +15,77 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.warehouse.catalogue.generated_selects import filled
-from pipelines.warehouse.evidence.amounts import lines
+from pipelines.warehouse.evidence.verdicts import fewest_fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import duckdb
 
-    from pipelines.warehouse.evidence.forms import Forms
+    from pipelines.warehouse.evidence.verdicts import Asked, Forms
+
+
+def lines(target: str) -> str:
+    """Return the select of the lines of the orders that are wanted, as their forms count them."""
+    return filled(f"{target}_lines")
+
+
+def create_leaves(con: duckdb.DuckDBPyConnection, target: str, forms: Mapping[int, int]) -> None:
+    """Make the temporary table leaves from node → form place."""
+    con.execute("create or replace temp table leaf_forms (node integer, form_no bigint)")
+    con.executemany("insert into leaf_forms values (?, ?)", [(node, form + 1) for node, form in forms.items()])
+    con.execute(
+        "create or replace temp table leaves as select leaf_forms.*, forms.rule_parameters as parameters "
+        "from leaf_forms inner join audit.formula_forms as forms "
+        f"on forms.rule_target = '{target}' and leaf_forms.form_no = forms.form_no"
+    )
+
+
+UNROUNDED = 1  # rounding_no of audit.formula_rules
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The rounding of a population: rounding_no, on how many orders it shows, and its rivals that remain."""
+
+    rounding_no: int
+    orders: int
+    fits: int
+    rivals: int
+
+
+def find_roundings(con: duckdb.DuckDBPyConnection, target: str, asked: Asked) -> dict[int, Rounding]:
+    """Return node → rounding of the leaves that have orders whose amounts are rounded; reads facts and leaves."""
+    con.execute(f"create or replace temp table wanted as select order_id from audit.{target}_patterns where is_rounded")
+    if con.execute("select 1 from wanted limit 1").fetchone() is None:
+        return {}
+    rows = con.execute(filled("roundings", target=target, lines=lines(target))).fetchall()
+    found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
+    for node, fitting, number in rows:
+        found[node][tuple(fitting)] = number
+    return {node: judge_rounding(patterns, asked) for node, patterns in sorted(found.items())}
+
+
+def judge_rounding(patterns: dict[tuple[int, ...], int], asked: Asked) -> Rounding:
+    """Judge the roundings given how many orders fit which of them; without one that holds, nothing is rounded."""
+    orders = sum(patterns.values())
+    fits: dict[int, int] = defaultdict(int)
+    for fitting, number in patterns.items():
+        for rounding in fitting:
+            fits[rounding] += number
+    least = fewest_fits(orders, asked.noise)
+    leader = min(fits, key=lambda rounding: (-fits[rounding], rounding), default=UNROUNDED)
+    if fits[UNROUNDED] >= least or fits[leader] < least:
+        return Rounding(UNROUNDED, orders, fits[UNROUNDED], 0)
+    rivals = sum(not _is_beaten(patterns, leader, rival, asked) for rival in fits if rival != leader)
+    return Rounding(leader, orders, fits[leader], rivals)
+
+
+def _is_beaten(patterns: dict[tuple[int, ...], int], leader: int, rival: int, asked: Asked) -> bool:
+    won = sum(number for fitting, number in patterns.items() if leader in fitting and rival not in fitting)
+    lost = sum(number for fitting, number in patterns.items() if rival in fitting and leader not in fitting)
+    return won + lost >= asked.orders and won >= fewest_fits(won + lost, asked.noise)
+
 
 SAMPLE = 2_000  # orders in which a pattern is looked for
 COMMON = 0.9  # the share of them that a pattern has to explain

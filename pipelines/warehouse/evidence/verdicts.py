@@ -1,18 +1,158 @@
-"""The evidence of one population's orders: the forms that they do not refute, and which of these is supported."""
+"""The evidence of one population's orders: the forms that they do not refute, and which of these is supported.
+
+How few fits are too few is a matter of exact binomial counts and of the lower bound of a share. Orders of one answer
+are a pattern: which parts they hold, and which candidate forms fit them.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     import duckdb
 
-    from pipelines.warehouse.evidence.forms import Floats, Forms, Ints, Patterns
+REFUTES = 1 / 500  # a rule that holds shows so few fits less often than this
+_EXACT_TO = 1_000  # beyond, the normal approximation, corrected for skew, is off by one order at most
+_Z_REFUTES = 2.8782  # the normal quantile of REFUTES
+_Z_LOWER = 1.96  # of a two-sided 95% interval
+
+
+@functools.cache
+def fewest_fits(orders: int, noise: float) -> int:
+    """Return the fewest fits among so many orders that do not refute a rule which a share `noise` may break.
+
+    At least half: of few orders chance alone would let a rule stand that most of them break.
+    """
+    return max(_fewest_by_chance(orders, noise), -(-orders // 2))
+
+
+def _fewest_by_chance(orders: int, noise: float) -> int:
+    if orders == 0 or noise <= 0:
+        return orders
+    if orders > _EXACT_TO:
+        mean, deviation = orders * (1 - noise), math.sqrt(orders * noise * (1 - noise))
+        skew = (_Z_REFUTES**2 - 1) / 6 * (1 - 2 * noise)
+        return math.ceil(mean - _Z_REFUTES * deviation - skew - 0.5)
+    below, fits = 0.0, -1
+    while below < REFUTES:
+        fits += 1
+        below += math.exp(
+            math.lgamma(orders + 1)
+            - math.lgamma(fits + 1)
+            - math.lgamma(orders - fits + 1)
+            + fits * math.log(1 - noise)
+            + (orders - fits) * math.log(noise)
+        )
+    return fits
+
+
+def lower_bound(fits: int, orders: int) -> float:
+    """Return Wilson's lower bound, at 95%, of the share of which `fits` of `orders` are a sample."""
+    if orders == 0:
+        return 0.0
+    share, square = fits / orders, _Z_LOWER**2
+    middle = share + square / (2 * orders)
+    spread = _Z_LOWER * math.sqrt(share * (1 - share) / orders + square / (4 * orders**2))
+    return max((middle - spread) / (1 + square / orders), 0.0)
+
+
+def orders_needed(fits: int, orders: int, floor: float) -> int | None:
+    """Return how many more orders, fitting in the same share, would lift the lower bound to `floor`; None: none do."""
+    if orders == 0 or fits / orders <= floor:
+        return None
+    low, high = orders, 2 * orders
+    while lower_bound(round(high * fits / orders), high) < floor:
+        low, high = high, 2 * high
+        if high > 10**9:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        if lower_bound(round(middle * fits / orders), middle) < floor:
+            low = middle + 1
+        else:
+            high = middle
+    return low - orders
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+_NOT_ASKED = -9  # no parameter has this value
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms of a rule target, by place (form_no - 1); parts by place (part_no - 1)."""
+
+    target: str
+    descriptions: list[str]
+    parameters: list[list[int | None]]
+    complexity: Ints
+    parts: list[str]
+    deciding_cases: list[str]
+    is_tested: Bools
+    differs: Bools
+    """[form, form, part]: whether the two treat an order that holds the part differently."""
+    answers: Ints
+    """[form, part]: the form's treatment of the part."""
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The distinct answers of orders: [pattern, form] whether it fits, [pattern, part] whether it is held."""
+
+    fits: npt.NDArray[np.float32]
+    holds: Bools
+
+
+def read_forms(con: duckdb.DuckDBPyConnection, target: str) -> Forms:
+    """Read the candidate forms and parts of a rule target from the catalogue tables."""
+    forms = con.execute(
+        "select form_description, rule_parameters, complexity from audit.formula_forms "
+        "where rule_target = ? order by form_no",
+        [target],
+    ).fetchall()
+    parts = con.execute(
+        "select part, deciding_case, is_tested, parameter_no from audit.formula_parts "
+        "where rule_target = ? order by part_no",
+        [target],
+    ).fetchall()
+    answers = np.array([[_answer(form[1], part[3]) for part in parts] for form in forms], dtype=np.int64)
+    asked = answers != _NOT_ASKED
+    differs = (answers[:, None] != answers[None]) & asked[:, None] & asked[None]
+    return Forms(
+        target,
+        [form[0] for form in forms],
+        [form[1] for form in forms],
+        np.array([form[2] for form in forms], dtype=np.int64),
+        [part[0] for part in parts],
+        [part[1] for part in parts],
+        np.array([part[2] for part in parts], dtype=np.bool_),
+        differs,
+        answers,
+    )
+
+
+def _answer(parameters: list[int | None], place: int | None) -> int:
+    value = None if place is None else parameters[place - 1]
+    return _NOT_ASKED if value is None else value
+
+
+def read_patterns(forms: Forms, rows: list[tuple[str, str]]) -> Patterns:
+    """Return patterns from the texts `holds` and `fits` of the pattern tables, in their order."""
+    fits = _ones([row[1] for row in rows], len(forms.descriptions)).astype(np.float32)
+    return Patterns(fits, _ones([row[0] for row in rows], len(forms.parts)))
+
+
+def _ones(texts: list[str], width: int) -> Any:
+    return np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), width) == ord("1")
+
 
 SUPPORTED = "supported"  # one form holds, and its rivals fail
 AGREED = "agreed"  # several remain, which differ only in what (nearly) no order holds

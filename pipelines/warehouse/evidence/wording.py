@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.warehouse.evidence.chances import fewest_fits, lower_bound, orders_needed
 from pipelines.warehouse.evidence.populations import DAYS, DIMENSIONS
-from pipelines.warehouse.evidence.verdicts import AGREED, COMPATIBLE, NONE, UNDECIDED
+from pipelines.warehouse.evidence.verdicts import (
+    AGREED,
+    COMPATIBLE,
+    NONE,
+    UNDECIDED,
+    fewest_fits,
+    lower_bound,
+    orders_needed,
+)
 
 if TYPE_CHECKING:
-    from pipelines.warehouse.evidence.forms import Forms, Patterns
     from pipelines.warehouse.evidence.populations import Population
-    from pipelines.warehouse.evidence.residuals import Residual
-    from pipelines.warehouse.evidence.roundings import Rounding
-    from pipelines.warehouse.evidence.verdicts import Asked, Judgement
+    from pipelines.warehouse.evidence.residuals import Residual, Rounding
+    from pipelines.warehouse.evidence.verdicts import Asked, Forms, Judgement, Patterns
 
 _LISTED = 4  # values that are listed before the rest is counted
 _BASES = {"subtotal_less_discount": "(subtotal - discount)", "loyalty": "loyalty discount"}
