@@ -30,7 +30,8 @@ from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, PREPARED, REOPENED, REVERSALS, day_hashes
 from pipelines.ledger.decisions import User, current_user
 from pipelines.ledger.signed_head import signing_ledger
-from pipelines.warehouse.inputs.closes import day_closes
+from pipelines.warehouse.inputs.ledger_entries import day_closes
+from pipelines.warehouse.inputs.relations import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -282,7 +283,7 @@ def period_totals(release: Released, period: Period, store_id: int | None) -> To
     if not files:
         return ()
     con = release.con
-    con.register("day_closes", day_closes(Closes(ledger.entries())))
+    con.register("day_closes", table_of("raw.day_closes", day_closes(Closes(ledger.entries()))))
     con.execute(f"create or replace temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
     rows = con.execute(
         "select sale_class, count(*) as order_count, coalesce(currency, '') as currency, sum(total_price) "

@@ -29,7 +29,8 @@ from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED
 from pipelines.literals import literal
 from pipelines.report.explain import receipt
 from pipelines.settings import without_secrets
-from pipelines.warehouse.inputs.closes import day_closes
+from pipelines.warehouse.inputs.ledger_entries import day_closes
+from pipelines.warehouse.inputs.relations import table_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -180,7 +181,7 @@ def _closes(release: Released, period: Period, closes: Closes, files: list[Path]
     con = release.con
     if files:
         # By the ledger, not by the release: a day may have been closed since the last build.
-        con.register("day_closes", day_closes(closes))
+        con.register("day_closes", table_of("raw.day_closes", day_closes(closes)))
         con.execute(f"create temp view closed_orders as {select_rows(files, CLOSED_ORDERS.names)}")
         closed = con.execute(query("active_closed_orders"), days).to_arrow_table()
     else:

@@ -45,7 +45,7 @@ from pipelines.notify import (
 from pipelines.record import NIGHT, current_release, save
 from pipelines.report.text import counted
 from pipelines.warehouse import warehouse_file
-from pipelines.warehouse.inputs.verifications import verifications
+from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.release.retention import deferred_until
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pipelines.report.cron import next_tick
 from pipelines.report.night_alarms import after_run
 from pipelines.report.status import status, status_lines
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.verifications import Verified, append_verification
+from pipelines.warehouse.inputs.sources import Verified, append_verification
 from tests.recorded import recorded
 
 if TYPE_CHECKING:

@@ -10,13 +10,9 @@ from pipelines.finance.released import circumstances
 from pipelines.ledger import Closes, Ledger
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS
 from pipelines.settings import load_settings
-from pipelines.warehouse.inputs.closes import (
-    COLUMNS,
-    create_closed_orders,
-    create_closed_rules,
-    create_closed_scopes,
-    day_closes,
-)
+from pipelines.warehouse.inputs import RAW
+from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes, create_closed_orders, day_closes
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +42,7 @@ def test_a_late_order_is_valued_as_its_population_was(
     days = sorted({order.business_date for order in many + few})
     columns = ", ".join(
         f"cast({'null' if name in UNKNOWN else name} as {kind}) as {name}"
-        for name, kind in COLUMNS["raw.closed_orders"].items()
+        for name, kind in RAW["raw.closed_orders"].items()
         if name in CLOSED_ORDERS.names
     )
     closed = con.execute(
@@ -57,9 +53,9 @@ def test_a_late_order_is_valued_as_its_population_was(
         **circumstances(settings, con, None, {}),
     }
     ledger.append(CLOSED, body, closed.cast(CLOSED_ORDERS))
-    con.from_arrow(day_closes(Closes(ledger.entries()))).insert_into("raw.day_closes")
-    create_closed_rules(con, "raw.closed_rules", tmp_path)
-    create_closed_scopes(con, "raw.closed_scopes", tmp_path)
+    fill(con, "raw.day_closes", day_closes(Closes(ledger.entries())))
+    fill(con, "raw.closed_rules", closed_rules(tmp_path))
+    fill(con, "raw.closed_scopes", closed_scopes(tmp_path))
     create_closed_orders(con, "raw.closed_orders", tmp_path)
     regather(con)
     rules = "select order_id, subtotal_rule, subtotal_basis, total_rule from audit.order_rules where order_id in (?, ?)"
@@ -73,8 +69,7 @@ def test_a_late_order_is_valued_as_its_population_was(
     words = Ledger(tmp_path / "words" / "ledger")
     words.append(CLOSED, body, closed.cast(CLOSED_ORDERS))
     expected = con.execute("from raw.closed_scopes order by all").fetchall()
-    con.execute("delete from raw.closed_scopes")
-    create_closed_scopes(con, "raw.closed_scopes", tmp_path / "words")
+    fill(con, "raw.closed_scopes", closed_scopes(tmp_path / "words"))
     assert con.execute("from raw.closed_scopes order by all").fetchall() == expected
     con.execute("delete from raw.closed_rules")
     regather(con)

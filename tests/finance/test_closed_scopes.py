@@ -10,7 +10,8 @@ import pytest
 from pipelines.finance.released import population_conditions
 from pipelines.ledger import Ledger
 from pipelines.ledger.closed_days import CLOSED
-from pipelines.warehouse.inputs.closes import COLUMNS, create_closed_rules, create_closed_scopes
+from pipelines.warehouse.inputs.ledger_entries import closed_rules, closed_scopes
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,9 +72,8 @@ def test_an_order_with_a_rule_of_its_own_belongs_to_no_other_population(
     nobody = {"dimension": "store_id", "is_other": False, "values": []}
     unknown = RULE | {"scope": "store 1", "is_configured": False, "conditions": [nobody]}
     Ledger(tmp_path / "ledger").append(CLOSED, {"days": [], "rules": [unknown, named, usual]})
-    for name, create in (("raw.closed_rules", create_closed_rules), ("raw.closed_scopes", create_closed_scopes)):
-        con.execute(f"create table {name} ({', '.join(' '.join(column) for column in COLUMNS[name].items())})")
-        create(con, name, tmp_path)
+    fill(con, "raw.closed_rules", closed_rules(tmp_path))
+    fill(con, "raw.closed_scopes", closed_scopes(tmp_path))
     assert con.execute("select rule_no, basis from raw.closed_rules order by all").fetchall() == [
         (1, "configured"),
         (2, "supported"),

@@ -13,8 +13,8 @@ from pipelines.warehouse import catalogue, inputs
 from pipelines.warehouse.catalogue.macros import examples
 from pipelines.warehouse.evidence import GATHERED, create_candidates
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.inputs.sentences import sentences
-from pipelines.warehouse.inputs.source_columns import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.session import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns, rows_as_declared, typed
 

@@ -24,7 +24,7 @@ from pipelines.ledger.totals import HEADER, import_totals
 from pipelines.partner.behaviour import Counted
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish
-from pipelines.warehouse.inputs.verifications import Verified, append_verification
+from pipelines.warehouse.inputs.sources import Verified, append_verification
 from tests.unchanged import drawn
 from tests.warehouse.conftest import World, menu, store
 

@@ -15,7 +15,7 @@ from pipelines.warehouse import CatalogueError, catalogue, inputs
 from pipelines.warehouse.catalogue import Table
 from pipelines.warehouse.contracts import Column, Contract, contract_of, glossary, head_of
 from pipelines.warehouse.evidence import create_candidates
-from pipelines.warehouse.inputs.source_columns import FORMULA_CANDIDATES
+from pipelines.warehouse.inputs.relations import FORMULA_CANDIDATES
 from pipelines.warehouse.rows.session import create_functions
 from pipelines.warehouse.rows.verdicts import has_declared_columns
 

@@ -14,7 +14,7 @@ from pipelines.engines import EngineError
 from pipelines.landing import raw_files
 from pipelines.settings.kinds import KINDS
 from pipelines.warehouse import BuildBlocked, catalogue, warehouse_file
-from pipelines.warehouse.building import part as parts
+from pipelines.warehouse.building import buckets as parts
 from pipelines.warehouse.building.buckets import spans_of_files
 from pipelines.warehouse.building.full_rebuild import rebuild
 from pipelines.warehouse.inputs.sources import create_sources, states

@@ -16,7 +16,7 @@ from pipelines.ingest.maintenance import run_maintenance
 from pipelines.landing import raw_files
 from pipelines.settings import load_settings
 from pipelines.warehouse import publish, warehouse_file
-from pipelines.warehouse.inputs.verifications import verifications
+from pipelines.warehouse.inputs.sources import verifications
 from pipelines.warehouse.verify import VerifyError, verify_all, verify_days, verify_next
 from tests.histories import history, run
 

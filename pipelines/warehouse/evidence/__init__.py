@@ -6,7 +6,7 @@ One way: candidates, verdicts ← populations ← (residuals, wording) ← gathe
 from pipelines.warehouse.evidence.candidates import create_candidates
 from pipelines.warehouse.evidence.gathering import gather_evidence
 from pipelines.warehouse.evidence.sales_sets import gather_sales_sets
-from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
+from pipelines.warehouse.inputs.relations import FORMULA_EVIDENCE
 
 # A relation of schema raw → what fills it from tables before the table that reads it is made, and all that this fills.
 GATHERED = {

@@ -11,9 +11,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from pipelines.warehouse.inputs import RAW
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,11 +80,7 @@ def create_candidates(con: duckdb.DuckDBPyConnection) -> None:
     forms = _forms()
     made = {"forms": forms, "rules": [rule for form in forms for rule in _rules(form)], "parts": list(_parts())}
     for name, rows in made.items():
-        columns = RAW[f"raw.formula_{name}"]
-        con.execute(
-            f"create or replace table raw.formula_{name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})"
-        )
-        con.from_arrow(pa.Table.from_pylist(rows).select(list(columns))).insert_into(f"raw.formula_{name}")
+        fill(con, f"raw.formula_{name}", rows)
 
 
 def rule_names() -> set[tuple[str, str]]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from pipelines.warehouse.evidence import wording
 from pipelines.warehouse.evidence.populations import DIMENSIONS, Population, find_populations
@@ -35,7 +34,7 @@ from pipelines.warehouse.evidence.verdicts import (
     read_forms,
     read_patterns,
 )
-from pipelines.warehouse.inputs.source_columns import FORMULA_EVIDENCE
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,17 +63,9 @@ def gather_evidence(con: duckdb.DuckDBPyConnection) -> None:
     """Judge both rule targets from all orders, and fill the relations of FORMULA_EVIDENCE."""
     asked = read_asked(con)
     found = [gather_target(con, target, asked) for target in TARGETS]
-    rows = {
-        "raw.formula_populations": [row for each in found for row in _populations(each, asked)],
-        "raw.formula_divisions": [row for each in found for row in _divisions(each)],
-        "raw.formula_evidence": [row for each in found for row in _evidence(each, asked)],
-    }
-    for name, columns in FORMULA_EVIDENCE.items():
-        con.execute(f"create or replace table {name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
-        if rows[name]:
-            schema = con.execute(f"from {name} limit 0").to_arrow_table().schema
-            listed = [dict(zip(columns, row, strict=True)) for row in rows[name]]
-            con.from_arrow(pa.Table.from_pylist(listed, schema)).insert_into(name)
+    fill(con, "raw.formula_populations", (row for each in found for row in _populations(each, asked)))
+    fill(con, "raw.formula_divisions", (row for each in found for row in _divisions(each)))
+    fill(con, "raw.formula_evidence", (row for each in found for row in _evidence(each, asked)))
     for name in ("facts", "texts", "leaves", "leaf_forms", "wanted", "off_orders", "moves"):
         con.execute(f"drop table if exists temp.{name}")
     for dimension in DIMENSIONS:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pipelines.warehouse.catalogue.generated_selects import filled
 from pipelines.warehouse.evidence.verdicts import read_asked
-from pipelines.warehouse.inputs import RAW
+from pipelines.warehouse.inputs.relations import fill
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,8 +57,6 @@ class Totals:
 
 def gather_sales_sets(con: duckdb.DuckDBPyConnection) -> None:
     """Fill raw.sales_sets from mart.orders, raw.control_totals and raw.settings."""
-    columns = RAW[RELATION]
-    con.execute(f"create or replace table {RELATION} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})")
     found = con.execute(filled("sales_set_days")).fetchnumpy()
     statuses = sorted(set(map(str, found["status"])))
     if len(statuses) > MOST_STATUSES:
@@ -68,9 +65,7 @@ def gather_sales_sets(con: duckdb.DuckDBPyConnection) -> None:
         totals = _totals(found, statuses)
         counted = (con.execute("select sales_counted from raw.settings").fetchone() or ([],))[0]
         rows = _judged(totals, read_asked(con), set(counted or ())) if len(totals.starts) else []
-    if rows:
-        schema = con.execute(f"from {RELATION} limit 0").to_arrow_table().schema
-        con.from_arrow(pa.Table.from_pylist(rows, schema)).insert_into(RELATION)
+    fill(con, RELATION, rows)
 
 
 def _totals(found: dict[str, Any], statuses: list[str]) -> Totals:

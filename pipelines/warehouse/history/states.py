@@ -6,6 +6,9 @@ last seen.
 
 The fold goes on from a known state where every new observation is later than all that the state has seen; an id with
 an earlier one is folded again from all its observations. Either way gives the same row: a rebuild equals increments.
+
+`fold_runs` finds the versions themselves, each a run, numbered from 1 per (kind, id) in the same order. It goes on from
+a known state in the same way: the first run may then be the state's own, seen again.
 """
 
 from __future__ import annotations
@@ -88,3 +91,32 @@ def create_late(con: duckdb.DuckDBPyConnection, observations: str, before: str, 
     )
     row = con.execute(f"select count(*) from {into}").fetchone()
     return int(row[0]) if row else 0
+
+
+RUN = {
+    "kind": "VARCHAR",
+    "id": "BIGINT",
+    "version_no": "BIGINT",
+    "sha256": "VARCHAR",
+    # of the observation that the run starts with: null for a run that went on
+    "first_seen_at": "TIMESTAMP WITH TIME ZONE",
+    "load_id": "VARCHAR",
+    "changed_personal": "VARCHAR[]",
+    "last_seen_at": "TIMESTAMP WITH TIME ZONE",
+    "is_new": "BOOLEAN",
+}
+
+
+def create_runs(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Create an empty table of runs."""
+    con.execute(f"create or replace table {name} ({', '.join(f'{c} {t}' for c, t in RUN.items())})")
+
+
+def fold_runs(con: duckdb.DuckDBPyConnection, observations: str, before: str, only: str, into: str) -> None:
+    """Add to `into` the runs of `observations` for the (kind, id) of the relation `only`.
+
+    `before` is a table of states that hold for ids all of whose `observations` are later.
+    """
+    for name, relation in (("observations", observations), ("before", before), ("wanted", only)):
+        con.execute(f"create or replace view touched.{name} as from {relation}")
+    con.execute(f"insert into {into} ({', '.join(RUN)}) {filled('runs')}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pipelines.settings.kinds import WHOLE_KINDS
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import HELD, filled
-from pipelines.warehouse.history.runs import create_runs, fold_runs
+from pipelines.warehouse.history.states import create_runs, fold_runs
 from pipelines.warehouse.inputs.landed import create_earlier_documents, present
 
 if TYPE_CHECKING:

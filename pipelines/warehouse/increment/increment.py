@@ -12,8 +12,7 @@ from pipelines.warehouse.catalogue.partitions import BUSINESS, CREATED, WHOLE, m
 from pipelines.warehouse.history.states import STATE, create_late, create_states, fold
 from pipelines.warehouse.history.versions import create_new_versions, find_new_runs
 from pipelines.warehouse.increment.affected import has_keys, is_stale, touched
-from pipelines.warehouse.increment.changed import changed_checks, concerns_readers, findings_of
-from pipelines.warehouse.increment.differences import note_differences
+from pipelines.warehouse.increment.differences import changed_checks, concerns_readers, findings_of, note_differences
 from pipelines.warehouse.inputs.landed import create_documents, create_notes, create_observations, present
 from pipelines.warehouse.rows.making import FINDINGS, Making, require_increment_ties
 from pipelines.warehouse.rows.session import remember

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.literals import literals
 from pipelines.warehouse import inputs
 from pipelines.warehouse.catalogue.generated_selects import filled
+from pipelines.warehouse.inputs.relations import create
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,9 +112,7 @@ def create_documents(
     not in them. Raise MissingDocumentError when a document is in neither.
     """
     table = f"raw.latest_{kind}"
-    columns = inputs.RAW[table]
-    spelled = ", ".join(f'"{column}" {type_}' for column, type_ in columns.items())
-    con.execute(f"create or replace table {table} ({spelled})")
+    create(con, table)
     wanted = f"(select * from {states} where kind = '{kind}' and sha256 is not null)"
     entity = inputs.ENTITY[kind]
     missing = total = _count(con, wanted)

@@ -40,26 +40,38 @@ How documents are typed is in `documents.py`.
 
 from __future__ import annotations
 
-from pipelines.landing.shape import COUNTS, SUMS
-from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
-from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, sql_type
-from pipelines.warehouse.inputs.source_columns import (
-    FORMULA_CANDIDATES,
-    FORMULA_EVIDENCE,
-    FORMULA_SETTINGS,
-    SALES_SETS,
-    SOURCES,
-)
+import re
+from typing import TYPE_CHECKING, Any
 
-_LINEAGE = {
-    "is_deleted": "BOOLEAN",
-    "_fetched_at": "TIMESTAMP WITH TIME ZONE",
-    "_load_id": "VARCHAR",
-    "_payload_sha256": "VARCHAR",
-}
+import pyarrow as pa
+
+from pipelines.landing.shape import COUNTS, SUMS
+from pipelines.ledger.closed_days import CLOSED_ORDERS, RESTATEMENTS
+from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS, Kind
+from pipelines.warehouse.contracts import ARROW_TYPES
+from pipelines.warehouse.inputs.documents import CONTENT, DOCUMENTS, ENTITY, INSTANT, sql_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import duckdb
+
+
+def _columns(listed: str) -> dict[str, str]:
+    """Return column → type of a list such as `id BIGINT, amount DECIMAL(38,4), seen_at TIMESTAMPTZ`."""
+    found = (each.split(" ", 1) for each in re.split(r", (?![^(]*\))", listed))
+    return {name: INSTANT if kind == "TIMESTAMPTZ" else kind for name, kind in found}
+
+
+def _of_arrow(schema: pa.Schema) -> dict[str, str]:
+    types = {arrow: kind for kind, arrow in ARROW_TYPES.items()}
+    return {field.name: types[field.type] for field in schema}
+
+
+_LINEAGE = _columns("is_deleted BOOLEAN, _fetched_at TIMESTAMPTZ, _load_id VARCHAR, _payload_sha256 VARCHAR")
 # which version it is, and when it was last observed
-_VERSION = {"version_no": "BIGINT", "last_seen_at": "TIMESTAMP WITH TIME ZONE"}
-_NOTES = {"absences": "VARCHAR[]", "rounded": "BIGINT"}
+_VERSION = _columns("version_no BIGINT, last_seen_at TIMESTAMPTZ")
+_NOTES = _columns("absences VARCHAR[], rounded BIGINT")
 # What validation counted and added up, from the JSON text.
 VALIDATED: dict[str, dict[str, str]] = {
     kind: {f"validated_{name}": "BIGINT" for name in COUNTS[kind]}
@@ -69,45 +81,64 @@ VALIDATED: dict[str, dict[str, str]] = {
 # The service no longer knows a document after this many 404s, each an hour or more after the one counted before.
 DELETED_AFTER = 3
 IS_DELETED = f"misses >= {DELETED_AFTER}"
-OBSERVATION = {
-    "kind": "VARCHAR",
-    "id": "BIGINT",
-    "seq": "BIGINT",
-    "observed_at": "TIMESTAMP WITH TIME ZONE",
-    "source": "VARCHAR",
-    "verdict": "VARCHAR",
-    "sha256": "VARCHAR",
-    "http_status": "BIGINT",
-    "load_id": "VARCHAR",
-    "reason": "VARCHAR",
-    "pointer": "VARCHAR",
-    "customer_key": "VARCHAR",
-    "changed_personal": "VARCHAR[]",
-    "ms": "BIGINT",
-    "bytes": "BIGINT",
-    "tries": "BIGINT",
-    "earlier_tries": "STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[]",
-    "is_backfill": "BOOLEAN",
-    "load_started_at": "TIMESTAMP WITH TIME ZONE",
-}
-_CHECKS = {
-    "last_checked_at": "TIMESTAMP WITH TIME ZONE",
-    "last_verdict": "VARCHAR",
-    "misses": "BIGINT",
-    "last_source": "VARCHAR",
-}
+OBSERVATION = _columns(
+    "kind VARCHAR, id BIGINT, seq BIGINT, observed_at TIMESTAMPTZ, source VARCHAR, verdict VARCHAR, sha256 VARCHAR, "
+    "http_status BIGINT, load_id VARCHAR, reason VARCHAR, pointer VARCHAR, customer_key VARCHAR, "
+    "changed_personal VARCHAR[], ms BIGINT, bytes BIGINT, tries BIGINT, "
+    "earlier_tries STRUCT(http_status BIGINT, reason VARCHAR, ms BIGINT, bytes BIGINT)[], is_backfill BOOLEAN, "
+    "load_started_at TIMESTAMPTZ"
+)
+_CHECKS = _columns("last_checked_at TIMESTAMPTZ, last_verdict VARCHAR, misses BIGINT, last_source VARCHAR")
 
 
 def _versions(kind: str) -> dict[str, str]:
     return {
         ENTITY[kind]: "BIGINT",
         "version_no": "BIGINT",
-        "first_seen_at": "TIMESTAMP WITH TIME ZONE",
-        "last_seen_at": "TIMESTAMP WITH TIME ZONE",
+        **_columns("first_seen_at TIMESTAMPTZ, last_seen_at TIMESTAMPTZ"),
         "document": sql_type(DOCUMENTS[kind]),
         "_load_id": "VARCHAR",
     }
 
+
+# Which orders a rule or a component of the settings is about.
+_SCOPE = "platform VARCHAR, dispatch_method VARCHAR, store_id BIGINT, status VARCHAR, first_day DATE, last_day DATE"
+_COMPONENT = "component_no BIGINT, name VARCHAR, amount DECIMAL(18,4), share DECIMAL(9,4), base VARCHAR"
+_FORM = "rule_parameters BIGINT[], complexity BIGINT"
+# The candidate rules, for the tables of the same names in audit.
+FORMULA_CANDIDATES = {
+    "raw.formula_forms": _columns(
+        "rule_target VARCHAR, form_no BIGINT, form VARCHAR, form_description VARCHAR, line_expression VARCHAR, "
+        f"unit_expression VARCHAR, rest_expression VARCHAR, {_FORM}"
+    ),
+    "raw.formula_rules": _columns(
+        "rule_target VARCHAR, form_no BIGINT, rounding_no BIGINT, rule VARCHAR, rule_description VARCHAR, "
+        f"expression VARCHAR, {_FORM}, kept_decimals BIGINT, rounding_mode VARCHAR, rounded_per VARCHAR"
+    ),
+    "raw.formula_parts": _columns(
+        "rule_target VARCHAR, part_no BIGINT, part VARCHAR, deciding_case VARCHAR, is_tested BOOLEAN, "
+        "parameter_no BIGINT"
+    ),
+}
+# What evidence/ gathers, for the tables of the same names in audit.
+FORMULA_EVIDENCE = {
+    "raw.formula_populations": _columns(
+        "rule_target VARCHAR, population_no BIGINT, scope VARCHAR, verdict VARCHAR, form_no BIGINT, "
+        "rounding_no BIGINT, rule_setting_no BIGINT, is_assumable BOOLEAN, open_parts BIGINT[], "
+        "candidate_forms BIGINT[], order_count BIGINT, fit_count BIGINT, min_fit_rate DOUBLE, candidate_count BIGINT, "
+        "needed_order_count BIGINT, rival_form_no BIGINT, distinguishing_order_count BIGINT, "
+        "distinguishing_fit_count BIGINT, deciding_cases VARCHAR[], residual_pattern VARCHAR, sentence VARCHAR, "
+        "residual_kind VARCHAR, residual_value DECIMAL(18,4), residual_base VARCHAR"
+    ),
+    "raw.formula_divisions": _columns(
+        "rule_target VARCHAR, node_no BIGINT, dimension VARCHAR, part_no BIGINT, value VARCHAR, is_rest BOOLEAN, "
+        "child_no BIGINT"
+    ),
+    "raw.formula_evidence": _columns(
+        "rule_target VARCHAR, population_no BIGINT, form_no BIGINT, part_no BIGINT, order_count BIGINT, "
+        "fit_count BIGINT, min_fit_count BIGINT, is_leader BOOLEAN, is_refuted BOOLEAN"
+    ),
+}
 
 RAW: dict[str, dict[str, str]] = {
     **{
@@ -125,9 +156,7 @@ RAW: dict[str, dict[str, str]] = {
     "raw.order_versions": _versions("orders") | {"_payload_sha256": "VARCHAR"},
     **{f"raw.{ENTITIES[kind]}_versions": _versions(kind) | {"is_new": "BOOLEAN"} for kind in WHOLE_KINDS},
     "raw.order_edits": {
-        "order_id": "BIGINT",
-        "version_no": "BIGINT",
-        "lines_version_no": "BIGINT",
+        **_columns("order_id BIGINT, version_no BIGINT, lines_version_no BIGINT"),
         "before": sql_type(CONTENT),
         "after": sql_type(CONTENT),
         "changes": "STRUCT(field VARCHAR, old_value VARCHAR, new_value VARCHAR)[]",
@@ -135,106 +164,111 @@ RAW: dict[str, dict[str, str]] = {
     "raw.order_sightings": {"order_id": "BIGINT", **_VERSION},
     **{f"raw.{ENTITIES[kind]}_checks": {ENTITY[kind]: "BIGINT", **_CHECKS} for kind in KINDS},
     "raw.states": {
-        "kind": "VARCHAR",
-        "id": "BIGINT",
-        "customer_key": "VARCHAR",
-        "last_good_at": "TIMESTAMP WITH TIME ZONE",
+        **_columns("kind VARCHAR, id BIGINT, customer_key VARCHAR, last_good_at TIMESTAMPTZ"),
         **_LINEAGE,
         **_CHECKS,
     },
     "raw.observations": OBSERVATION,
     "raw.refusals": OBSERVATION,
-    "raw.settings": {
-        "business_day_time": "VARCHAR",
-        "business_day_timezone": "VARCHAR",
-        "business_day_start": "INTERVAL",
-        "daypart_of_hour": "VARCHAR[]",
-        "sales_counted": "VARCHAR[]",
-        "sales_excluded": "VARCHAR[]",
-        "menus_product_id_scope": "VARCHAR",
-        "plaintext_fields": "VARCHAR[]",
-        "known_fields": "VARCHAR[]",
-        "privacy_customer_key": "BOOLEAN",
-        "formula_total_rule": "VARCHAR",
-        "formula_subtotal_rule": "VARCHAR",
-        "formula_min_distinguishing_orders": "BIGINT",
-        "formula_max_violation_rate": "DOUBLE",
-        "finance_currency": "VARCHAR",
-        "finance_duplicate_minutes": "BIGINT",
-    },
-    "raw.document_notes": {"kind": "VARCHAR", "load_id": "VARCHAR", "id": "BIGINT", "note": "VARCHAR"},
-    "raw.service_log": {
-        "day": "DATE",
-        "operation": "VARCHAR",
-        "aspect": "VARCHAR",
-        "name": "VARCHAR",
-        "n": "BIGINT",
-        "least": "DOUBLE",
-        "greatest": "DOUBLE",
-        "first_at": "TIMESTAMP WITH TIME ZONE",
-        "last_at": "TIMESTAMP WITH TIME ZONE",
-    },
-    "raw.assumptions": {
-        "no": "BIGINT",
-        "question": "VARCHAR",
-        "section": "VARCHAR",
-        "undocumented": "VARCHAR",
-        "assumption": "VARCHAR",
-        "partner_question": "VARCHAR",
-    },
-    "raw.question_sentences": {"code": "VARCHAR", "part": "VARCHAR", "line": "VARCHAR"},
-    "raw.zone_offsets": {"timezone": "VARCHAR", "from_us": "BIGINT", "offset_us": "BIGINT"},
-    **FORMULA_SETTINGS,
+    "raw.settings": _columns(
+        "business_day_time VARCHAR, business_day_timezone VARCHAR, business_day_start INTERVAL, "
+        "daypart_of_hour VARCHAR[], sales_counted VARCHAR[], sales_excluded VARCHAR[], "
+        "menus_product_id_scope VARCHAR, plaintext_fields VARCHAR[], known_fields VARCHAR[], "
+        "privacy_customer_key BOOLEAN, formula_total_rule VARCHAR, formula_subtotal_rule VARCHAR, "
+        "formula_min_distinguishing_orders BIGINT, formula_max_violation_rate DOUBLE, finance_currency VARCHAR, "
+        "finance_duplicate_minutes BIGINT"
+    ),
+    "raw.document_notes": _columns("kind VARCHAR, load_id VARCHAR, id BIGINT, note VARCHAR"),
+    "raw.service_log": _columns(
+        "day DATE, operation VARCHAR, aspect VARCHAR, name VARCHAR, n BIGINT, least DOUBLE, greatest DOUBLE, "
+        "first_at TIMESTAMPTZ, last_at TIMESTAMPTZ"
+    ),
+    "raw.assumptions": _columns(
+        "no BIGINT, question VARCHAR, section VARCHAR, undocumented VARCHAR, assumption VARCHAR, "
+        "partner_question VARCHAR"
+    ),
+    "raw.question_sentences": _columns("code VARCHAR, part VARCHAR, line VARCHAR"),
+    "raw.zone_offsets": _columns("timezone VARCHAR, from_us BIGINT, offset_us BIGINT"),
+    "raw.formula_settings": _columns(f"setting_no BIGINT, rule_target VARCHAR, rule VARCHAR, {_SCOPE}"),
+    "raw.formula_components": _columns(f"{_COMPONENT}, {_SCOPE}"),
     **FORMULA_CANDIDATES,
     **FORMULA_EVIDENCE,
-    **SALES_SETS,
-    **SOURCES,
-    "raw.findings": {
-        "check_name": "VARCHAR",
-        "table_name": "VARCHAR",
-        "entity_id": "BIGINT",
-        "location": "VARCHAR",
-        "residual": "DECIMAL(38,4)",
-        "detail": "VARCHAR",
+    "raw.sales_sets": _columns(
+        "statuses VARCHAR[], is_configured BOOLEAN, verdict VARCHAR, reason VARCHAR, store_day_count BIGINT, "
+        "tied_store_day_count BIGINT, distinguishing_day_count BIGINT, distinguishing_tied_count BIGINT"
+    ),
+    "raw.hints": _columns("seq BIGINT, received_at TIMESTAMPTZ, topic VARCHAR, kind VARCHAR, id BIGINT"),
+    "raw.product_categories": _columns("product_id BIGINT, category VARCHAR"),
+    "raw.plans": _columns(
+        "plan_no BIGINT, planned_at TIMESTAMPTZ, due BIGINT, left_out BIGINT, population BIGINT, sampled BIGINT, "
+        "checked BIGINT, changed BIGINT, missing BIGINT, confidence DOUBLE, share_low DOUBLE, share_high DOUBLE, "
+        "gap_requested_count BIGINT, gap_found_count BIGINT, gap_unnotified_count BIGINT"
+    ),
+    "raw.control_totals": _columns(
+        "entry_no BIGINT, imported_at TIMESTAMPTZ, business_date DATE, store_id BIGINT, order_count BIGINT, "
+        "amount DECIMAL(38,4), amount_field VARCHAR, sale_classes VARCHAR"
+    ),
+    "raw.verifications": _columns(
+        "verification_no BIGINT, verified_at TIMESTAMPTZ, part VARCHAR, first_order_id BIGINT, last_order_id BIGINT, "
+        "business_date DATE, order_count BIGINT, table_count BIGINT, difference_count BIGINT, "
+        "first_difference VARCHAR, release_id VARCHAR, duration_ms BIGINT"
+    ),
+    "raw.day_closes": _columns(
+        "business_date DATE, store_id BIGINT, is_every_store BOOLEAN, close_entry_no BIGINT, closed_at TIMESTAMPTZ, "
+        "period VARCHAR"
+    ),
+    "raw.closed_orders": {"close_entry_no": "BIGINT", **_of_arrow(CLOSED_ORDERS)},
+    "raw.closed_rules": _columns(
+        "close_entry_no BIGINT, rule_no BIGINT, rule_target VARCHAR, scope VARCHAR, scope_value VARCHAR, "
+        "rule VARCHAR, basis VARCHAR, open_parts BIGINT[], is_assumable BOOLEAN"
+    ),
+    "raw.closed_scopes": _columns(
+        "close_entry_no BIGINT, rule_no BIGINT, condition_no BIGINT, dimension VARCHAR, part VARCHAR, "
+        "is_other BOOLEAN, value VARCHAR, first_day DATE, last_day DATE"
+    ),
+    "raw.closed_components": _columns(f"close_entry_no BIGINT, {_COMPONENT}, {_SCOPE}"),
+    "raw.restated": {
+        "entry_no": "BIGINT",
+        **_of_arrow(RESTATEMENTS),
+        **_columns("posted_period VARCHAR, reversed_period VARCHAR"),
     },
+    "raw.break_decisions": _columns(
+        "order_id BIGINT, content VARCHAR, reason VARCHAR, accepted_by VARCHAR, accepted_as VARCHAR, "
+        "accepted_at TIMESTAMPTZ, assignee VARCHAR, comment_count BIGINT"
+    ),
+    "raw.findings": _columns(
+        "check_name VARCHAR, table_name VARCHAR, entity_id BIGINT, location VARCHAR, residual DECIMAL(38,4), "
+        "detail VARCHAR"
+    ),
 }
 
+_OF_ALL_KINDS = ("states", "observations", "refusals", "document_notes", "service_log", "findings")
 # The kinds of documents behind each input: the edges from the raw assets to the tables that read it. Inputs of no kind
 # come from settings, the ledger or webhooks.
 LANDED_KINDS: dict[str, tuple[Kind, ...]] = {
+    **dict.fromkeys(RAW, ()),
     **{f"raw.latest_{kind}": (kind,) for kind in KINDS},
     **{f"raw.{ENTITIES[kind]}_{what}": (kind,) for kind in KINDS for what in ("versions", "checks")},
-    "raw.order_edits": ("orders",),
-    "raw.order_sightings": ("orders",),
-    "raw.states": KINDS,
-    "raw.observations": KINDS,
-    "raw.refusals": KINDS,
-    "raw.document_notes": KINDS,
-    "raw.service_log": KINDS,
-    "raw.findings": KINDS,
-    "raw.plans": ("orders",),
-    "raw.verifications": (),
-    "raw.closed_rules": (),
-    "raw.closed_scopes": (),
-    "raw.closed_components": (),
-    "raw.formula_settings": (),
-    "raw.formula_components": (),
-    "raw.formula_forms": (),
-    "raw.formula_rules": (),
-    "raw.formula_parts": (),
-    "raw.formula_populations": (),
-    "raw.formula_divisions": (),
-    "raw.formula_evidence": (),
-    "raw.sales_sets": (),
-    "raw.settings": (),
-    "raw.assumptions": (),
-    "raw.question_sentences": (),
-    "raw.product_categories": (),
-    "raw.zone_offsets": (),
-    "raw.hints": (),
-    "raw.control_totals": (),
-    "raw.day_closes": (),
-    "raw.closed_orders": (),
-    "raw.restated": (),
-    "raw.break_decisions": (),
+    **dict.fromkeys(("raw.order_edits", "raw.order_sightings", "raw.plans"), ("orders",)),
+    **dict.fromkeys((f"raw.{name}" for name in _OF_ALL_KINDS), KINDS),
 }
+
+
+def create(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Make an empty table of a relation."""
+    columns = ", ".join(f'"{column}" {kind}' for column, kind in RAW[name].items())
+    con.execute(f"create or replace table {name} ({columns})")
+
+
+def table_of(name: str, rows: Iterable[Sequence[Any] | Mapping[str, Any]]) -> pa.Table:
+    """Return rows of a relation in its types: values in the order of its columns, or by their names."""
+    columns = RAW[name]
+    schema = pa.schema([(column, ARROW_TYPES[kind]) for column, kind in columns.items()])
+    listed = [row if isinstance(row, dict) else dict(zip(columns, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(listed, schema)
+
+
+def fill(con: duckdb.DuckDBPyConnection, name: str, rows: Iterable[Sequence[Any] | Mapping[str, Any]]) -> None:
+    """Make the table of a relation, with these rows."""
+    create(con, name)
+    con.from_arrow(table_of(name, rows)).insert_into(name)

@@ -3,6 +3,9 @@
 Each is one relation of schema `raw`, its columns declared in `inputs.RAW`. A build remembers the state of every source
 that it read; a table is recomputed when a source that it reads has another one. A table of scope order (menu, store)
 that reads a source is then recomputed whole: such a source may change its values, never which rows it has.
+
+The log of verifications says which part of the warehouse was proven when, as lines of JSON beside the warehouse. A
+rebuild does not restore it.
 """
 
 from __future__ import annotations
@@ -13,19 +16,19 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import msgspec
 
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
+from pipelines.inventory import write_noted
 from pipelines.landing.service_log import service_log, service_log_state
-from pipelines.ledger import Ledger, effective_totals
+from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions
-from pipelines.warehouse import inputs
-from pipelines.warehouse.inputs import breaks, closes
+from pipelines.warehouse.inputs import ledger_entries as entries
 from pipelines.warehouse.inputs.reference import categories
+from pipelines.warehouse.inputs.relations import create, fill
 from pipelines.warehouse.inputs.sentences import sentences
-from pipelines.warehouse.inputs.verifications import verifications, verifications_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,19 +38,64 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Settings
 
-ASSUMED = "raw.assumptions"
-CATEGORIES = "raw.product_categories"
-SENTENCES = "raw.question_sentences"
-_ACTS = (
-    "raw.control_totals",
-    "raw.day_closes",
-    "raw.closed_orders",
-    "raw.closed_rules",
-    "raw.closed_scopes",
-    "raw.closed_components",
-    "raw.restated",
-    "raw.break_decisions",
-)  # their state: the last act
+KEPT = 2_000  # entries: a rotation of 64 nights, several parts a night
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """One part that was compared: `part` is orders (a range of ids), day, entities (stores and menus) or all."""
+
+    no: int
+    verified_at: dt.datetime
+    part: str
+    order_count: int
+    table_count: int
+    difference_count: int
+    duration_ms: int
+    first_order_id: int | None = None
+    last_order_id: int | None = None
+    business_date: dt.date | None = None
+    first_difference: str | None = None
+    release_id: str | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether every row was the same."""
+        return not self.difference_count
+
+
+def verifications(data_dir: Path) -> list[Verified]:
+    """Return what was verified, oldest first; a line that cannot be read is left out."""
+    found = []
+    try:
+        lines = _file(data_dir).read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    for line in lines:
+        try:
+            found.append(msgspec.json.decode(line, type=Verified))
+        except msgspec.DecodeError:
+            continue
+    return found
+
+
+def append_verification(data_dir: Path, verified: Verified) -> None:
+    """Add an entry, durably; the oldest beyond so many go."""
+    kept = [*verifications(data_dir), verified][-KEPT:]
+    file = _file(data_dir)
+    write_noted(data_dir, file, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
+
+
+def verifications_state(data_dir: Path) -> str:
+    """Return a text that differs when the log does."""
+    try:
+        stat = _file(data_dir).stat()
+    except FileNotFoundError:
+        return ""
+    return f"{stat.st_size}:{stat.st_mtime_ns}"
+
+
+def _file(data_dir: Path) -> Path:
+    return data_dir / "warehouse" / "verifications.jsonl"
 
 
 @dataclass(frozen=True)
@@ -74,13 +122,10 @@ def states(settings: Settings) -> dict[str, str]:
 def create_sources(con: duckdb.DuckDBPyConnection, settings: Settings, *only: str) -> None:
     """Make the table of each source, or only of those named."""
     for name in only or (*SOURCES, *_OF_SETTINGS):
-        columns = ", ".join(f'"{column}" {kind}' for column, kind in inputs.RAW[name].items())
-        con.execute(f"create or replace table {name} ({columns})")
         if name in _OF_SETTINGS:
-            arrays = [pa.array(values) for values in zip(*_OF_SETTINGS[name](settings), strict=True)]
-            if arrays:
-                con.from_arrow(pa.table(arrays, names=list(inputs.RAW[name]))).insert_into(name)
+            fill(con, name, _OF_SETTINGS[name](settings))
         else:
+            create(con, name)
             SOURCES[name].create(con, name, settings.data_dir)
 
 
@@ -94,9 +139,9 @@ def _assumptions(settings: Settings) -> list[tuple[int, str, str, str, str, str]
 
 # What settings, the files that they name, and this package say: the rows of a source, which are its state, too.
 _OF_SETTINGS: dict[str, Callable[[Settings], list[Any]]] = {
-    ASSUMED: _assumptions,
-    CATEGORIES: categories,
-    SENTENCES: lambda _: sentences(),
+    "raw.assumptions": _assumptions,
+    "raw.product_categories": categories,
+    "raw.question_sentences": lambda _: sentences(),
 }
 
 
@@ -109,20 +154,9 @@ def _hints_state(data_dir: Path) -> str:
     return "{}-{}".format(*span(path)) if path.exists() else ""
 
 
-def _create_hints(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    if not _inbox(data_dir).exists():
-        return
-    named = [each for each in deliveries(_inbox(data_dir)) if each.id is not None]
-    rows = pa.table(
-        {
-            "seq": pa.array([each.seq for each in named], pa.int64()),
-            "received_at": pa.array([each.received_at for each in named], pa.timestamp("us", tz="UTC")),
-            "topic": pa.array([each.topic for each in named], pa.string()),
-            "kind": pa.array([each.kind for each in named], pa.string()),
-            "id": pa.array([each.id for each in named], pa.int64()),
-        }
-    )
-    con.from_arrow(rows).insert_into(name)
+def _hints(data_dir: Path) -> list[tuple[Any, ...]]:
+    named = deliveries(_inbox(data_dir)) if _inbox(data_dir).exists() else ()
+    return [(each.seq, each.received_at, each.topic, each.kind, each.id) for each in named if each.id is not None]
 
 
 def _plans_state(data_dir: Path) -> str:
@@ -130,108 +164,49 @@ def _plans_state(data_dir: Path) -> str:
     return plans_state(path) if path.exists() else ""
 
 
-def _create_plans(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    if not _inbox(data_dir).exists():
-        return
-    kept = plans(_inbox(data_dir))
-    counts = {
-        "due": [each.due for each in kept],
-        "left_out": [each.left_out for each in kept],
-        "population": [each.population for each in kept],
-        "sampled": [len(each.sample) for each in kept],
-        "checked": [each.checked for each in kept],
-        "changed": [each.changed for each in kept],
-        "missing": [each.missing for each in kept],
-    }
-    shares = {
-        "confidence": [each.confidence for each in kept],
-        "share_low": [each.low for each in kept],
-        "share_high": [each.high for each in kept],
-    }
-    gaps = {
-        "gap_requested_count": [len(each.gap) for each in kept],
-        "gap_found_count": [each.gap_found_count for each in kept],
-        "gap_unnotified_count": [each.gap_unnotified_count for each in kept],
-    }
-    rows = pa.table(
-        {
-            "plan_no": pa.array([each.no for each in kept], pa.int64()),
-            "planned_at": pa.array([each.planned_at for each in kept], pa.timestamp("us", tz="UTC")),
-            **{column: pa.array(values, pa.int64()) for column, values in counts.items()},
-            **{column: pa.array(values, pa.float64()) for column, values in shares.items()},
-            **{column: pa.array(values, pa.int64()) for column, values in gaps.items()},
-        }
-    )
-    con.from_arrow(rows).insert_into(name)
+def _plans(data_dir: Path) -> list[tuple[Any, ...]]:
+    return [
+        (
+            *(each.no, each.planned_at, each.due, each.left_out, each.population, len(each.sample)),
+            *(each.checked, each.changed, each.missing, each.confidence, each.low, each.high),
+            *(len(each.gap), each.gap_found_count, each.gap_unnotified_count),
+        )
+        for each in (plans(_inbox(data_dir)) if _inbox(data_dir).exists() else ())
+    ]
 
 
-def _create_verifications(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    log = verifications(data_dir)
-    rows = pa.table(
-        {
-            "verification_no": pa.array([each.no for each in log], pa.int64()),
-            "verified_at": pa.array([each.verified_at for each in log], pa.timestamp("us", tz="UTC")),
-            "part": pa.array([each.part for each in log], pa.string()),
-            "first_order_id": pa.array([each.first_order_id for each in log], pa.int64()),
-            "last_order_id": pa.array([each.last_order_id for each in log], pa.int64()),
-            "business_date": pa.array([each.business_date for each in log], pa.date32()),
-            "order_count": pa.array([each.order_count for each in log], pa.int64()),
-            "table_count": pa.array([each.table_count for each in log], pa.int64()),
-            "difference_count": pa.array([each.difference_count for each in log], pa.int64()),
-            "first_difference": pa.array([each.first_difference for each in log], pa.string()),
-            "release_id": pa.array([each.release_id for each in log], pa.string()),
-            "duration_ms": pa.array([each.duration_ms for each in log], pa.int64()),
-        }
-    )
-    con.from_arrow(rows).insert_into(name)
+def _verifications(data_dir: Path) -> list[dict[str, Any]]:
+    entries = map(msgspec.structs.asdict, verifications(data_dir))
+    return [{"verification_no": entry.pop("no"), **entry} for entry in entries]
 
 
-def _create_control_totals(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    totals = effective_totals(Ledger(data_dir / "ledger"))
-    rows = pa.table(
-        {
-            "entry_no": pa.array([entry.no for entry, _ in totals], pa.int64()),
-            "imported_at": pa.array([entry.moment for entry, _ in totals], pa.timestamp("us", tz="UTC")),
-            "business_date": pa.array([total.business_date for _, total in totals], pa.date32()),
-            "store_id": pa.array([total.store_id for _, total in totals], pa.int64()),
-            "order_count": pa.array([total.order_count for _, total in totals], pa.int64()),
-            "amount": pa.array([total.amount for _, total in totals], pa.decimal128(38, 4)),
-            "amount_field": pa.array([total.amount_field for _, total in totals], pa.string()),
-            "sale_classes": pa.array([total.sale_classes for _, total in totals], pa.string()),
-        }
-    )
-    con.from_arrow(rows).insert_into(name)
+def _control_totals(data_dir: Path) -> list[tuple[Any, ...]]:
+    return [(entry.no, entry.moment, *total) for entry, total in effective_totals(ledger_of(data_dir))]
 
 
-def _create_service_log(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    held = list(service_log(data_dir))
-    rows = pa.table(
-        {
-            "day": pa.array([dt.date.fromisoformat(day) for day, _ in held], pa.date32()),
-            "operation": pa.array([each.operation for _, each in held], pa.string()),
-            "aspect": pa.array([each.aspect for _, each in held], pa.string()),
-            "name": pa.array([each.name for _, each in held], pa.string()),
-            "n": pa.array([each.n for _, each in held], pa.int64()),
-            "least": pa.array([each.least for _, each in held], pa.float64()),
-            "greatest": pa.array([each.greatest for _, each in held], pa.float64()),
-            "first_at": pa.array([each.first_at for _, each in held], pa.timestamp("us", tz="UTC")),
-            "last_at": pa.array([each.last_at for _, each in held], pa.timestamp("us", tz="UTC")),
-        }
-    )
-    con.from_arrow(rows).insert_into(name)
+def _day_closes(data_dir: Path) -> list[tuple[Any, ...]]:
+    return entries.day_closes(Closes(ledger_of(data_dir).entries()))
+
+
+def _service_log(data_dir: Path) -> list[dict[str, Any]]:
+    return [{"day": dt.date.fromisoformat(day), **msgspec.structs.asdict(each)} for day, each in service_log(data_dir)]
+
+
+def _filled(rows: Callable[[Path], list[Any]]) -> Callable[[duckdb.DuckDBPyConnection, str, Path], None]:
+    return lambda con, name, data_dir: fill(con, name, rows(data_dir))
 
 
 SOURCES: dict[str, Source] = {
-    "raw.service_log": Source(service_log_state, _create_service_log),
-    "raw.hints": Source(_hints_state, _create_hints),
-    "raw.plans": Source(_plans_state, _create_plans),
-    "raw.verifications": Source(verifications_state, _create_verifications),
-    "raw.control_totals": Source(closes.state_of(ACT), _create_control_totals),
-    "raw.day_closes": Source(closes.DAY_CLOSES_STATE, closes.create_day_closes),
-    "raw.closed_orders": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_orders),
-    "raw.closed_rules": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_rules),
-    "raw.closed_scopes": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_scopes),
-    "raw.closed_components": Source(closes.CLOSED_ORDERS_STATE, closes.create_closed_components),
-    "raw.restated": Source(closes.RESTATED_STATE, closes.create_restated),
-    "raw.break_decisions": Source(closes.state_of(*breaks.ACTS), breaks.create_break_decisions),
+    "raw.service_log": Source(service_log_state, _filled(_service_log)),
+    "raw.hints": Source(_hints_state, _filled(_hints)),
+    "raw.plans": Source(_plans_state, _filled(_plans)),
+    "raw.verifications": Source(verifications_state, _filled(_verifications)),
+    "raw.control_totals": Source(entries.state_of(ACT), _filled(_control_totals)),
+    "raw.day_closes": Source(entries.DAY_CLOSES_STATE, _filled(_day_closes)),
+    "raw.closed_orders": Source(entries.CLOSED_ORDERS_STATE, entries.create_closed_orders),
+    "raw.closed_rules": Source(entries.CLOSED_ORDERS_STATE, _filled(entries.closed_rules)),
+    "raw.closed_scopes": Source(entries.CLOSED_ORDERS_STATE, _filled(entries.closed_scopes)),
+    "raw.closed_components": Source(entries.CLOSED_ORDERS_STATE, entries.create_closed_components),
+    "raw.restated": Source(entries.RESTATED_STATE, entries.create_restated),
+    "raw.break_decisions": Source(entries.state_of(*entries.ACTS), _filled(entries.break_decisions)),
 }

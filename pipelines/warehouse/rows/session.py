@@ -28,6 +28,7 @@ from pipelines.warehouse.catalogue import SQL, CatalogueError
 from pipelines.warehouse.evidence import create_candidates
 from pipelines.warehouse.history.states import create_states
 from pipelines.warehouse.inputs import zones
+from pipelines.warehouse.inputs.relations import create
 from pipelines.warehouse.storage import memory_limit, not_opened
 
 if TYPE_CHECKING:
@@ -240,10 +241,9 @@ def _code_hash() -> str:
 
 
 def _create_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    columns = inputs.RAW["raw.settings"]
-    con.execute(f"create table raw.settings ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+    create(con, "raw.settings")
     con.execute(
-        f"insert into raw.settings values ({', '.join('?' for _ in columns)})",
+        f"insert into raw.settings values ({', '.join('?' for _ in inputs.RAW['raw.settings'])})",
         [
             settings.business_day.time_field,
             settings.business_day.timezone,
@@ -276,7 +276,7 @@ def rules_of_settings(settings: Settings) -> list[tuple[Any, ...]]:
 def _create_formula_settings(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
     """Fill the relations of the rules and components that settings name; plain rules come first."""
     for name in ("raw.formula_settings", "raw.formula_components"):
-        con.execute(f"create table {name} ({', '.join(f'{c} {kind}' for c, kind in inputs.RAW[name].items())})")
+        create(con, name)
     for number, row in enumerate(rules_of_settings(settings), 1):
         con.execute("insert into raw.formula_settings values (?, ?, ?, ?, ?, ?, ?, ?, ?)", [number, *row])
     for number, each in enumerate(settings.formula.component, 1):

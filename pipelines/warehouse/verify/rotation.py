@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
-    from pipelines.warehouse.inputs.verifications import Verified
+    from pipelines.warehouse.inputs.sources import Verified
 
 PIECE = 20_000  # orders that are verified at once: finished pieces stay done
 _LEAST, _MOST = -(2**63), 2**63 - 1

@@ -22,10 +22,9 @@ from pipelines.settings.kinds import ENTITIES, KINDS, WHOLE_KINDS
 from pipelines.warehouse import catalogue
 from pipelines.warehouse.building.build import warehouse_file
 from pipelines.warehouse.building.full_rebuild import rebuild
-from pipelines.warehouse.increment.changed import OBSERVED
+from pipelines.warehouse.increment.differences import OBSERVED
 from pipelines.warehouse.inputs.landed import MissingDocumentError
-from pipelines.warehouse.inputs.sources import create_sources, states
-from pipelines.warehouse.inputs.verifications import Verified, append_verification, verifications
+from pipelines.warehouse.inputs.sources import Verified, append_verification, create_sources, states, verifications
 from pipelines.warehouse.release.manifest import Manifest, read_manifest
 from pipelines.warehouse.release.release import DATABASE
 from pipelines.warehouse.rows.session import (
@@ -36,8 +35,15 @@ from pipelines.warehouse.rows.session import (
     remembered,
     session,
 )
-from pipelines.warehouse.verify.compare import Difference, first_difference, parquet_relation
-from pipelines.warehouse.verify.reference import LIVE, SAMPLE, build_sample, create_sample
+from pipelines.warehouse.verify.reference import (
+    LIVE,
+    SAMPLE,
+    Difference,
+    build_sample,
+    create_sample,
+    first_difference,
+    parquet_relation,
+)
 from pipelines.warehouse.verify.rotation import Part, business_days, next_parts
 
 if TYPE_CHECKING:

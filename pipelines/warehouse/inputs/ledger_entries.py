@@ -1,17 +1,18 @@
-"""Closes of the ledger as relations of schema raw: closed days, their orders at close, and restatements since.
+"""Entries of the ledger as relations of schema raw: closes, restatements, and what people decided of breaks.
 
-Row files are read in place, after their hash was verified.
+Closed days, their orders at close, and restatements since; row files are read in place, after their hash was verified.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from pipelines.ledger import Closes, ledger_of
+from pipelines.ledger import Closes, Entry, ledger_of
 from pipelines.ledger.chain import select_rows
 from pipelines.ledger.closed_days import CLOSED, CLOSED_ORDERS, POSTED, REOPENED, RESTATED, RESTATEMENTS, REVERSALS
+from pipelines.ledger.decisions import ACCEPTED, ASSIGNED, COMMENTED, decisions
+from pipelines.warehouse.inputs.relations import RAW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,68 +23,6 @@ if TYPE_CHECKING:
 # Of raw.closed_components, as settings call them.
 _COMPONENT = ("name", "constant", "share", "base", "platform", "dispatch_method", "store", "status", "from", "to")
 _OBSERVED = "observed/unrounded"  # assumed where orders are too few to judge a rule
-_TYPES: dict[pa.DataType, str] = {
-    pa.int64(): "BIGINT",
-    pa.string(): "VARCHAR",
-    pa.date32(): "DATE",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
-    pa.decimal128(18, 4): "DECIMAL(18,4)",
-    pa.decimal128(38, 4): "DECIMAL(38,4)",
-    pa.list_(pa.int64()): "BIGINT[]",
-}
-COLUMNS: dict[str, dict[str, str]] = {
-    "raw.day_closes": {
-        "business_date": "DATE",
-        "store_id": "BIGINT",
-        "is_every_store": "BOOLEAN",
-        "close_entry_no": "BIGINT",
-        "closed_at": "TIMESTAMP WITH TIME ZONE",
-        "period": "VARCHAR",
-    },
-    "raw.closed_orders": {"close_entry_no": "BIGINT", **{field.name: _TYPES[field.type] for field in CLOSED_ORDERS}},
-    "raw.closed_rules": {
-        "close_entry_no": "BIGINT",
-        "rule_no": "BIGINT",
-        "rule_target": "VARCHAR",
-        "scope": "VARCHAR",
-        "scope_value": "VARCHAR",
-        "rule": "VARCHAR",
-        "basis": "VARCHAR",
-        "open_parts": "BIGINT[]",
-        "is_assumable": "BOOLEAN",
-    },
-    "raw.closed_scopes": {
-        "close_entry_no": "BIGINT",
-        "rule_no": "BIGINT",
-        "condition_no": "BIGINT",
-        "dimension": "VARCHAR",
-        "part": "VARCHAR",
-        "is_other": "BOOLEAN",
-        "value": "VARCHAR",
-        "first_day": "DATE",
-        "last_day": "DATE",
-    },
-    "raw.closed_components": {
-        "close_entry_no": "BIGINT",
-        "component_no": "BIGINT",
-        "name": "VARCHAR",
-        "amount": "DECIMAL(18,4)",
-        "share": "DECIMAL(9,4)",
-        "base": "VARCHAR",
-        "platform": "VARCHAR",
-        "dispatch_method": "VARCHAR",
-        "store_id": "BIGINT",
-        "status": "VARCHAR",
-        "first_day": "DATE",
-        "last_day": "DATE",
-    },
-    "raw.restated": {
-        "entry_no": "BIGINT",
-        **{field.name: _TYPES[field.type] for field in RESTATEMENTS},
-        "posted_period": "VARCHAR",
-        "reversed_period": "VARCHAR",
-    },
-}
 
 
 def state_of(*acts: str) -> Callable[[Path], str]:
@@ -104,72 +43,49 @@ CLOSED_ORDERS_STATE = state_of(CLOSED)
 RESTATED_STATE = state_of(RESTATED, POSTED, REOPENED)
 
 
-def create_day_closes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.day_closes."""
-    con.from_arrow(day_closes(Closes(ledger_of(data_dir).entries()))).insert_into(name)
-
-
-def day_closes(closes: Closes) -> pa.Table:
+def day_closes(closes: Closes) -> list[tuple[Any, ...]]:
     """Return the rows of raw.day_closes."""
-    found = list(closes.rows())
-    times = [close.close_entry_no and closes.closed[close.close_entry_no].moment for close in found]
-    return pa.table(
-        {
-            "business_date": pa.array([close.day for close in found], pa.date32()),
-            "store_id": pa.array([close.store_id for close in found], pa.int64()),
-            "is_every_store": pa.array([close.is_every_store for close in found], pa.bool_()),
-            "close_entry_no": pa.array([close.close_entry_no for close in found], pa.int64()),
-            "closed_at": pa.array(times, pa.timestamp("us", tz="UTC")),
-            "period": pa.array([close.period for close in found], pa.string()),
-        }
-    )
+    return [
+        (
+            close.day,
+            close.store_id,
+            close.is_every_store,
+            close.close_entry_no,
+            close.close_entry_no and closes.closed[close.close_entry_no].moment,
+            close.period,
+        )
+        for close in closes.rows()
+    ]
 
 
 def create_closed_orders(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
     """Make raw.closed_orders a view of the row files: millions of rows are not copied for every build."""
     if files := _files(data_dir, CLOSED):
         con.execute(f"drop table {name}")
-        columns = ", ".join(f"cast({field.name} as {_TYPES[field.type]}) as {field.name}" for field in CLOSED_ORDERS)
+        types = RAW[name]
+        columns = ", ".join(f"cast({each} as {types[each]}) as {each}" for each in CLOSED_ORDERS.names)
         con.execute(
             f"create or replace view {name} as select entry_no as close_entry_no, {columns} "
             f"from ({select_rows(files, CLOSED_ORDERS.names)})"
         )
 
 
-def create_closed_rules(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.closed_rules: by scope of closes that did not record rules by order, else by population."""
-    rows = [
+def closed_rules(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.closed_rules: by scope where a close did not record rules by order, else by population."""
+    return [
         (entry_no, rule_no, *(_rule_by_scope(rule) if "source" in rule else _rule_of_population(rule)))
         for entry_no, rule_no, rule in _closed_rules(data_dir)
     ]
-    if rows:
-        con.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def create_closed_scopes(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
-    """Fill raw.closed_scopes: of each rule by population the conditions on its orders, one row per value or span."""
-    rows = [
-        (
-            entry_no,
-            rule_no,
-            condition_no,
-            condition.get("dimension"),
-            condition.get("part"),
-            condition["is_other"],
-            *each,
-        )
+def closed_scopes(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.closed_scopes: the conditions of each rule by population, by value or span of days."""
+    return [
+        (entry_no, rule_no, number, of.get("dimension"), of.get("part"), of["is_other"], *each)
         for entry_no, rule_no, rule in _closed_rules(data_dir)
-        for condition_no, condition in enumerate(rule.get("conditions", ()))  # none of a rule by scope
-        for each in _values(condition)
+        for number, of in enumerate(rule.get("conditions", ()))  # none of a rule by scope
+        for each in _values(of)
     ]
-    if rows:
-        columns = list(zip(*rows, strict=True))
-        names = COLUMNS["raw.closed_scopes"]
-        text = {"VARCHAR": pa.string(), "DATE": pa.string(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
-        arrays = {column: pa.array(columns[place], text[kind]) for place, (column, kind) in enumerate(names.items())}
-        con.register("scope_rows", pa.table(arrays))
-        con.execute(f"insert into {name} from scope_rows")
-        con.unregister("scope_rows")
 
 
 def create_closed_components(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -> None:
@@ -207,10 +123,11 @@ def _is_known(conditions: list[dict[str, Any]]) -> bool:
     return all(each["is_other"] or any(_values(each)) for each in conditions)
 
 
-def _values(condition: dict[str, Any]) -> list[tuple[str | None, str | None, str | None]]:
+def _values(condition: dict[str, Any]) -> list[tuple[str | None, dt.date | None, dt.date | None]]:
     """Return value, first and last day for each value or span of days of a condition."""
     if "spans" in condition:
-        return [(None, first, last) for first, last in condition["spans"]]
+        spans = [[day and dt.date.fromisoformat(day) for day in span] for span in condition["spans"]]
+        return [(None, first, last) for first, last in spans]
     return [(value, None, None) for value in condition["values"]]
 
 
@@ -257,3 +174,19 @@ def create_restated(con: duckdb.DuckDBPyConnection, name: str, data_dir: Path) -
 def _files(data_dir: Path, act: str) -> list[Path]:
     ledger = ledger_of(data_dir)
     return [ledger.file(entry) for entry in ledger.entries(act) if entry.file]
+
+
+ACTS = (ACCEPTED, ASSIGNED, COMMENTED)
+
+
+def break_decisions(data_dir: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of raw.break_decisions: one per order of which anything was decided."""
+    return [
+        (order_id, of.content, *_accepted(of.accepted), of.assignee, len(of.comments))
+        for order_id, of in decisions(ledger_of(data_dir).entries()).items()
+    ]
+
+
+def _accepted(entry: Entry | None) -> tuple[Any, ...]:
+    """Return why a break was accepted, by whom, under which name, and when."""
+    return (entry.body["reason"], entry.who, entry.body["as"], entry.moment) if entry else (None,) * 4
