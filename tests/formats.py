@@ -16,7 +16,7 @@ from pathlib import Path
 from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import open_load
-from pipelines.landing.formats import FORMATS, note_formats
+from pipelines.landing.data_folder import FORMATS, note_formats
 from pipelines.ledger import ledger_of
 from pipelines.ledger.totals import HEADER, import_totals
 from pipelines.settings import load_settings
@@ -74,7 +74,7 @@ def main() -> int:
     """Write the folder of the present raw format as an archive, unless it is kept already."""
     target = KEPT / f"{FORMATS['raw']}.tar.gz"
     if target.exists():
-        sys.stderr.write(f"{target} is kept: raise a version in pipelines/landing/formats.py first\n")
+        sys.stderr.write(f"{target} is kept: raise a version in pipelines/landing/data_folder.py first\n")
         return 1
     KEPT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

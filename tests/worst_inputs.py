@@ -14,10 +14,10 @@ import msgspec
 
 from pipelines.inbox.notifications import Decoder
 from pipelines.inbox.reprocess import deserialized, serialized
+from pipelines.landing.archives import time_in
+from pipelines.landing.documents_in_files import JsonStream
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.files import time_in
-from pipelines.landing.json_stream import JsonStream
-from pipelines.landing.rekeep import Rekeeper
+from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
 from pipelines.partner.behaviour import shape
 from pipelines.partner.links import LinkError, targets

@@ -33,8 +33,7 @@ from pipelines.inventory import Inventory, read_inventory, record_stores
 from pipelines.inventory.record import INVENTORY, write_copy
 from pipelines.inventory.stores import damaged_parts, why_not_continued
 from pipelines.landing import raw_files
-from pipelines.landing.formats import guard_format
-from pipelines.landing.source import remember_erasure_log
+from pipelines.landing.data_folder import guard_format, remember_erasure_log
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import erasures
 from pipelines.ledger.signed_head import sign_missing_heads

@@ -12,9 +12,8 @@ import pyarrow as pa
 from pipelines.backup.comparing import WORK_LIST, Compared, Damage, compare
 from pipelines.inventory import accept, changing, forget_files, settle, write_noted
 from pipelines.inventory.record import COPY, INVENTORY, is_noted, read_inventory, write_inventory
-from pipelines.landing.formats import FORMATS
+from pipelines.landing.data_folder import FORMATS, notes_of
 from pipelines.landing.raw_files import Manifest, Merged, is_merged, loads_of, names, pair, write_manifest
-from pipelines.landing.source import notes_of
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.notify import last_backup

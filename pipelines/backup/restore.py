@@ -18,7 +18,7 @@ from pipelines.backup.rows import Comparison, compare_warehouse, compare_without
 from pipelines.durable import file_hash, sync
 from pipelines.finance.restating import build_and_record
 from pipelines.inventory.record import read_inventory, write_inventory
-from pipelines.landing.formats import RESTORING, guard_format, migrate
+from pipelines.landing.data_folder import RESTORING, guard_format, migrate
 from pipelines.privacy.restored import NoErasures, apply_to_restored, known_erasures
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError, open_vault

@@ -140,7 +140,7 @@ def build(
     settings; 4 another run holds the lock.
     """
     from pipelines.finance.restating import build_and_record
-    from pipelines.landing.formats import migrate
+    from pipelines.landing.data_folder import migrate
     from pipelines.report.outcomes import costs
     from pipelines.report.summary import built
     from pipelines.run.telling import tell_of_dead_runs

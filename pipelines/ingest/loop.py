@@ -28,7 +28,7 @@ from pipelines.ingest.outcome import (
 from pipelines.ingest.session import PartnerSession
 from pipelines.ingest.store_records import StoreRecords
 from pipelines.landing import Cost, guard_source, open_load, raw_files
-from pipelines.landing.service_log import keep_behaviour
+from pipelines.landing.data_folder import keep_behaviour
 from pipelines.partner import ListingBroken, RunStopped, fetch_all
 from pipelines.partner.pointer import raw_at
 from pipelines.vault import open_spool, open_vault

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from pipelines.ingest.lock import run_lock
 from pipelines.ingest.session import PartnerSession
+from pipelines.landing.data_folder import note_source, source_of
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.source import note_source, source_of
 from pipelines.landing.validate import Validator
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.partner import PartnerError

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from pipelines.inventory import note_files, read_inventory
 from pipelines.inventory.record import is_unsettled, measured
-from pipelines.landing.lock import LandingError
-from pipelines.landing.raw_files import raw_files
+from pipelines.landing.raw_files import LandingError, raw_files
 from pipelines.settings.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def check_raw(data_dir: Path, *, hashes: bool = False) -> None:
         if path.exists():
             wrong[_name(data_dir, path)] = _unreadable(path)
             new.append(path)
-        elif path in observed:  # a load of an older version without a new document has no documents file
+        elif path in observed:  # the loss of documents may have been accepted
             wrong[_name(data_dir, path)] = "missing"
     if damaged := {name: why for name, why in wrong.items() if why}:
         raise _damaged(damaged)

@@ -6,22 +6,19 @@ leaves between any two of them is recovered when the next load of the kind opens
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
+from contextlib import contextmanager
 from decimal import localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pipelines.inventory import note_files
 from pipelines.landing.checksums import noted_files
-from pipelines.landing.clock import Clock, load_id_at, now_in_utc
-from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.index import Index, Seen, rank
-from pipelines.landing.leaves import EXACT
-from pipelines.landing.lock import LandingError, Lock
-from pipelines.landing.memory import no_collection
-from pipelines.landing.raw_files import pair, raw_files, sweep
-from pipelines.landing.rows import DocumentRows, ObservationRows
-from pipelines.landing.tables import OBSERVATIONS, TableWriter, documents_schema
+from pipelines.landing.exact import EXACT, InvalidDocumentError
+from pipelines.landing.index import Clock, Index, Seen, load_id_at, now_in_utc, rank
+from pipelines.landing.raw_files import LandingError, Lock, pair, raw_files, sweep
+from pipelines.landing.tables import OBSERVATIONS, DocumentRows, ObservationRows, TableWriter, documents_schema
 from pipelines.landing.validate import Validator
 from pipelines.landing.verdicts import FAILED, VERDICTS, LoadSummary, Refusal, Source, Waiting, place
 from pipelines.settings.kinds import KINDS
@@ -29,13 +26,14 @@ from pipelines.vault import PersonalData
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from pipelines.landing.clock import Now
-    from pipelines.landing.validated import ValidatedDocument
-    from pipelines.landing.verdicts import Cost
+    from pipelines.landing.index import Now
+    from pipelines.landing.verdicts import Cost, ValidatedDocument
     from pipelines.settings import Settings
     from pipelines.vault import Encrypted, Vault
+
 
 _BODIES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 16 << 20
@@ -298,3 +296,15 @@ def recover_killed_loads(data_dir: Path, vault: Vault, kind: str) -> None:
         for load_id in open_loads:
             (vault.finish if load_id in committed else vault.undo)(load_id)
     sweep(data_dir, kind, noted_files(data_dir))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through a batch again and again: nothing in one refers in a circle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -8,30 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipelines.landing import leaves
 from pipelines.landing.budget import Budget, check_menu
-from pipelines.landing.exact import InvalidDocumentError, plain, read
+from pipelines.landing.exact import LEAVES, InvalidDocumentError, integer, plain, read
 from pipelines.landing.fast_orders import DEPTH, FastOrders
-from pipelines.landing.pattern import Trie, trie
 from pipelines.landing.shape import (
     COUNTS,
     ID_POINTERS,
     ORDER,
     SHAPES,
+    STORE,
     SUMS,
     ArrayField,
     MapField,
     ObjectField,
     Shape,
 )
-from pipelines.landing.stores import store_document
-from pipelines.landing.validated import EMPTY, ValidatedDocument, digest
+from pipelines.landing.unknown_fields import Trie, attributes, trie
+from pipelines.landing.verdicts import EMPTY, ValidatedDocument, digest
 from pipelines.landing.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from pipelines.settings import Settings
+    from pipelines.settings.tables import StoreRecord
+
 
 _POSITION = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
@@ -120,7 +121,7 @@ class Validator:
             at: Any = read(body, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
             for token in self.id_pointer.split("/")[1:]:
                 at = at[token]
-            return leaves.integer(at, "")
+            return integer(at, "")
         except (InvalidDocumentError, KeyError, TypeError, IndexError):
             return None
 
@@ -147,3 +148,57 @@ def _at(pointer: str, document: Any) -> Any:
     for name in pointer.split("/")[1:]:
         document = document[name]
     return document
+
+
+def store_document(tree: dict[str, Any], record: StoreRecord, walk: Walk) -> tuple[int, dict[str, Any]]:
+    """Return a store's id and canonical document; raise InvalidDocumentError for a wrong type where a pointer leads."""
+    named: dict[str, tuple[str, ...]] = {
+        **{field.name: (getattr(record, f"{field.name}_pointer"),) for field in STORE.leaves},
+        "menu_ids": record.menu_id_pointers,
+        "attributes": record.allowed_pointers,
+    }
+    patterns = {pointer: name for name, each in reversed(named.items()) for pointer in each if pointer}
+    found = walk.unknown
+    found.members(tree, "", "", trie(patterns))
+    held: dict[str, list[tuple[str, str, Any]]] = {name: [] for name in named}
+    for kept in found.kept:
+        for name, pointers in named.items():
+            if kept[0] in pointers:
+                held[name].append(kept)
+    canonical: dict[str, Any] = {}
+    for name, leaf, *_ in STORE.leaves:
+        if not named[name][0]:
+            continue
+        if not held[name]:
+            _missing(name, named[name][0], walk, "absent")
+            continue
+        _, pointer, value = held[name][0]
+        if value is None:
+            _missing(name, pointer, walk, "null")
+            canonical[name] = None
+        else:
+            canonical[name] = LEAVES[leaf](value, pointer)
+    canonical["menu_ids"] = list(_menu_ids(held["menu_ids"], walk))
+    walk.counts["menu_ids"] = len(canonical["menu_ids"])
+    if held["attributes"]:
+        canonical["attributes"] = attributes(held["attributes"])
+    if found.unknown:
+        canonical["_unknown"] = found.types()
+    walk.encrypted.update(found.encrypted)
+    return canonical["id"], canonical
+
+
+def _missing(name: str, pointer: str, walk: Walk, how: str) -> None:
+    if name == "id":
+        raise InvalidDocumentError("no_id", pointer)
+    walk.missing_fields.add(f"{name}={how}")
+
+
+def _menu_ids(held: list[tuple[str, str, Any]], walk: Walk) -> Iterator[int]:
+    if not held:
+        walk.missing_fields.add("menu_ids=absent")
+    for _, pointer, value in held:
+        if value is None:
+            walk.missing_fields.add("menu_ids=null")
+        else:
+            yield integer(value, pointer)

@@ -1,16 +1,41 @@
-"""What a load accepts, its verdict on each body, and the order of the observations of an id."""
+"""An accepted document, the verdict of a load on each body, and the order of the observations of an id."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
     import datetime as dt
+    from decimal import Decimal
 
     from pipelines.landing.index import Seen
-    from pipelines.landing.validated import ValidatedDocument
+
+
+EMPTY = b"{}"
+
+
+def digest(document: bytes) -> bytes:
+    """Return the SHA-256 of a canonical document, by which it is known."""
+    return hashlib.sha256(document).digest()
+
+
+class ValidatedDocument(msgspec.Struct, gc=False):
+    """An accepted document: canonical bytes without personal data, values to encrypt, and counts and sums."""
+
+    id: int
+    document: bytes
+    sha256: bytes
+    content: bytes  # a JSON object, pointer → value, for the vault
+    phone: str | None
+    email: str | None
+    missing_fields: list[str]
+    rounded_count: int
+    counts: tuple[int, ...]
+    sums: tuple[Decimal, ...]
+
 
 Source = Literal["live", "archive"]
 VERDICTS = ("accepted", "unchanged", "quarantined", "missing")  # of the service's answers

@@ -9,10 +9,9 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing import leaves
-from pipelines.landing.exact import InvalidDocumentError, escaped, shown
-from pipelines.landing.pattern import Sorted, Trie, within
+from pipelines.landing.exact import EXACT, INT64, LEAVES, InvalidDocumentError, escaped, money, shown
 from pipelines.landing.shape import ArrayField, Field, MapField, ObjectField, Shape
+from pipelines.landing.unknown_fields import Sorted, Trie, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
@@ -94,13 +93,13 @@ class Walk:
 
     def _leaf(self, field: Field, own: Any, canonical: dict[str, Any], place: str) -> None:
         if field.leaf == "money":
-            text, amount, rounded = leaves.money(own, place, rounds=self._rounds)
+            text, amount, rounded = money(own, place, rounds=self._rounds)
             canonical[field.name] = text
             self.rounded += rounded
             total = self.sums.get(field.adds_to, Decimal(0))
-            self.sums[field.adds_to] = leaves.EXACT.add(total, amount)
+            self.sums[field.adds_to] = EXACT.add(total, amount)
             return
-        valid = getattr(leaves, field.leaf)(own, place)
+        valid = LEAVES[field.leaf](own, place)
         if not field.is_hidden:
             canonical[field.name] = valid
             return
@@ -120,7 +119,7 @@ class Walk:
         if not isinstance(own, dict):
             raise InvalidDocumentError("wrong_type", at)
         for key in own:
-            if not _ID_KEY.fullmatch(key) or int(key) not in leaves.INT64:
+            if not _ID_KEY.fullmatch(key) or int(key) not in INT64:
                 raise InvalidDocumentError("bad_dictionary_key", f"{at}/{escaped(shown(key))}")
         self._count(field, own)
         return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pipelines.landing.rekeep import unknown_pattern
+from pipelines.landing.reprocess import unknown_pattern
 from pipelines.ledger.decisions import EXPORTED, FIELDS_REVEALED, REVEALED, current_user
 from pipelines.ledger.signed_head import signing_ledger
 from pipelines.privacy.finding import PrivacyError, customers

@@ -17,9 +17,8 @@ from pipelines.durable import write_whole
 from pipelines.finance.released import FinanceError
 from pipelines.finance.restating import build_and_record
 from pipelines.landing import LandingError, guard_source
-from pipelines.landing.erased import erase_in_raw
-from pipelines.landing.erasures import applied_erasures, note_erasure
-from pipelines.landing.formats import migrate
+from pipelines.landing.data_folder import applied_erasures, migrate, note_erasure
+from pipelines.landing.merge import erase_in_raw
 from pipelines.ledger import LedgerError, ledger_of
 from pipelines.ledger.decisions import ERASED, current_user, erasures
 from pipelines.ledger.signed_head import sign_missing_heads, signing_ledger

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.durable import make_folder, write_whole
-from pipelines.landing.source import erasure_log_place
+from pipelines.landing.data_folder import erasure_log_place
 from pipelines.ledger.decisions import origin
 from pipelines.privacy.finding import PrivacyError
 from pipelines.settings import SettingsError

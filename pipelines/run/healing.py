@@ -17,8 +17,8 @@ from pipelines.finance.restating import build_and_record
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing import LandingError
-from pipelines.landing.clock import clock_set_back
-from pipelines.landing.formats import migrate
+from pipelines.landing.data_folder import migrate
+from pipelines.landing.index import clock_set_back
 from pipelines.ledger import LedgerError
 from pipelines.ledger.signed_head import sign_missing_heads
 from pipelines.privacy import PrivacyError, finish_erasure, remove_old_releases

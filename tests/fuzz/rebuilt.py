@@ -10,7 +10,7 @@ from pipelines.landing.shape import SHAPES, ArrayField, Field, MapField, ObjectF
 from pipelines.partner.pointer import parse
 
 if TYPE_CHECKING:
-    from pipelines.landing.validated import ValidatedDocument
+    from pipelines.landing.verdicts import ValidatedDocument
 
 _NUMBER = (int, Decimal)
 

@@ -23,7 +23,7 @@ from pipelines.ingest.outcome import menu_ids_of
 from pipelines.landing import LandingError
 from pipelines.landing.documents_in_files import UNREADABLE, documents
 from pipelines.landing.exact import InvalidDocumentError
-from pipelines.landing.plaintext import without_plaintext
+from pipelines.landing.unknown_fields import without_plaintext
 from pipelines.landing.validate import Validator
 from pipelines.partner import ListingBroken
 from pipelines.partner.answers import Answer

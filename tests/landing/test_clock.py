@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.landing import open_load, raw_files
-from pipelines.landing.clock import clock_set_back
+from pipelines.landing.index import clock_set_back
 from pipelines.warehouse import build, warehouse_file
 
 if TYPE_CHECKING:

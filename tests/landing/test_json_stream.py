@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.landing import LandingError, land_files, raw_files
-from pipelines.landing.documents_in_files import documents, open_file
-from pipelines.landing.json_stream import JsonStream
+from pipelines.landing.documents_in_files import JsonStream, documents, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

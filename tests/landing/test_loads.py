@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing import LandingError, guard_source, open_load, raw_files
-from pipelines.landing.lock import Lock
+from pipelines.landing.raw_files import Lock
 from pipelines.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def test_merging_changes_neither_content_nor_order(
 def test_a_load_without_a_file_of_documents_is_merged(
     settings: Settings, loads: list[str], raw: Callable[[str, str], list[dict[str, Any]]]
 ) -> None:
-    """Older versions wrote none for a load that brought none: those of later loads are merged all the same."""
+    """One whose loss was accepted is left out: those of other loads are merged all the same."""
     of_load = settings.data_dir / "raw" / "documents" / "orders" / f"{loads[1]}.parquet"
     lost = pq.read_table(of_load).to_pylist()
     kept = [row for row in raw("documents", "orders") if row not in lost]

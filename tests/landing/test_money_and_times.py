@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.landing import leaves
-from pipelines.landing.exact import Fraction, IntegerText, InvalidDocumentError
+from pipelines.landing.exact import Fraction, IntegerText, InvalidDocumentError, instant, money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +50,10 @@ def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyCo
         fits = False
     if not fits:
         with pytest.raises(InvalidDocumentError) as refused:
-            leaves.money(_number(text), "/tip")
+            money(_number(text), "/tip")
         assert refused.value.reason in {"too_many_decimals", "too_many_digits"}
         return
-    kept, value, rounded = leaves.money(_number(text), "/tip")
+    kept, value, rounded = money(_number(text), "/tip")
     assert not rounded
     assert value == Decimal(text)
     assert _duckdb(connection, kept, "decimal(18, 4)") == value
@@ -78,14 +77,14 @@ def test_money_is_judged_by_value_and_kept_exactly(connection: duckdb.DuckDBPyCo
 )
 def test_the_text_of_an_amount_is_its_own_but_for_exponents(text: str, kept: str) -> None:
     """Numbers keep their own text; one with an exponent is written out, since DuckDB reads some of those wrongly."""
-    assert leaves.money(_number(text), "")[0] == kept
+    assert money(_number(text), "")[0] == kept
 
 
 def test_next_to_nothing_is_rounded_to_nothing() -> None:
     """Where amounts are rounded, up to the 400 places that are computed with."""
-    assert leaves.money(_number("1e-400"), "/tip", rounds=True) == ("0", Decimal(0), True)
+    assert money(_number("1e-400"), "/tip", rounds=True) == ("0", Decimal(0), True)
     with pytest.raises(InvalidDocumentError, match="too_many_decimals"):
-        leaves.money(_number("1e-401"), "/tip", rounds=True)
+        money(_number("1e-401"), "/tip", rounds=True)
 
 
 @pytest.mark.timeout(10)
@@ -95,7 +94,7 @@ def test_next_to_nothing_is_rounded_to_nothing() -> None:
 def test_a_monstrous_number_costs_little(text: str) -> None:
     """Exponents and digits without measure are refused in bounded time."""
     with pytest.raises(InvalidDocumentError):
-        leaves.money(_number(text), "")
+        money(_number(text), "")
 
 
 @pytest.mark.parametrize(
@@ -103,9 +102,9 @@ def test_a_monstrous_number_costs_little(text: str) -> None:
 )
 def test_rounding_takes_what_is_within_a_billionth(text: str, kept: str) -> None:
     """Where settings say so, noise of binary fractions is rounded away and counted."""
-    assert leaves.money(_number(text), "", rounds=True) == (kept, Decimal(kept), True)
+    assert money(_number(text), "", rounds=True) == (kept, Decimal(kept), True)
     with pytest.raises(InvalidDocumentError, match="too_many_decimals"):
-        leaves.money(_number("1.00001"), "", rounds=True)
+        money(_number("1.00001"), "", rounds=True)
 
 
 @given(
@@ -123,7 +122,7 @@ def test_a_time_that_is_accepted_is_the_same_instant_in_duckdb(
         expected = dt.datetime.fromisoformat(text if offset else text + "Z").astimezone(dt.UTC)
     except OverflowError:
         return  # Python has no such instant to compare with
-    leaves.time(text, "")
+    instant(text, "")
     epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     found = connection.execute("select epoch_us(cast(? as timestamptz))", [text]).fetchone()
     assert found == ((expected - epoch) // dt.timedelta(microseconds=1),)
@@ -152,4 +151,4 @@ def test_a_time_that_is_accepted_is_the_same_instant_in_duckdb(
 def test_what_is_no_instant_is_refused(text: str) -> None:
     """A time that is not of the documented form, or of no real instant, is refused."""
     with pytest.raises(InvalidDocumentError, match="bad_timestamp"):
-        leaves.time(text, "/created_at")
+        instant(text, "/created_at")

@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.inventory import accept
 from pipelines.landing import LandingError, merge_days, raw_files, reprocess_quarantine
+from pipelines.landing.archives import ObservedMenus
 from pipelines.landing.checksums import RawDamageError, check_raw
-from pipelines.landing.unobserved_menus import ObservedMenus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

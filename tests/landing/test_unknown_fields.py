@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.landing import open_load, reprocess_quarantine
-from pipelines.landing.rekeep import Rekeeper
+from pipelines.landing.reprocess import Rekeeper
 from pipelines.landing.validate import Validator
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.landing import open_load
-from pipelines.landing.unobserved_menus import ObservedMenus
+from pipelines.landing.archives import ObservedMenus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

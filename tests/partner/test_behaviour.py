@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from pipelines.landing.service_log import keep_behaviour, service_log, service_log_state
+from pipelines.landing.data_folder import keep_behaviour, service_log, service_log_state
 from pipelines.partner import PartnerClient
-from pipelines.partner.behaviour import Behaviour, Counted, shape
+from pipelines.partner.behaviour import Behaviour, shape
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -119,12 +119,3 @@ def test_a_day_is_one_file_that_adds_up(tmp_path: Path) -> None:
     rows = [(day, each.aspect, each.n, each.least, each.greatest) for day, each in service_log(tmp_path)]
     assert rows == [("2026-11-20", "retry_after", 2, 2.0, 5.0), ("2026-11-20", "status", 2, None, None)]
     assert len(set(states)) == 3
-
-
-def test_aspects_of_older_files_have_todays_names(tmp_path: Path) -> None:
-    """What an older version counted is yielded under the name of today, beside what was counted since."""
-    for aspect in ("trouble", "request_error", "token_life", "bytes", "ms", "status"):
-        keep_behaviour(tmp_path, [Counted("orders", aspect, "reset", 1, None, None, AT, AT)])
-    assert sorted(each.aspect for _, each in service_log(tmp_path)) == sorted(
-        ["request_error", "request_error", "token_lifetime", "response_bytes", "duration_ms", "status"]
-    )

@@ -16,7 +16,7 @@ from pipelines.backup import back_up
 from pipelines.backup.holding import backups_holding
 from pipelines.inventory import write_noted
 from pipelines.landing import LandingError, open_load, raw_files, reprocess_quarantine
-from pipelines.landing.formats import FORMATS, guard_format
+from pipelines.landing.data_folder import FORMATS, guard_format
 from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.decisions import ERASED, erasures
 from pipelines.privacy import Asked, PrivacyError, erase, forget_request, remove_old_releases

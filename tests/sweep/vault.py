@@ -35,7 +35,7 @@ from pipelines.backup import BackupError, back_up, restore
 from pipelines.finance.restating import build_and_record
 from pipelines.ingest.lock import RESTORE, run_lock
 from pipelines.landing import raw_files
-from pipelines.landing.erasures import applied_erasures, note_erasure
+from pipelines.landing.data_folder import applied_erasures, note_erasure
 from pipelines.ledger import ledger_of, verify
 from pipelines.ledger.decisions import ROTATED, erasures
 from pipelines.ledger.signed_head import checked_heads

@@ -17,7 +17,7 @@ from pipelines.inbox.learning import Missed
 from pipelines.inbox.planner import Plan
 from pipelines.inbox.plans import keep_plan, keep_results
 from pipelines.inbox.store import connect, micros, transaction
-from pipelines.landing.service_log import keep_behaviour
+from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import ledger_of
 from pipelines.ledger.decisions import User
 from pipelines.ledger.totals import HEADER, import_totals

@@ -17,8 +17,8 @@ from pipelines.inbox.receiver import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.inventory.record import COPY, INVENTORY
 from pipelines.landing import merge_days, raw_files
-from pipelines.landing.files import land_files
-from pipelines.landing.formats import FORMATS, migrate
+from pipelines.landing.archives import land_files
+from pipelines.landing.data_folder import FORMATS, migrate
 from pipelines.ledger import ledger_of, verify
 from pipelines.sandbox.process import Sandbox
 from pipelines.settings import load_settings

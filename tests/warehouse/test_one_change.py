@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.landing.service_log import keep_behaviour
+from pipelines.landing.data_folder import keep_behaviour
 from pipelines.ledger import ledger_of
 from pipelines.ledger.totals import HEADER, import_totals
 from pipelines.partner.behaviour import Counted

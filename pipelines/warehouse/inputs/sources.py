@@ -21,7 +21,7 @@ import msgspec
 from pipelines.inbox.deliveries import deliveries, span
 from pipelines.inbox.plans import plans, plans_state
 from pipelines.inventory import write_noted
-from pipelines.landing.service_log import service_log, service_log_state
+from pipelines.landing.data_folder import service_log, service_log_state
 from pipelines.ledger import Closes, effective_totals, ledger_of
 from pipelines.ledger.totals import ACT
 from pipelines.settings.assumptions import assumptions

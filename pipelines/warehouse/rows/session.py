@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from pipelines.landing.charges import read_sql
-from pipelines.landing.erasures import erasures_state
+from pipelines.landing.data_folder import erasures_state
 from pipelines.literals import literal
 from pipelines.settings import settings_hash
 from pipelines.warehouse import catalogue, inputs, storage

@@ -1,17 +1,24 @@
-"""Sort the parts of a value by pointer patterns: what settings name is kept, everything else is unknown.
+"""Sort the parts of a value by pointer patterns: those that settings name are kept, everything else is unknown.
 
-A pattern is a JSON pointer in which "*" stands for every element of an array.
+A pattern is a JSON pointer in which "*" stands for every element of an array. If an order was erased, kept fields and
+undocumented names go, and the plaintext fields.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pipelines.landing.exact import IntegerText, escaped, plain, shown, type_name
+from pipelines.landing.shape import ORDER, ArrayField, Field
 from pipelines.partner.pointer import KEYS, key_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pipelines.landing.shape import Shape
+
 
 Trie = dict[str, Any]
 _END = "\0end"
@@ -101,3 +108,43 @@ def attributes(kept: list[tuple[str, str, Any]]) -> dict[str, Any]:
         else:
             found[pattern] = plain(value)
     return dict(sorted(found.items()))
+
+
+UNKNOWN = "_unknown"
+KEPT = "_kept"  # the unknown fields that [landing] allowed_pointers names, pointer → value
+_RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def without_plaintext(document: bytes, shape: Shape = ORDER) -> bytes:
+    """Return a canonical order without the fields that settings can publish or keep; equal if it has none of them.
+
+    Names of undocumented fields are replaced, as they may be personal.
+    """
+    members = _RAW.decode(document)
+    if shape is ORDER:
+        members.pop(KEPT, None)
+        if UNKNOWN in members:
+            members[UNKNOWN] = msgspec.Raw(msgspec.json.encode(_unnamed(members[UNKNOWN])))
+    for field in shape.fields:
+        value = members.get(field.name)
+        if value is None:
+            continue
+        if isinstance(field, Field):
+            if field.free:
+                del members[field.name]
+        elif isinstance(field, ArrayField) and bytes(value).startswith(b"["):
+            elements = [
+                msgspec.Raw(without_plaintext(bytes(each), field.of)) if bytes(each).startswith(b"{") else each
+                for each in _ELEMENTS.decode(bytes(value))
+            ]
+            members[field.name] = msgspec.Raw(msgspec.json.encode(elements))
+    return msgspec.json.encode(members)
+
+
+def _unnamed(unknown: msgspec.Raw) -> dict[str, str]:
+    """Return the types of undocumented fields by pattern, the names in it replaced."""
+    found: dict[str, set[str]] = {}
+    for pattern, types in msgspec.json.decode(unknown, type=dict[str, str]).items():
+        found.setdefault(f"{pattern.rpartition('/')[0]}/?", set()).update(types.split("|"))
+    return {pattern: "|".join(sorted(types)) for pattern, types in sorted(found.items())}

@@ -1,0 +1,339 @@
+"""Land documents from files that the partner supplied, validated as fetched ones are; a long archive part by part.
+
+A line or a document that cannot be taken costs only itself. A part is one load of consecutive documents of one file. It
+is noted in the journal before it is committed, and counts when its load does, so that no part is landed twice or left
+out: a kill costs at most the part under way, and the archive given again goes on there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections import Counter, deque
+from glob import glob, has_magic
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow.parquet as pq
+
+from pipelines.durable import append, make_folder
+from pipelines.landing.checksums import naming_damage
+from pipelines.landing.data_folder import note_formats
+from pipelines.landing.documents_in_files import UNREADABLE, documents
+from pipelines.landing.exact import InvalidDocumentError, instant
+from pipelines.landing.load import open_load
+from pipelines.landing.raw_files import LandingError, raw_files
+from pipelines.partner.pointer import PointerError, parse, raw_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pipelines.landing.load import Load
+    from pipelines.landing.verdicts import LoadSummary, Refusal
+    from pipelines.settings import Settings
+    from pipelines.vault import Vault
+
+    Progress = Callable[[str, int, int], None]
+
+_TELL_EVERY = 1_000
+
+
+class Asked(NamedTuple):
+    """Which files to land, and how to read them.
+
+    Orders and stores stand one a line or in an array, menus one a file; `documents_pointer` leads to them inside a
+    wrapper. `observed_at` (naive: UTC), or the time that `observed_at_pointer` leads to in a document, says when the
+    service gave it; without either, it never wins over an answer of the service. Paths may be globs, files gzip.
+    """
+
+    paths: Sequence[Path]
+    observed_at: dt.datetime | None = None
+    observed_at_pointer: str = ""
+    documents_pointer: str = ""
+
+
+def checked(asked: Asked) -> Asked:
+    """Return the same with globs expanded, sorted, and the time in UTC; raise LandingError for what cannot be."""
+    for option, pointer in (
+        ("--observed-at-pointer", asked.observed_at_pointer),
+        ("--documents-pointer", asked.documents_pointer),
+    ):
+        try:
+            parse(pointer)
+        except PointerError as error:
+            raise LandingError(f"{option}: {error}") from None
+    at = asked.observed_at
+    if at is not None:
+        at = at.astimezone(dt.UTC) if at.tzinfo else at.replace(tzinfo=dt.UTC)
+    return asked._replace(paths=[path for each in asked.paths for path in _expanded(each)], observed_at=at)
+
+
+def land_files(
+    settings: Settings,
+    vault: Vault,
+    kind: str,
+    paths: Iterable[Path],
+    *,
+    observed_at: dt.datetime | None = None,
+    observed_at_pointer: str = "",
+    documents_pointer: str = "",
+    progress: Progress | None = None,
+) -> LoadSummary:
+    """Land files as one load of an archive, read as Asked says; `progress` gets (kind, documents, 0).
+
+    Raise LandingError when a file cannot be read or a pointer leads nowhere in any document.
+    """
+    asked = checked(Asked(list(paths), observed_at, observed_at_pointer, documents_pointer))
+    tell = progress or (lambda *_: None)
+    note_formats(settings.data_dir)
+    with open_load(settings, vault, kind, "archive") as load:
+        failed = "read: {}; nothing was landed"
+        bodies = (body for path in asked.paths for body in _read(path, settings, kind, asked, failed))
+        done = _take(load, bodies, asked, lambda count: tell(kind, count, 0), ": nothing was landed")
+        summary = load.commit()
+    tell(kind, done, 0)
+    return summary
+
+
+def _read(path: Path, settings: Settings, kind: str, asked: Asked, failed: str) -> Iterator[bytes]:
+    try:
+        yield from documents(path, whole=kind == "menus", limits=settings.landing, pointer=asked.documents_pointer)
+    except UNREADABLE as error:
+        why = failed.format(getattr(error, "strerror", None) or error)
+        raise LandingError(f"{path} cannot be {why}") from None
+
+
+def _take(load: Load, bodies: Iterable[bytes], asked: Asked, tell: Callable[[int], None], rest: str) -> int:
+    """Give bodies to a load and return how many they are; LandingError if none has a time where one should be."""
+    count = timed = 0
+    pointer = asked.observed_at_pointer
+    for body in bodies:
+        at = time_in(body, pointer) if pointer else asked.observed_at
+        load.validate(body, observed_at=at, http_status=None)
+        count += 1
+        timed += at is not None
+        if count % _TELL_EVERY == 0:
+            tell(count)
+    if pointer and count and not timed:
+        raise LandingError(f"--observed-at-pointer {pointer} leads to a time in none of {count:,} documents{rest}")
+    return count
+
+
+def _expanded(path: Path) -> list[Path]:
+    """Return the files that a path names: itself, or, where there is no such file, what it matches as a glob."""
+    if path.exists() or not has_magic(str(path)):
+        return [path]
+    found = sorted(Path(each) for each in glob(str(path), recursive=True))  # noqa: PTH207 -- may be absolute
+    if not found:
+        raise LandingError(f"{path} matches no file; nothing was landed")
+    return found
+
+
+def time_in(body: bytes, pointer: str) -> dt.datetime | None:
+    """Return the time that a pointer leads to in a document; None where there is none."""
+    try:
+        found = raw_at(body, parse(pointer))
+        text: Any = None if found is None else msgspec.json.decode(found)
+        moment = dt.datetime.fromisoformat(instant(text, pointer))
+    except (PointerError, InvalidDocumentError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+    return moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+
+
+PART = 20_000  # documents a load
+
+
+class Backfilled(NamedTuple):
+    """What became of an archive: all of it, what earlier runs of the same had landed included.
+
+    `verdicts` counts documents; `without_menu` the orders for whose time no menu of their store was observed, None for
+    other kinds; `refusals` are those of this run.
+    """
+
+    kind: str
+    files: int
+    verdicts: Counter[str]
+    loads: int
+    loads_before: int
+    without_menu: int | None
+    refusals: list[Refusal]
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """A line of the journal: which documents of which file, and the load that has them once it counts."""
+
+    file: str
+    no: int
+    documents: int
+    load_id: str
+    without_menu: int
+
+
+def backfill(
+    settings: Settings,
+    vault: Vault,
+    kind: str,
+    asked: Asked,
+    *,
+    progress: Progress | None = None,
+    part: int = PART,
+) -> Backfilled:
+    """Land the files of a long archive in parts; those that an earlier run of the same landed are passed over.
+
+    Its loads are marked, so that nobody is alarmed by the past. `progress` gets (kind, documents, 0). Raise
+    LandingError when a file cannot be read or a pointer leads nowhere; the parts before it are landed and stay.
+    """
+    asked = checked(asked)
+    tell = progress or (lambda *_: None)
+    note_formats(settings.data_dir)
+    journal = _Journal(settings.data_dir / "raw" / f"backfill-{kind}.jsonl", settings, kind)
+    menus = ObservedMenus(settings.data_dir) if kind == "orders" else None
+    done = earlier = 0
+    loads: list[_Part] = []
+    refusals: list[Refusal] = []
+    for path in asked.paths:
+        name = _identity(path, asked)
+        for no, bodies in enumerate(_parts(path, settings, kind, asked, part)):
+            noted = journal.counting.get((name, no))
+            if noted is not None:
+                earlier += 1
+                deque(bodies, maxlen=0)
+            else:
+                with open_load(settings, vault, kind, "archive", is_backfill=True) as load:
+                    without = Counter[bool]()
+                    count = _take(
+                        load,
+                        _watched(bodies, menus, without),
+                        asked,
+                        lambda count, before=done: tell(kind, before + count, 0),  # type: ignore[misc]
+                        f" of {path.name}: of these nothing was landed",
+                    )
+                    noted = _Part(name, no, count, load.load_id, without[True])
+                    journal.note(noted)
+                    refusals.extend(load.commit().quarantined)
+            loads.append(noted)
+            done += noted.documents
+            tell(kind, done, 0)
+    tell(kind, done, 0)
+    return Backfilled(
+        kind,
+        len(asked.paths),
+        _verdicts(settings, kind, {each.load_id for each in loads}),
+        len(loads),
+        earlier,
+        None if menus is None else sum(each.without_menu for each in loads),
+        refusals,
+    )
+
+
+def _parts(path: Path, settings: Settings, kind: str, asked: Asked, size: int) -> Iterator[Iterator[bytes]]:
+    """Yield the documents of a file, part by part; each part is to be read to its end before the next."""
+    bodies = _read(path, settings, kind, asked, "read to its end: {}; the parts before it are landed")
+    for first in bodies:
+        yield chain((first,), islice(bodies, size - 1))
+
+
+def _watched(bodies: Iterable[bytes], menus: ObservedMenus | None, without: Counter[bool]) -> Iterator[bytes]:
+    """Yield bodies, and count those for whose time no menu was observed."""
+    for body in bodies:
+        without[menus is not None and not menus.had(body)] += 1
+        yield body
+
+
+def _identity(path: Path, asked: Asked) -> str:
+    """Return what tells a file, landed in a certain way, from every other: its content, and how it is read."""
+    digest = hashlib.sha256(repr((asked.documents_pointer, asked.observed_at_pointer, asked.observed_at)).encode())
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise LandingError(f"{path} cannot be read: {error.strerror}; the files before it are landed") from None
+    return digest.hexdigest()
+
+
+def _verdicts(settings: Settings, kind: str, load_ids: set[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for file in raw_files(settings.data_dir, kind).observations:
+        if load_ids & set(file.load_ids):
+            with naming_damage(settings.data_dir, file.path):
+                table = pq.read_table(file.path, columns=["verdict", "load_id"])
+            pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
+            counts.update(verdict for verdict, load_id in pairs if load_id in load_ids)
+    return counts
+
+
+class _Journal:
+    """What was begun; `counting` has those parts whose load was committed."""
+
+    def __init__(self, path: Path, settings: Settings, kind: str) -> None:
+        self._path = path
+        landed = set(raw_files(settings.data_dir, kind).load_ids)
+        self.counting = {(part.file, part.no): part for part in self._read() if part.load_id in landed}
+
+    def note(self, part: _Part) -> None:
+        """Note a part, on the disk, before its load is committed."""
+        make_folder(self._path.parent)
+        # A kill may have left half a line: this one begins its own.
+        append(self._path, b"\n" + msgspec.json.encode(part))
+
+    def _read(self) -> Iterator[_Part]:
+        try:
+            lines = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                yield msgspec.json.decode(line, type=_Part)
+            except msgspec.DecodeError:
+                continue  # empty, or cut by a kill: then its load was not committed
+
+
+class _Order(msgspec.Struct):
+    store_id: int | None = None
+    created_at: str | None = None
+
+
+class _Store(msgspec.Struct):
+    id: int
+    menu_ids: list[int] = []
+
+
+_ORDER = msgspec.json.Decoder(_Order)
+_STORE = msgspec.json.Decoder(_Store)
+
+
+class ObservedMenus:
+    """When each store's first menu was observed, by the landed documents."""
+
+    def __init__(self, data_dir: Path) -> None:
+        first: dict[int, dt.datetime] = {}
+        for file in raw_files(data_dir, "menus").observations:
+            with naming_damage(data_dir, file.path):
+                table = pq.read_table(file.path, columns=["id", "observed_at", "verdict"])
+            for id_, at, verdict in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                if at is not None and verdict in ("accepted", "unchanged"):
+                    first[id_] = min(at, first.get(id_, at))
+        self._since: dict[int, dt.datetime] = {}
+        for file in raw_files(data_dir, "stores").documents:
+            if not file.path.exists():
+                continue
+            with naming_damage(data_dir, file.path):
+                texts = pq.read_table(file.path, columns=["document"]).column(0).to_pylist()
+            for text in texts:
+                store = _STORE.decode(text)
+                times = [first[menu] for menu in store.menu_ids if menu in first]
+                if times:
+                    self._since[store.id] = min([*times, *filter(None, [self._since.get(store.id)])])
+
+    def had(self, body: bytes) -> bool:
+        """Tell whether a menu of the order's store had been observed when the order was made."""
+        try:
+            order = _ORDER.decode(body)
+            created = dt.datetime.fromisoformat(order.created_at or "")
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return False
+        since = None if order.store_id is None else self._since.get(order.store_id)
+        return since is not None and since <= (created if created.tzinfo else created.replace(tzinfo=dt.UTC))

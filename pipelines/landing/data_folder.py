@@ -1,0 +1,206 @@
+"""Small files of notes in a data folder: its formats, its service, applied erasures, and the service's behaviour.
+
+`data/format.json` names a version for each area that cannot be rebuilt: newer ones are refused, older ones brought to
+the present one. Warehouse and releases need none: they are rebuilt from raw whenever anything that shapes them changed.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from pipelines.inventory import adopt_files, read_inventory, write_noted
+from pipelines.inventory.record import FORMAT, is_noted
+from pipelines.landing.raw_files import LandingError
+from pipelines.partner.behaviour import Counted
+from pipelines.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+
+T = TypeVar("T")
+# An area is migrated when it is opened. A vault of format 1 lacks the table of erased documents: a version that reads
+# no more would encrypt them again, and refuses the folder.
+FORMATS = {"raw": 1, "vault": 2, "inbox": 1, "ledger": 1, "inventory": 1}
+RESTORING = ".restoring"  # a folder with this name in a data folder: a restore has not ended
+_FORMATS, _SOURCE, _ERASURES, _SERVICE = "format.json", "raw/source.json", "raw/erasures.json", "raw/service"
+_URL, _LOG = "base_url", "erasure_log"
+
+
+def _read(path: Path, kind: type[T], error: type[Exception], advice: str) -> T:
+    """Return the content of a file of notes, empty if there is none; raise the error for a damaged one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return kind()
+    except msgspec.DecodeError:
+        raise error(f"{path} is damaged: {advice}") from None
+
+
+def _write(data_dir: Path, name: str, notes: object) -> None:
+    write_noted(data_dir, data_dir / name, msgspec.json.encode(notes))
+
+
+def guard_format(data_dir: Path) -> None:
+    """Raise SettingsError if a newer version wrote an area of the folder, or if its restore was killed."""
+    if (data_dir / RESTORING).exists():
+        raise SettingsError(f"{data_dir} was being restored, and that did not end: give `ordermart restore` again")
+    for area, version in _written(data_dir).items():
+        if version > FORMATS.get(area, 0):
+            raise SettingsError(
+                f"{data_dir / area} has format {version}, and this version of ordermart reads up to "
+                f"{FORMATS.get(area, 0)}: install the version that wrote it, or a later one"
+            )
+
+
+def migrate(data_dir: Path) -> list[str]:
+    """Note the present formats in the folder; return a sentence if an older version wrote an area of it."""
+    guard_format(data_dir)
+    written = _written(data_dir)
+    if written == FORMATS:
+        return []
+    if FORMAT not in written:
+        adopt_files(data_dir)
+    older = [
+        f"{area} from {version} to {FORMATS[area]}" for area, version in written.items() if version < FORMATS[area]
+    ]
+    _write(data_dir, _FORMATS, FORMATS)
+    return [f"The data folder was written by an older version; formats migrated: {', '.join(older)}."] if older else []
+
+
+def note_formats(data_dir: Path) -> None:
+    """Note the present formats in a folder to which no load was written yet."""
+    if not (data_dir / "raw").exists() and not (data_dir / _FORMATS).exists():
+        _write(data_dir, _FORMATS, FORMATS)
+
+
+def _written(data_dir: Path) -> dict[str, int]:
+    if is_noted(data_dir, _FORMATS, msgspec.json.encode(FORMATS)):
+        return FORMATS  # whatever became of the file: the next run writes it again
+    return _read(data_dir / _FORMATS, dict[str, int], SettingsError, "restore it from a backup, or remove it")
+
+
+def guard_source(settings: Settings) -> None:
+    """Note base_url when data/ is new; raise SettingsError when its documents came from another service.
+
+    The same where a newer version of ordermart wrote it.
+    """
+    data_dir = settings.data_dir
+    guard_format(data_dir)
+    here = settings.partner.base_url.rstrip("/")
+    known = _origin(data_dir)
+    if _URL not in known:
+        if _SOURCE in read_inventory(data_dir).files:
+            raise SettingsError(f"{data_dir / _SOURCE} was there and is missing or damaged: restore it from a backup")
+        note_formats(data_dir)
+        _write(data_dir, _SOURCE, known | {_URL: here})
+    elif known[_URL] != here:
+        raise SettingsError(
+            f"{data_dir} holds data of {known[_URL]}, and [partner] base_url is {here}: "
+            "set it back, name another [data] dir or, if the same service moved, run "
+            f"`ordermart source move {known[_URL]} {here}`"
+        )
+
+
+def source_of(data_dir: Path) -> str:
+    """Return the address that the landed data came from; "" if nothing has landed."""
+    return _origin(data_dir).get(_URL, "")
+
+
+def note_source(data_dir: Path, base_url: str) -> None:
+    """Note another address of the same service."""
+    _write(data_dir, _SOURCE, _origin(data_dir) | {_URL: base_url})
+
+
+def erasure_log_place(folder: Path) -> str:
+    """Return where the erasure log was when the last backup of a data folder was taken; "" before the first."""
+    return _origin(folder).get(_LOG, "")
+
+
+def remember_erasure_log(data_dir: Path, place: Path) -> None:
+    """Note where the erasure log is; backups carry the note."""
+    if erasure_log_place(data_dir) != str(place):
+        _write(data_dir, _SOURCE, _origin(data_dir) | {_LOG: str(place)})
+
+
+def notes_of(settings: Settings, log: Path | None) -> list[bytes]:
+    """Return what the note of the source can hold by the settings, before and after the first backup."""
+    here = {_URL: settings.partner.base_url.rstrip("/")}
+    return [msgspec.json.encode(notes) for notes in (here, here | {_LOG: str(log)})]
+
+
+def _origin(folder: Path) -> dict[str, str]:
+    advice = "restore it from a backup, or remove it if the data came from [partner] base_url"
+    return _read(folder / _SOURCE, dict[str, str], SettingsError, advice)
+
+
+def applied_erasures(data_dir: Path) -> list[str]:
+    """Return the hashes of the ledger entries whose erasures were applied to the raw files, in order."""
+    return _read(data_dir / _ERASURES, list[str], LandingError, "remove it, and every erasure is applied again")
+
+
+def note_erasure(data_dir: Path, entry_sha256: str) -> None:
+    """Note that an erasure was applied to the vault and to all raw files."""
+    _write(data_dir, _ERASURES, [*applied_erasures(data_dir), entry_sha256])
+
+
+def erasures_state(data_dir: Path) -> str:
+    """Return the hash of the last erasure that was applied; "" before the first: a build compares it with its own."""
+    return next(reversed(applied_erasures(data_dir)), "")
+
+
+def keep_behaviour(data_dir: Path, counted: Iterable[Counted]) -> None:
+    """Add counts of the service's behaviour to the file of the day, in UTC, on which each was last met."""
+    for day, new in groupby(sorted(counted, key=_day), key=_day):
+        name = f"{_SERVICE}/{day}.json"
+        held = {(each.operation, each.aspect, each.name): each for each in _counts(data_dir / name)}
+        for each in new:
+            key = (each.operation, each.aspect, each.name)
+            held[key] = _sum(held[key], each) if key in held else each
+        _write(data_dir, name, [held[key] for key in sorted(held)])
+
+
+def service_log(data_dir: Path) -> Iterator[tuple[str, Counted]]:
+    """Yield what was counted, as (day, counted), day by day."""
+    for path in _days(data_dir):
+        yield from ((path.stem, each) for each in _counts(path))
+
+
+def service_log_state(data_dir: Path) -> str:
+    """Return a text that differs when the log does, for the price of listing a folder."""
+    found = [(path.name, path.stat()) for path in _days(data_dir)]
+    return " ".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in found[-2:]) + f" {len(found)}"
+
+
+def _days(data_dir: Path) -> list[Path]:
+    return sorted((data_dir / _SERVICE).glob("*.json"))
+
+
+def _day(counted: Counted) -> str:
+    return counted.last_at.date().isoformat()
+
+
+def _counts(path: Path) -> list[Counted]:
+    advice = "restore it from a backup, or remove it; it only counts that day's requests"
+    return _read(path, list[Counted], LandingError, advice)
+
+
+def _sum(one: Counted, other: Counted) -> Counted:
+    lows = [each.least for each in (one, other) if each.least is not None]
+    highs = [each.greatest for each in (one, other) if each.greatest is not None]
+    return Counted(
+        one.operation,
+        one.aspect,
+        one.name,
+        one.n + other.n,
+        min(lows, default=None),
+        max(highs, default=None),
+        min(one.first_at, other.first_at),
+        max(one.last_at, other.last_at),
+    )
