@@ -2,13 +2,20 @@
 
 Four nights of one world, by a clock shifted to its time: orders and prices change after they were fetched, a store
 gets another name, webhooks come in, a day is closed and restated, control totals tie and one does not. Uses the
-packages of a real run; only the service is a stand-in. What it leaves are ordinary data and settings, `demo.toml` in
-the data folder.
+packages of a real run; only the service is a stand-in: the sandbox signs and sends webhooks, and the receiver is
+`ordermart webhooks serve` in a process of its own. What it leaves are ordinary data and settings, `demo.toml` in the
+data folder.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import datetime as dt
+import os
+import secrets
+import subprocess
+import sys
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -18,23 +25,19 @@ import msgspec
 import typer
 
 from pipelines.clock import shift_clock
-from pipelines.demo.books import close_the_books
-from pipelines.demo.place import (
-    DAYS,
-    SETTINGS,
-    State,
-    demo_settings,
-    folder,
-    read_state,
-    write_reference,
-    write_state,
-)
-from pipelines.demo.webhooks import advance_with_webhooks
+from pipelines.demo.place import DAYS, SETTINGS, State, demo_settings, folder, read_state, write_reference, write_state
 from pipelines.durable import make_folder
+from pipelines.finance import closing
+from pipelines.finance.periods import one_day
+from pipelines.finance.released import released
+from pipelines.ingest.lock import run_lock
+from pipelines.ledger import Ledger, import_totals
+from pipelines.ledger.decisions import current_user
 from pipelines.record import NIGHT
 from pipelines.report.page.morning import morning_page
 from pipelines.report.progress import terminal_progress
 from pipelines.report.summary import summary
+from pipelines.resources import CHECKOUT
 from pipelines.run.exit_codes import Exit
 from pipelines.run.under_way import Asked, perform
 from pipelines.sandbox import story
@@ -51,10 +54,19 @@ if TYPE_CHECKING:
     from pipelines.sandbox.world import World
     from pipelines.settings import Settings
 
+
 _CHANGING = dt.timedelta(days=7)  # an order no longer changes so long after it was placed
 _CLOSING = 2  # the night after which the books are closed
 _VERIFYING = 3  # the night that verifies
 _WEBHOOKS = 4  # the first night that learns of changes by webhooks
+_CONTROL_TOTALS = """
+    select business_date, store_id, sum(order_count), sum(total_price) from mart.daily_store_sales
+    where sale_class = 'counted' and business_date < ? group by all order by 3 desc, 1, 2 limit 3
+"""
+_LAST_DAY = "select max(business_date) from mart.orders where sale_class = 'counted' and business_date < ?"
+_READY = "ready on "
+_LOST = 0.02  # share of the webhooks that are never sent: only the random sample finds those changes
+_PATIENCE_SECONDS = 120.0
 
 
 def run_demo(config: Path | None, *, orders: int, stores: int, faults: float, next_night: bool = False) -> int:
@@ -164,3 +176,70 @@ def _changed(world: World, state: State, now: dt.datetime) -> list[int]:
     recent = [order_id for order_id, at in placed.items() if last - _CHANGING <= at <= now]
     found = events(world, int(last.timestamp()), int(now.timestamp()), recent)
     return sorted({event.id for event in found if event.topic.startswith("orders.")})
+
+
+def close_the_books(settings: Settings, now: dt.datetime) -> None:
+    """Import control totals, the last of them wrong by one, and close the last day before `now`."""
+    with released(settings) as release:
+        totals = release.con.execute(_CONTROL_TOTALS, [now.date() - dt.timedelta(days=2)]).fetchall()
+        found = release.con.execute(_LAST_DAY, [now.date()]).fetchone()
+    if totals:
+        rows = ["business_date,store_id,order_count,amount,amount_field,sale_classes"]
+        for place, (day, store, count, amount) in enumerate(totals, 1):
+            rows.append(f"{day},{store},{count},{amount + (place == len(totals))},total_price,counted")
+        file = folder(settings) / "control_totals.csv"
+        file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        import_totals(Ledger(settings.data_dir / "ledger"), file)
+    if found and found[0]:
+        with run_lock(settings.data_dir, "ordermart demo"):
+            reason = "the demo closes a day whose orders still change"
+            closing.close(settings, one_day(str(found[0])), None, exceptions=reason, user=current_user(""))
+
+
+class DeliveryError(Exception):
+    """The demo's receiver did not start, or did not answer every webhook; the message says which."""
+
+
+def advance_with_webhooks(settings: Settings, sandbox: Sandbox, now: dt.datetime) -> int:
+    """Move the world's clock to `now` while the receiver listens; return how many webhooks were acknowledged."""
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+    with _receiver(settings, secret) as address:
+        sandbox.clear_record()
+        sandbox.set_webhooks(to=address, signature="standard_webhooks", secret=secret, lost=_LOST, at_once=4)
+        try:
+            sandbox.set_clock(now)
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            while (sent := sandbox.served()["webhooks"])["pending"]:
+                if time.monotonic() > deadline:
+                    raise DeliveryError(f"{sent['pending']} webhooks were not answered in {_PATIENCE_SECONDS:g} s")
+                time.sleep(0.1)
+        finally:
+            sandbox.set_webhooks()
+    return len(sent["acknowledged"])
+
+
+@contextlib.contextmanager
+def _receiver(settings: Settings, secret: str) -> Iterator[str]:
+    """Run the receiver on a free port; give its address."""
+    command = [sys.executable, "-m", "pipelines.cli", "webhooks", "serve", "--port", "0"]
+    signed = {"ORDERMART_WEBHOOKS__SIGNATURE": "standard_webhooks", "ORDERMART_WEBHOOKS__SECRET": secret}
+    paths = os.pathsep.join(filter(None, (str(CHECKOUT or ""), os.environ.get("PYTHONPATH", ""))))
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        [*command, "--config", str(settings.file)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **signed, "PYTHONPATH": paths},
+    )
+    try:
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        line = process.stdout.readline()
+        if not line.startswith(_READY):
+            raise DeliveryError(f"the webhook receiver ended with exit code {process.wait(10)}")
+        yield line.removeprefix(_READY).strip()
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
