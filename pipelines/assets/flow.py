@@ -17,8 +17,8 @@ import dagster as dg
 from pipelines.assets.checks import evaluations
 from pipelines.clock import utc_now
 from pipelines.record import FETCHING, NIGHT, Step
-from pipelines.report.cron import next_tick
 from pipelines.report.page.morning import morning_page
+from pipelines.report.status import next_tick
 from pipelines.report.text import sentence_of
 from pipelines.settings import Settings
 from pipelines.warehouse import BuildBlocked, Table, tables

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import shutil
 import sqlite3
+import zoneinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -21,7 +22,6 @@ from pipelines.inbox.worklist import WorkList
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import last_backup, standing
 from pipelines.record import NIGHT, WEBHOOKS, current_release, ended_runs
-from pipelines.report.cron import next_tick
 from pipelines.report.text import moment
 
 if TYPE_CHECKING:
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 _WAITING = ("waiting", "started", "dead")
 _QUARANTINE = "select kind, reason, count(*) from audit.quarantine where is_unresolved group by all order by all"
 _GB = 10**9
@@ -101,6 +110,33 @@ def last_runs(data_dir: Path, *, is_any_alive: bool) -> LastRuns:
         run.sentence or (f"It {run.how}." if run.stopped_by else " ".join(run.errors)),
         nights[-1] if nights else None,
     )
+
+
+def next_tick(cron: str, timezone: str, now: dt.datetime) -> dt.datetime | None:
+    """Return the first time after `now` at which a cron expression is due, in UTC; None if it cannot be read.
+
+    As with Dagster, whose import takes longer than all else of a status, a local time that clocks skip is due when they
+    have skipped it, and one that comes twice the second time.
+    """
+    from cronsim import CronSim, CronSimError  # noqa: PLC0415 -- only a schedule that is on needs it
+
+    try:
+        zone = zoneinfo.ZoneInfo(timezone)
+        times = CronSim(
+            _NICKNAMES.get(cron.strip().lower(), cron),
+            now.astimezone(zone).replace(tzinfo=None) - dt.timedelta(days=1),
+        )
+    except (ValueError, OSError, CronSimError):
+        return None
+    return next((due for local in times if (due := _instant(local.replace(tzinfo=zone))) > now), None)
+
+
+def _instant(local: dt.datetime) -> dt.datetime:
+    """Return when a local time is, in UTC."""
+    second = local.replace(fold=1).astimezone(dt.UTC)
+    if second.astimezone(local.tzinfo).replace(tzinfo=None) == local.replace(tzinfo=None):
+        return second
+    return local.astimezone(dt.UTC).astimezone(local.tzinfo).replace(minute=0).astimezone(dt.UTC)
 
 
 def _release(path: Path | None, now: dt.datetime) -> dict[str, Any] | None:

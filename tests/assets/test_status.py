@@ -17,9 +17,8 @@ from dagster._utils.schedules import schedule_execution_time_iterator
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.record import KILLED, save
-from pipelines.report.cron import next_tick
 from pipelines.report.night_alarms import after_run
-from pipelines.report.status import status, status_lines
+from pipelines.report.status import next_tick, status, status_lines
 from pipelines.settings import load_settings
 from pipelines.warehouse.inputs.sources import Verified, append_verification
 from tests.recorded import recorded
