@@ -1,73 +1,81 @@
-"""`ordermart init`: write the first settings file for a service."""
+"""`ordermart init`: write the settings file for a service, or complete one."""
 
 from __future__ import annotations
 
 import os
+import sys
+import tomllib
 from pathlib import Path
-from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipelines.cli.options import say, usage_error
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 app = typer.Typer()
+_FLAGS = {"partner.base_url": "--base-url", "partner.client_id": "--client-id", "--stores": "--stores N"}
 
 
-@app.command(short_help="Ask for a service, test it, and write its settings.")
+@app.command(short_help="Find out how a service answers, and write its settings.")
 def init(
-    file: Annotated[Path, typer.Argument(dir_okay=False, help="Settings file to write, such as shop.toml.")],
+    file: Annotated[
+        Path, typer.Argument(dir_okay=False, help="Settings file to write or complete, such as shop.toml.")
+    ],
     *,
     base_url: Annotated[str, typer.Option(metavar="URL", help="Address of the service; asked for if left out.")] = "",
     client_id: Annotated[str, typer.Option(help="The client_id; asked for if left out.")] = "",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An answer, such as list_stores.path=/stores."),
+    ] = None,
+    order_id: Annotated[int, typer.Option(metavar="ID", help="An order: it decides which number is a store's id.")] = 0,
+    order_ids: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="File of order ids; their statuses propose sales.")
+    ] = None,
+    stores: Annotated[int, typer.Option(metavar="N", help="How many stores there are, if the list does not say.")] = 0,
 ) -> None:
-    """Ask for a service and its credentials, test them, and write a settings file, the vault's keys and the secret.
+    """Find out how a service answers, prove it, and write a settings file, the vault's keys and the client secret.
 
-    The client secret is asked for, or taken from ORDERMART_PARTNER__CLIENT_SECRET; it is written to a file of mode 600
-    beside the settings. Nothing is fetched but a token and the list of stores.
+    Requests a token, stores, menus and the orders named; sends the secret at most four times. On a file that exists it
+    fills in only what does not work. Each answer has its evidence as a comment; what cannot be proven is asked for.
 
-    Exit codes: 0 written; 2 the file exists, or an answer is invalid; 3 written, but the service could not be tried.
+    Exit codes: 0 written, and proven; 2 an answer is missing or invalid; 3 written, with something still open.
     """
-    from pipelines.durable import make_folder, write_whole
-    from pipelines.report.first_settings import assumed, first_record, proposed, settings_text
-    from pipelines.settings import load_settings
-    from pipelines.vault import new_key_file
+    from pipelines.examining.first import Given, make_settings
 
-    if file.exists():
-        raise usage_error(f"{file} exists: name a new file, or edit it")
-    folder = file.absolute().parent
-    keys, secret_file = folder / f"{file.stem}-keys.json", folder / f"{file.stem}-client-secret"
-    base_url = base_url or typer.prompt("Address of the service (https://…)")
-    client_id = client_id or typer.prompt("client_id")
-    secret = os.environ.get("ORDERMART_PARTNER__CLIENT_SECRET") or typer.prompt("client_secret", hide_input=True)
-    make_folder(folder)
-    draft = folder / f".{file.name}.draft"
-    texts = base_url, f"{file.stem}-data", keys.name
-    environ = {"ORDERMART_PARTNER__CLIENT_ID": client_id, "ORDERMART_PARTNER__CLIENT_SECRET": secret}
-    try:
-        draft.write_text(settings_text(*texts, None), encoding="utf-8")
-        record, why = first_record(load_settings(draft, environ))
-        pointers = proposed(record) if record is not None else None
-        write_whole(file, settings_text(*texts, pointers).encode())
-    finally:
-        draft.unlink(missing_ok=True)
-    if not keys.exists():
-        new_key_file(keys)
-    secret_file.touch(mode=0o600)
-    secret_file.chmod(0o600)  # it may have been there
-    secret_file.write_text(secret + "\n", encoding="utf-8")
-    lines = [f"Wrote {file}, {keys.name} and {secret_file.name}. Keep a copy of the keys elsewhere."]
-    if pointers is None:
-        lines.append(f"The service could not be tried: {why}. Correct {file}, then `ordermart --config {file} doctor`.")
-    else:
-        found = ", ".join(f"{name} {value}" for name, value in pointers.items() if value)
-        lines.append(f"The service answers. Its store record has: {found}.")
-    lines += ["Still assumed:", *(f"  {sentence}" for sentence in assumed(pointers)), "Next:"]
-    named, of = quote(str(file)), quote(str(secret_file))
-    lines += [
-        f"  export ORDERMART_PARTNER__CLIENT_ID={quote(client_id)} ORDERMART_PARTNER__CLIENT_SECRET_FILE={of}",
-        f"  ordermart --config {named} doctor",
-        f"  ordermart --config {named} run --order-ids FILE",
-    ]
+    answers = dict(_pairs(sets or []))
+    answers |= {
+        key: value for key, value in (("partner.base_url", base_url), ("partner.client_id", client_id)) if value
+    }
+    words = order_ids.read_text(encoding="utf-8").split() if order_ids else []
+    orders = [*([order_id] if order_id else []), *(int(word) for word in words if word.isdigit())]
+
+    def ask(key: str, question: str) -> str:
+        if key in answers:
+            return str(answers[key])
+        if not sys.stdin.isatty():
+            flag = _FLAGS.get(key, f"--set {key}=…")
+            variable = "" if key.startswith("--") else f"ORDERMART_{key.upper().replace('.', '__')}"
+            given = " or ".join(each for each in ("" if key == "partner.client_secret" else flag, variable) if each)
+            raise usage_error(f"{question}: there is no terminal to ask on; give {given}")
+        is_secret = key == "partner.client_secret"
+        return str(typer.prompt(question, default="", show_default=False, hide_input=is_secret))
+
+    lines, is_proven = make_settings(file, Given(answers, tuple(orders), stores), ask, dict(os.environ))
     say(lines)
-    raise typer.Exit(0 if pointers is not None else 3)
+    raise typer.Exit(0 if is_proven else 3)
+
+
+def _pairs(sets: list[str]) -> Iterator[tuple[str, Any]]:
+    for each in sets:
+        key, sign, value = each.partition("=")
+        if not sign:
+            raise usage_error(f"--set {each}: write KEY=VALUE")
+        known = key if key.split(".")[0] in {"partner", "business_day", "finance", "sales"} else f"partner.{key}"
+        try:
+            yield known, tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            yield known, value

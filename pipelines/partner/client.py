@@ -57,7 +57,7 @@ class PartnerClient:
 
     async def __aenter__(self) -> Self:
         if self._network is None:
-            self._network = _network(self._partner)
+            self._network = network_of(self._partner)
         self._loop = RequestLoop(self._partner, self._network, self._clock, self.behaviour, self._fields)
         return self
 
@@ -129,7 +129,8 @@ class PartnerClient:
         return self._loop
 
 
-def _network(partner: Partner) -> httpx.AsyncBaseTransport:
+def network_of(partner: Partner) -> httpx.AsyncBaseTransport:
+    """Return the network of a run: a pool of connections without cookies and retries of its own."""
     import aiohttp  # noqa: PLC0415 -- slow, and a run that requests nothing needs none
     from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 -- the same
 

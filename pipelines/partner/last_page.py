@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _LEVELS = 3
 _MEMBERS = 1_000  # of the envelope; more of them are no envelope
-_NEXT = frozenset(
-    "next nextcursor nextpage nextpagetoken nextpageurl nexttoken nexturl cursor continuationtoken".split()
+NEXT = frozenset(
+    "next nextcursor nextkey nextpage nextpagetoken nextpageurl nexttoken nexturl cursor continuationtoken".split()
 )
-_MORE = frozenset("hasmore hasnext hasnextpage more morepages".split())
+MORE = frozenset("hasmore hasnext hasnextpage more morepages".split())
 _PAGES = frozenset("totalpages pagecount lastpage pages numpages".split())
-_TOTALS = frozenset("total totalcount totalitems totalresults totalrecords totalelements count".split())
+TOTALS = frozenset("total totalcount totalitems totalresults totalrecords totalelements count".split())
 # Where totals of the list stand; elsewhere a total may count anything.
-_OF_THE_LIST = frozenset(["", "meta", "metadata", "paging", "pagination", "page", "pageinfo"])
+OF_THE_LIST = frozenset(["", "meta", "metadata", "paging", "pagination", "page", "pageinfo"])
 
 
 def sign_of_more(body: bytes, items_pointer: str, *, pagination: str, pages: int, stores: int) -> str:
@@ -31,25 +31,25 @@ def sign_of_more(body: bytes, items_pointer: str, *, pagination: str, pages: int
 
     `pages` were read, with so many distinct `stores`.
     """
-    for path, name, value in _scalars(body, parse(items_pointer)):
+    for path, name, value in scalars(body, parse(items_pointer)):
         place = "/" + "/".join([*path, name])
-        word = _word(name)
+        word = word_of(name)
         if word in {"href", "url"} and path:
-            word = _word(path[-1])  # as HAL and JSON:API write a link
-        if pagination == "none" and word in _NEXT and value not in (None, "", False, 0):
+            word = word_of(path[-1])  # as HAL and JSON:API write a link
+        if pagination == "none" and word in NEXT and value not in (None, "", False, 0):
             return f"the answer has a next page at {place}, which [partner.list_stores] pagination does not follow"
-        if (word in _MORE and value is True) or (word in {"last", "islast"} and value is False):
+        if (word in MORE and value is True) or (word in {"last", "islast"} and value is False):
             return f"{place} says that more stores follow"
-        if type(value) is not int or (_word(path[-1]) if path else "") not in _OF_THE_LIST:
+        if type(value) is not int or (word_of(path[-1]) if path else "") not in OF_THE_LIST:
             continue
         if word in _PAGES and value > pages:
             return f"{place} states {value:,} pages, and {pages:,} were read"
-        if word in _TOTALS and value > stores:
+        if word in TOTALS and value > stores:
             return f"{place} states {value:,} stores, and the pages read have {stores:,}"
     return ""
 
 
-def _scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+def scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
     """Yield (path, name, value) of the scalars of the envelope: at most three levels, not of the records."""
     seen = 0
     level: list[tuple[tuple[str, ...], bytes | msgspec.Raw]] = [((), body)]
@@ -77,6 +77,6 @@ def _scalars(body: bytes, items: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
         level = below
 
 
-def _word(name: str) -> str:
+def word_of(name: str) -> str:
     """Return a member's name without case and separators: nextCursor, next_cursor and next-cursor are one."""
     return name.replace("_", "").replace("-", "").lower()

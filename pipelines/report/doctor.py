@@ -1,11 +1,12 @@
 """Examine an installation and say for each part whether it works, and what to do where it does not.
 
-This machine: secrets, disk, lock, daemon, last run, receiver. The service is examined in `doctor_service`.
+This machine: secrets, disk, lock, daemon, last run, receiver. The service is examined as `init` does.
 Changes nothing, and shows neither secrets nor values of documents.
 """
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import http.client
 import shutil
@@ -16,12 +17,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipelines.backup.comparing import compare
 from pipelines.clock import utc_now
+from pipelines.examining.proof import examine as examine_service
 from pipelines.ingest.lock import lock_holder
 from pipelines.notify import channels_of, last_backup, standing
 from pipelines.partner.token import missing_credentials
 from pipelines.privacy.finding import PrivacyError
 from pipelines.privacy.log import erasure_log, read_log
-from pipelines.report.doctor_service import service_findings
 from pipelines.report.status import last_runs
 from pipelines.settings import SettingsError
 from pipelines.vault import VaultError
@@ -69,7 +70,7 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
         yield Finding("alarm", "warning", alarm.text, "see docs/OPERATIONS.md, Alarms")
     yield _channels(settings)
     yield _receiver(settings)
-    yield from (Finding(*each) for each in service_findings(settings))
+    yield from (Finding(*each) for each in asyncio.run(examine_service(settings)).findings)
 
 
 def exit_code(findings: list[Finding]) -> int:

@@ -91,6 +91,7 @@ class Stranger:
 
     login_path = ""
     list_path = f"{PREFIX}/stores"
+    prefix = ""  # of every path; part of the base address
     page_size = 3
     life_seconds = 3600
     is_gated = False  # whether every request without a token is 401, whatever its path
@@ -215,7 +216,7 @@ class Stranger:
                 raw = self.rfile.read(int(self.headers.get("content-length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-                request = Request(self.command, parts.path, query, headers, raw)
+                request = Request(self.command, parts.path.removeprefix(outer.prefix), query, headers, raw)
                 outer.asked.append(f"{self.command} {self.path}")
                 outer.secrets_sent += _has_secret(request)
                 reply = outer.respond(request)

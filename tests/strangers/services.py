@@ -313,8 +313,9 @@ class Shopify(Stranger):
     https://shopify.dev/docs/api/admin-rest/usage/pagination
     """
 
-    login_path = "/admin/oauth/access_token"
-    list_path = "/admin/api/2026-10/locations.json"
+    prefix = "/admin"
+    login_path = "/oauth/access_token"
+    list_path = "/api/2026-10/locations.json"
     header = "x-shopify-access-token"
 
     def login(self, request: Request) -> Reply:
@@ -352,7 +353,7 @@ class Shopify(Stranger):
         limit = request.query.get("limit")
         page, following = self.slice(records, int(request.query.get("page_info", "0")), limit)
         size = f"&limit={limit}" if limit else ""
-        link = f'<{self.base_url}{self.list_path}?page_info={following}{size}>; rel="next"'
+        link = f'<{self.base_url}{self.prefix}{self.list_path}?page_info={following}{size}>; rel="next"'
         return Reply(200, {"locations": page}, {"Link": link} if following is not None else {})
 
     def detail(self, record: dict[str, Any]) -> Any:
@@ -361,7 +362,7 @@ class Shopify(Stranger):
 
     def detail_path(self, request: Request) -> str | None:
         """Have details beside the list, with its ending."""
-        start, end = "/admin/api/2026-10/locations/", ".json"
+        start, end = "/api/2026-10/locations/", ".json"
         is_one = request.path.startswith(start) and request.path.endswith(end)
         return request.path.removeprefix(start).removesuffix(end) if is_one else None
 

@@ -1,0 +1,219 @@
+"""Make or complete the settings file of a service: examine it, find what does not work, prove it, write it.
+
+An open answer never replaces one that is written; what comes from the environment is not written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import tomlkit
+
+from pipelines.durable import make_folder, write_whole
+from pipelines.examining.draft import Draft, Meter, UnprovenError
+from pipelines.examining.login import find_login, find_token
+from pipelines.examining.proof import Examined, examine
+from pipelines.examining.stores import Stores, refused_lists
+from pipelines.settings import load_settings
+from pipelines.vault import new_key_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from pipelines.settings import Settings
+
+    Ask = Callable[[str, str], str]
+    Found = Mapping[str, tuple[Any, str]]  # values by dotted key, each with its evidence
+
+_SECRET, _ID = "ORDERMART_PARTNER__CLIENT_SECRET", "ORDERMART_PARTNER__CLIENT_ID"
+_EXCLUDED = re.compile("cancel|reject|declin|fail|refund|void|expir|abandon|denied|missed", re.IGNORECASE)
+_COUNTED = re.compile("complet|deliver|pick|clos|fulfil|done|paid|finish|collect|served", re.IGNORECASE)
+_START = """\
+# Settings of ordermart; keys that are left out keep the defaults of its own ordermart.toml.
+
+[partner]
+
+[data]
+dir = "{stem}-data"
+
+[vault]
+key_file = "{stem}-keys.json"
+"""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person gives: answers by dotted key, orders, the number of stores (0: not given)."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    orders: tuple[int, ...] = ()
+    stores: int = 0
+
+
+@dataclass
+class Made:
+    """What a search gave: answers with their evidence, what is still open, and what was sent."""
+
+    found: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    examined: Examined = field(default_factory=Examined)
+    open: list[str] = field(default_factory=list)
+    sent: str = ""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nothing is open, and a run would work."""
+        return not self.open and not self.examined.failed
+
+
+def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -> tuple[list[str], bool]:
+    """Write or complete a settings file, with keys and secret beside it; return what to say, and if all is proven."""
+    folder = file.absolute().parent
+    make_folder(folder)
+    secret_file = folder / f"{file.stem}-client-secret"
+    text = file.read_text(encoding="utf-8") if file.exists() else _START.format(stem=file.stem)
+    written = set(_keys(tomllib.loads(text)))
+    answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
+    named = {key.removeprefix("ORDERMART_").lower().replace("__", ".") for key in environ}
+    if not {"partner.base_url"} & {*answers, *written, *named}:
+        answers["partner.base_url"] = ask("partner.base_url", "Address of the service (https://…)")
+    environ.setdefault(_ID, str(answers.pop("partner.client_id", "")) or ask("partner.client_id", "client_id"))
+    if not {_SECRET, f"{_SECRET}_FILE"} & environ.keys():
+        is_kept = secret_file.exists()
+        name, value = (
+            (f"{_SECRET}_FILE", str(secret_file))
+            if is_kept
+            else (_SECRET, ask("partner.client_secret", "client_secret"))
+        )
+        environ[name] = value
+    start = {key: (value, "given") for key, value in answers.items()}
+    settings = _drafted(file, with_answers(text, start), environ)
+    made = find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start}))
+    changed = with_answers(text, {**start, **{key: each for key, each in made.found.items() if key not in named}})
+    if not file.exists() or changed != text:
+        write_whole(file, changed.encode())
+    keys = folder / f"{file.stem}-keys.json"
+    if not keys.exists() and settings.vault.key_file == keys.name:
+        new_key_file(keys)
+    if _SECRET in environ:
+        secret_file.touch(mode=0o600)
+        secret_file.chmod(0o600)  # it may have been there
+        secret_file.write_text(environ[_SECRET] + "\n", encoding="utf-8")
+    return list(
+        _said(file, made, is_changed=changed != text, secret_file=secret_file, name=environ[_ID])
+    ), made.is_proven
+
+
+def _drafted(file: Path, text: str, environ: dict[str, str]) -> Settings:
+    """Return the settings that a text gives beside the file."""
+    draft = file.absolute().with_name(f".{file.name}.draft.toml")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        return load_settings(draft, environ)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _said(file: Path, made: Made, *, is_changed: bool, secret_file: Path, name: str) -> Iterator[str]:
+    yield f"Wrote {file}:" if is_changed else "Nothing to correct."
+    yield from (f"  {key} = {value!r}  ({evidence})" for key, (value, evidence) in made.found.items())
+    for part, level, text, fix in made.examined.findings:
+        yield f"{level:8} {part}: {text}" + (f" Fix: {fix}" if fix else "")
+    yield from (f"open     {sentence}." for sentence in made.open)
+    yield made.sent
+    yield "Keep a copy of the keys elsewhere: without them encrypted personal data cannot be recovered. Next:"
+    yield f"  export {_ID}={quote(name)} {_SECRET}_FILE={quote(str(secret_file))}"
+    again = f"ordermart --config {quote(str(file))} run --order-ids FILE"
+    yield f"  {again if made.is_proven else f'ordermart init {quote(str(file))}, with what is open'}"
+
+
+def find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
+    """Find the answers that settings lack, and prove them; `keep` stays, `written` stays as far as it works."""
+    return asyncio.run(_find(settings, ask, given, keep, written))
+
+
+async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str], written: frozenset[str]) -> Made:
+    meter, made = Meter(settings), Made()
+    orders = list(given.orders)
+    try:
+        tables = {key.split(".")[1] for key in written if key.count(".") > 1 and key.startswith("partner.")}
+        if tables:
+            made.examined = await examine(settings, meter, orders)
+            if not made.examined.failed:
+                made.found |= _sales(settings, made.examined, ask)
+                return made
+            works = set() if {"authenticate", "partner"} & made.examined.failed else tables - made.examined.failed
+            keep |= {key for key in written if key.split(".")[0] != "partner" or key.split(".")[1] in works}
+        draft = Draft(settings, ask, keep)
+        made.found = draft.found
+        lists, hints = await refused_lists(draft, meter)
+        reply = await find_login(draft, meter)
+        search = Stores(draft, meter, await find_token(draft, meter, reply, lists, hints), orders, given.stores)
+        await search.find_list(lists)
+        await search.find_record()
+        made.examined = await examine(draft.settings, meter, orders)
+        made.found |= _sales(draft.settings, made.examined, ask)
+    except UnprovenError as error:
+        made.open.append(str(error))
+    finally:
+        made.sent = meter.sentence()
+        await meter.close()
+    return made
+
+
+def _sales(settings: Settings, examined: Examined, ask: Ask) -> Found:
+    """Propose which statuses are sales, for a person to confirm."""
+    sales = settings.sales
+    if not examined.statuses or sales.counted_statuses or sales.excluded_statuses:
+        return {}
+    counts = Counter(examined.statuses)
+    excluded = sorted(status for status in counts if _EXCLUDED.search(status))
+    counted = sorted(status for status in counts if _COUNTED.search(status) and status not in excluded)
+    seen = ", ".join(f"{status} ({count})" for status, count in counts.most_common())
+    answer = ask(
+        "sales.counted_statuses",
+        f"Statuses seen: {seen}. Count as sales {', '.join(counted) or 'none'}; not {', '.join(excluded) or 'none'}? "
+        "(yes, no, or the counted ones with commas)",
+    ).strip()
+    if answer.lower() in {"", "n", "no"}:
+        return {}
+    if answer.lower() not in {"y", "yes"}:
+        counted = [each.strip() for each in answer.split(",")]
+        excluded = [status for status in excluded if status not in counted]
+    evidence = f"confirmed, of {sum(counts.values())} orders"
+    return {
+        "sales.counted_statuses": (tuple(counted), evidence),
+        "sales.excluded_statuses": (tuple(excluded), evidence),
+    }
+
+
+def with_answers(text: str, found: Found) -> str:
+    """Return a settings file with these answers, each with its evidence as a comment; all else stays as it is."""
+    tree = tomlkit.parse(text)
+    for key, (value, evidence) in found.items():
+        *path, name = key.split(".")
+        table: Any = tree
+        for part in path:
+            table = table.setdefault(part, tomlkit.table())
+        item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
+        if isinstance(value, dict):
+            item = tomlkit.inline_table()
+            item.update(value)
+        item.comment(evidence)
+        table[name] = item
+    return tomlkit.dumps(tree)
+
+
+def _keys(tree: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the dotted keys of settings; what a body and a query hold are no keys."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and key not in {"body", "query"}:
+            yield from _keys(value, f"{path}{key}.")
+        else:
+            yield path + key

@@ -1,0 +1,244 @@
+"""Find the login: its path, its encoding and fields, the token in its answer, and how that is sent.
+
+A path is first asked without credentials. What it answers says which way of sending them is likely.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pipelines.examining.draft import SECRETS, Draft, Meter, Reply, UnprovenError, leaves, send, sent
+from pipelines.partner.pointer import get
+from pipelines.partner.token import authenticate_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATHS = (
+    "/v1/partner_developers/authenticate /oauth/token /oauth2/token /oauth/v2/token /v1/oauth/token /v1/oauth2/token "
+    "/v2/oauth/token /oauth/access_token /auth/token /v1/auth/token /auth/login /v1/auth/login /login /v1/authenticate "
+    "/authenticate /authentication/v1/authentication/login"
+).split()
+_NONSENSE = "/v1/there-is-nothing-here"
+_IS_NOTHING = (404, 405, 410, 501)
+_NO_CREDENTIALS, _LOCKED = (400, 401, 403, 411, 415, 422), (403, 423, 429)
+_IDS = set("clientid xclientid username user apikey appid accesskeyid apiaccesskeyid keyid login".split())
+_SECRETS = set("clientsecret xclientsecret password secret apisecret appsecret secretkey apisecretaccesskey".split())
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*")
+_MEMBER = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|scope|audience|resource|X(?:-[A-Z][a-z]+)+")
+_TOKEN, _NO_TOKEN = re.compile("token|jwt", re.IGNORECASE), re.compile("refresh|type|id_?token|expir", re.IGNORECASE)
+_LIFE = re.compile("expir|ttl|lifetime", re.IGNORECASE)
+_SECONDS = range(30, 366 * 86_400)
+Way = tuple[str, dict[str, str]]
+
+
+class Hints:
+    """The names of fields and headers that a service's refusals mention."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self.challenge = ""
+        self.refused: set[str] = set()  # encodings
+
+    def add(self, reply: Reply) -> None:
+        """Read one refusal."""
+        self.challenge += " " + reply.headers.get("www-authenticate", "")
+        for text in _texts(reply.value):
+            self.names.update(dict.fromkeys(name for name in _NAME.findall(text) if _MEMBER.fullmatch(name)))
+
+    def named(self, words: set[str]) -> str:
+        """Return the first name that means one of these words; "" without one."""
+        return next((name for name in self.names if _plain(name) in words), "")
+
+    def others(self) -> list[str]:
+        """Return the names that are neither credentials nor the grant type."""
+        return [name for name in self.names if _plain(name) not in {*_IDS, *_SECRETS, "granttype"} and name[0] != "X"]
+
+
+async def find_login(draft: Draft, meter: Meter) -> Reply | None:
+    """Find how a token is had, and return the answer that holds one; None if the secret itself may be the token."""
+    how = draft.settings.partner.authenticate
+    if how.encoding == "none" and draft.has("authenticate.encoding"):
+        return None
+    path, reply = await _path(draft, meter)
+    if not path:
+        return None
+    hints = Hints()
+    hints.add(reply)
+    probes: dict[str, int] = {}
+    for encoding, content in (("json", {"json": {}}), ("form", {"data": {"grant_type": "client_credentials"}})):
+        probe = await send(meter, "POST", draft.url(path), **content)
+        hints.add(probe)
+        if probe.status == 415:
+            hints.refused.add(encoding)
+        probes[encoding] = probe.status
+    tried: list[Way] = []
+    status = 0
+    while meter.secrets < SECRETS - 1:
+        way = next((way for way in _ways(draft, hints) if way not in tried), None)
+        if way is None:
+            break
+        tried.append(way)
+        draft.set(
+            "it issued a token", authenticate__path=path, authenticate__encoding=way[0], authenticate__body=way[1]
+        )
+        reply = await sent(meter, authenticate_request(draft.settings.partner))
+        status = reply.status
+        if status in (200, 201) and any(_tokens(reply.value)):
+            return reply
+        if status in _LOCKED or (status == 401 and probes.get(way[0], 401) != 401):
+            break  # locked, or understood and refused: other ways would fail too
+        hints.add(reply)
+    for key in ("path", "encoding", "body"):
+        draft.found.pop(f"partner.authenticate.{key}", None)
+    ways = "; ".join(f"{encoding} with {', '.join(body)}" for encoding, body in tried)
+    likely = {0: "the path", 200: "the fields", 415: "the encoding", 429: "the number of logins, later"}.get(
+        status, "the credentials, then the fields and the encoding"
+    )
+    raise UnprovenError(
+        f"login failed: POST {path} answered {status or 'nothing'} to {ways or 'nothing'}. Check {likely}; give "
+        "--set authenticate.path=…, --set authenticate.encoding=… or --set 'authenticate.body={name = \"{client_id}\"}'"
+    )
+
+
+async def find_token(draft: Draft, meter: Meter, reply: Reply | None, paths: list[str], hints: Hints) -> dict[str, str]:
+    """Find the token in the answer and how it is sent, by a list that is refused without it; return the headers."""
+    how = draft.settings.partner.authenticate
+    secret = draft.settings.partner.client_secret.reveal()
+    tokens = [("", secret)] if reply is None else list(_tokens(reply.value))
+    if draft.has("authenticate.token_pointer") and reply is not None:
+        tokens = [(how.token_pointer, get(reply.value, how.token_pointer))]
+    for pointer, token in tokens:
+        for header, scheme in _places(draft, hints):
+            headers = {header: f"{scheme} {token}".strip()}
+            status = (await send(meter, "GET", draft.url(paths[0]), headers=headers)).status
+            if status in (423, 429):
+                raise UnprovenError(f"the service answers {status}: it wants no more requests for now")
+            if status not in (
+                200,
+                404,
+            ):  # a gate refuses every path without a token, and 404 shows that it let this pass
+                continue
+            life = "" if reply is None else _life(reply.value)
+            evidence = f"GET {paths[0]} answers {status} with it, and 401 or 403 without"
+            draft.set(evidence, authenticate__header=header, authenticate__scheme=scheme)
+            if reply is None:
+                meter.is_secret_accepted = True
+                draft.set("the secret itself is the token", authenticate__encoding="none")
+            else:
+                draft.set(evidence, authenticate__token_pointer=pointer)
+                draft.set("a number of seconds" if life else "none stated", authenticate__expires_in_pointer=life)
+            return headers
+    raise UnprovenError(
+        f"{paths[0]} refuses what the login returned: give --set authenticate.header=… and authenticate.scheme=…"
+    )
+
+
+async def _path(draft: Draft, meter: Meter) -> tuple[str, Reply]:
+    """Return the path of the login, and what it answers without credentials; "" if there is none."""
+    if draft.has("authenticate.path"):
+        path = draft.settings.partner.authenticate.path
+        return path, await send(meter, "POST", draft.url(path))
+    nonsense = await send(meter, "POST", draft.url(_NONSENSE))
+    why = f"POST to any path answers {nonsense.status}, so that no path shows itself"
+    if nonsense.status in _IS_NOTHING:
+        replies = [(path, await _unless_locked(meter, draft, path)) for path in PATHS]
+        # Some services refuse with 200.
+        for statuses in (_NO_CREDENTIALS, (200,)):
+            for path, reply in replies:
+                if reply.status in statuses and (reply.status != 200 or isinstance(reply.value, dict)):
+                    return path, reply
+        moved = next((path for path, reply in replies if reply.status in range(300, 400)), "")
+        why = f"{moved} redirects, which is not followed" if moved else "none of the usual paths is one"
+    path = draft.ask(
+        "partner.authenticate.path",
+        f"Path of the login ({why}; none, as authenticate.encoding, if the secret is the token)",
+    )
+    if path in ("", "none"):
+        return "", nonsense
+    draft.set("answered", authenticate__path=path)
+    return path, await send(meter, "POST", draft.url(path))
+
+
+async def _unless_locked(meter: Meter, draft: Draft, path: str) -> Reply:
+    reply = await send(meter, "POST", draft.url(path))
+    if reply.status in (423, 429):
+        raise UnprovenError(f"POST {path} answers {reply.status}: the service wants no more logins for now")
+    return reply
+
+
+def _ways(draft: Draft, hints: Hints) -> Iterator[Way]:
+    """Yield encodings and bodies, the likely ones first."""
+    how = draft.settings.partner.authenticate
+    if draft.has("authenticate.body"):
+        encodings = (how.encoding,) if draft.has("authenticate.encoding") else ("json", "form", "basic")
+        yield from ((encoding, dict(how.body)) for encoding in encodings)
+        return
+    name, secret = hints.named(_IDS), hints.named(_SECRETS)
+    grant = {} if name and secret and "grant_type" not in hints.names else {"grant_type": "client_credentials"}
+    if draft.has("authenticate.encoding"):
+        encodings = [how.encoding]
+    elif name.startswith("X-") and secret.startswith("X-"):
+        encodings = ["headers"]
+    elif "basic" in hints.challenge.lower():
+        encodings = ["basic", "form"]
+    else:
+        encodings = [each for each in ("json", "form", "basic") if each not in hints.refused]
+    more = {each: draft.login_field(each) for each in hints.others()} if hints.names else {}
+    more = {each: value for each, value in more.items() if value}
+    pair = {name or "client_id": "{client_id}", secret or "client_secret": "{client_secret}"}
+    for encoding in encodings:
+        body = pair if encoding == "headers" else grant if encoding == "basic" else {**grant, **pair}
+        yield encoding, body if encoding == "headers" else {**body, **more}
+
+
+def _places(draft: Draft, hints: Hints) -> Iterator[tuple[str, str]]:
+    """Yield headers and schemes by which a token may be sent, the likely ones first."""
+    how = draft.settings.partner.authenticate
+    if draft.has("authenticate.header"):
+        schemes = [how.scheme] if draft.has("authenticate.scheme") else ["", "Bearer"]
+        yield from ((how.header, scheme) for scheme in schemes)
+        return
+    yield from ((name, "") for name in hints.names if re.fullmatch(r"X-.*(Token|Key)", name))
+    yield from (("Authorization", "Bearer"), ("Authorization", ""))
+    header = draft.ask("partner.authenticate.header", "Header of the token (Authorization is refused)")
+    draft.set("answered", authenticate__header=header)
+    yield from ((header, ""), (header, "Bearer"))
+
+
+def _tokens(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield pointers and values of what may be the token, access tokens first."""
+    found = [
+        (pointer, each)
+        for pointer, each in leaves(value)
+        if isinstance(each, str) and each and " " not in each and "*" not in pointer
+        if _TOKEN.search(pointer.rpartition("/")[2]) and not _NO_TOKEN.search(pointer.rpartition("/")[2])
+    ]
+    return iter(sorted(found, key=lambda each: ("access" not in each[0].lower(), each[0].count("/"))))
+
+
+def _life(value: Any) -> str:
+    for pointer, each in leaves(value):
+        is_number = type(each) is int or (isinstance(each, str) and each.isascii() and each.isdigit())
+        if is_number and _LIFE.search(pointer) and "refresh" not in pointer.lower() and int(each) in _SECONDS:
+            return pointer
+    return ""
+
+
+def _texts(value: Any, *, is_listed: bool = False) -> Iterator[str]:
+    """Yield sentences, elements of lists, and names of members that hold lists: where refusals name fields."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, list):
+                yield key
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value[:50]:
+            yield from _texts(each, is_listed=True)
+    elif isinstance(value, str) and (is_listed or " " in value):
+        yield value[:500]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
