@@ -117,7 +117,7 @@ async def sent(meter: Meter, request: httpx.Request) -> Reply:
 
 
 class Draft:
-    """The settings as they would be. `given` are keys that stay, `found` those to write, with value and evidence."""
+    """The settings as they would be: keys and tables `given` stay, those `found` are to be written, with evidence."""
 
     def __init__(self, settings: Settings, ask: Callable[[str, str], str], given: frozenset[str] = frozenset()) -> None:
         self.settings, self.given = settings, given
@@ -133,7 +133,7 @@ class Draft:
         """Note answers, named as table__key below [partner], unless they are given."""
         for name, value in answers.items():
             key = "partner." + name.replace("__", ".")
-            if key not in self.given:
+            if not self._stays(key):
                 self.note(key, value, evidence)
 
     def note(self, key: str, value: Any, evidence: str) -> None:
@@ -153,7 +153,10 @@ class Draft:
 
     def has(self, name: str) -> bool:
         """Return whether the answer to a key below [partner] is given."""
-        return f"partner.{name}" in self.given
+        return self._stays(f"partner.{name}")
+
+    def _stays(self, key: str) -> bool:
+        return key in self.given or key.rpartition(".")[0] in self.given
 
 
 def replaced(table: Any, path: list[str], value: Any) -> Any:

@@ -6,6 +6,7 @@ An open answer never replaces one that is written; what comes from the environme
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import tomllib
 from collections import Counter
@@ -95,7 +96,10 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     start = {key: (value, "given") for key, value in answers.items()}
     settings = _drafted(file, with_answers(text, start), environ)
     made = find(settings, ask, given, frozenset({*start, *named}), frozenset(written - {*start}))
-    changed = with_answers(text, {**start, **{key: each for key, each in made.found.items() if key not in named}})
+    for key, (value, _) in list(made.found.items()):
+        if key in named or (file.exists() and value == functools.reduce(getattr, key.split("."), settings)):
+            del made.found[key]  # it is there already
+    changed = with_answers(text, {**start, **made.found})
     if not file.exists() or changed != text:
         write_whole(file, changed.encode())
     keys = folder / f"{file.stem}-keys.json"
@@ -148,8 +152,8 @@ async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str]
             if not made.examined.failed:
                 made.found |= _sales(settings, made.examined, ask)
                 return made
-            works = set() if {"authenticate", "partner"} & made.examined.failed else tables - made.examined.failed
-            keep |= {key for key in written if key.split(".")[0] != "partner" or key.split(".")[1] in works}
+            keep |= {f"partner.{table}" for table in made.examined.works - made.examined.failed}
+            keep |= {key for key in written if not key.startswith("partner.")}
         draft = Draft(settings, ask, keep)
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)

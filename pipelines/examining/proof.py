@@ -36,17 +36,18 @@ Found = tuple[str, Any, str, str]  # part, level, what was found, what to do
 
 @dataclass
 class Examined:
-    """What was found, in the order in which a run needs it; `failed` names the tables of settings that are wrong."""
+    """What was found, in the order in which a run needs it, and the tables of [partner] that work or are wrong."""
 
     findings: list[Found] = field(default_factory=list)
+    works: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
     statuses: list[str] = field(default_factory=list)  # of the orders, one each
 
     def add(self, part: str, level: str, text: str, fix: str = "", table: str = "") -> None:
-        """Note one finding; a failure says which table of settings it is about."""
+        """Note one finding, and which table of settings it is about."""
         self.findings.append((part, level, text, fix))
-        if level == "failure":
-            self.failed.add(table)
+        if table and level != "warning":
+            (self.failed if level == "failure" else self.works).add(table)
 
 
 async def examine(
@@ -90,13 +91,13 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
         found.add("service", "failure", f"{error}.", "check [partner] base_url, the network and the service", "partner")
         return None
     except ListingBroken as error:
-        found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.")
+        found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
         found.add("store list", "failure", f"{error}.", "`ordermart init` on the same file", "list_stores")
         return []
     except PartnerError as error:
         found.add("token", "failure", f"{error}.", "`ordermart init` on the same file finds the login", "authenticate")
         return None
-    found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.")
+    found.add("service", "ok", f"answers, and issues a token: {settings.partner.base_url}.", "", "authenticate")
     whole = [id_ for id_ in ids if id_ is not None]
     if not whole or len(whole) < len(ids):
         text = (
@@ -110,7 +111,7 @@ async def _list(settings: Settings, client: PartnerClient, found: Examined) -> l
         text = f"{len(whole) - len(set(whole)):,} of {len(whole):,} stores are listed twice."
         found.add("store list", "failure", text, "correct [partner.list_stores] pagination", "list_stores")
     else:
-        found.add("store list", "ok", f"{len(whole):,} stores, to the list's end.")
+        found.add("store list", "ok", f"{len(whole):,} stores, to the list's end.", "", "list_stores")
     return list(dict.fromkeys(whole))
 
 
@@ -141,7 +142,7 @@ async def _documents(
             # A document may be broken by itself; that all are is the fault of the settings.
             found.add(part, "warning", f"{id_} is rejected: {error}.", "see audit.quarantine and [landing]")
     if accepted:
-        found.add(part, "ok", f"{len(accepted)} requested by id and accepted.")
+        found.add(part, "ok", f"{len(accepted)} requested by id and accepted.", "", table)
     elif first is not None and first.status == _OK:
         fix = "correct [partner.store]" if kind == "stores" else "see the rejections above"
         found.add(part, "failure", "none is accepted.", fix, table)

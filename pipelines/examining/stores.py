@@ -13,6 +13,7 @@ import msgspec
 
 from pipelines.examining.draft import REQUESTS, Draft, Meter, Reply, UnprovenError, leaves, send
 from pipelines.examining.login import Hints
+from pipelines.landing.exact import escaped, shown
 from pipelines.partner import Clock, ListingBroken
 from pipelines.partner.exchange import ASK_FOR_JSON, exchange
 from pipelines.partner.last_page import MORE, NEXT, OF_THE_LIST, TOTALS, scalars, word_of
@@ -427,8 +428,8 @@ def _arrays(value: Any, pointer: str = "", depth: int = 3) -> Iterator[tuple[str
         if value and all(isinstance(each, dict) for each in value):
             yield pointer, value
     elif isinstance(value, dict) and depth:
-        for key, inner in value.items():
-            yield from _arrays(inner, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", depth - 1)
+        for key, inner in _plain_members(value):
+            yield from _arrays(inner, f"{pointer}/{key}", depth - 1)
 
 
 def _envelopes(value: Any, pointer: str, id_: int, at: str = "", depth: int = 2) -> Iterator[str]:
@@ -437,8 +438,13 @@ def _envelopes(value: Any, pointer: str, id_: int, at: str = "", depth: int = 2)
         return
     if get_all(value, pointer) == [id_]:
         yield at
-    for key, inner in value.items() if depth else ():
-        yield from _envelopes(inner, pointer, id_, f"{at}/{key.replace('~', '~0').replace('/', '~1')}", depth - 1)
+    for key, inner in _plain_members(value) if depth else ():
+        yield from _envelopes(inner, pointer, id_, f"{at}/{key}", depth - 1)
+
+
+def _plain_members(value: Record) -> Iterator[tuple[str, Any]]:
+    """Yield members by their names as in a pointer; names that do not look like names may hold personal data."""
+    return ((escaped(key), inner) for key, inner in value.items() if shown(key) == key)
 
 
 def _values(records: list[Record], pointer: str) -> list[Any]:

@@ -91,7 +91,10 @@ def test_a_working_installation_is_ok(tmp_path: Path, environ: dict[str, str]) -
     assert found["order"].level == "warning"
     assert {"settings", "credentials", "vault keys", "disk", "lock", "daemon", "last run", "receiver"} < found.keys()
     assert {"service", "store", "menu"} < found.keys()
-    assert "names 1 menus" in found["store"].text or "names 2 menus" in found["store"].text
+    assert {found[part].text for part in ("store list", "store")} == {
+        "2 stores, to the list's end.",
+        "2 requested by id and accepted.",
+    }
     assert exit_code(list(found.values())) == 3
 
 
@@ -125,9 +128,11 @@ def test_credentials_are_those_that_the_request_for_a_token_needs(
         ("token", "failure", {"ORDERMART_PARTNER__CLIENT_SECRET": "very-secret"}),
         ("service", "failure", {"ORDERMART_PARTNER__BASE_URL": "http://127.0.0.1:9"}),
         ("store list", "failure", {"ORDERMART_PARTNER__LIST_STORES__ITEMS_POINTER": "/data"}),
-        ("store", "failure", {"ORDERMART_PARTNER__STORE__ID_POINTER": "/number"}),
-        ("store", "warning", {"ORDERMART_PARTNER__STORE__MENU_ID_POINTERS": '["/menus/*"]'}),
-        ("menu", "warning", {"ORDERMART_PARTNER__MENU__PATH": "/v1/carte/{menu_id}"}),
+        ("store list", "failure", {"ORDERMART_PARTNER__STORE__ID_POINTER": "/number"}),
+        ("store", "failure", {"ORDERMART_PARTNER__STORE__TIMEZONE_POINTER": "/address"}),
+        ("store", "failure", {"ORDERMART_PARTNER__STORE__PATH": "/v1/shops/{store_id}"}),
+        ("menu", "warning", {"ORDERMART_PARTNER__STORE__MENU_ID_POINTERS": '["/menus/*"]'}),
+        ("menu", "failure", {"ORDERMART_PARTNER__MENU__PATH": "/v1/carte/{menu_id}"}),
         ("vault keys", "failure", {"ORDERMART_VAULT__KEY_FILE": "none.json"}),
         ("webhook secret", "failure", {"ORDERMART_WEBHOOKS__SIGNATURE": "standard_webhooks"}),
         ("disk", "warning", {"ORDERMART_NOTIFY__MIN_FREE_GB": "1000000"}),

@@ -86,6 +86,17 @@ class OrdersNameTheOther(TwoNumbers):
         return int(store_id) - 5_000
 
 
+class Personal(Plain):
+    """Names of members may be personal data, or steer a terminal."""
+
+    def record(self, store: dict[str, Any]) -> dict[str, Any]:
+        person = {
+            "ann@canary.example": {"id": store["id"] + 1, "menu": store["menu_ids"]},
+            "+493055501": {"name": "Ann"},
+        }
+        return {**store, **person, "currency\x1b[2J": "EUR", "menu" * 20_000 + "-": 1}
+
+
 class TextIds(Plain):
     """Ids are texts."""
 
@@ -368,6 +379,14 @@ def test_name_of_a_store_is_its_own() -> None:
     """What is the same for all stores is not their name."""
     with Owners() as service:
         assert keys(tried(service)[0])["store.name_pointer"] == "/place/display_name"
+
+
+def test_names_that_may_be_personal_are_passed_over() -> None:
+    """Neither what is written nor what is said has a name of a member that does not look like one."""
+    with Personal() as service:
+        made, asked = tried(service)
+    assert made.is_proven
+    assert not any(sign in repr((made, asked)) for sign in ("canary", "4930", "x1b", "menumenu"))
 
 
 def test_secret_that_is_the_token_is_tried_once() -> None:

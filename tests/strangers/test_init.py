@@ -1,0 +1,171 @@
+"""The command: at a terminal and without one, on a file of its own and on one that a person wrote."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.forked import ROOT, ordermart
+from tests.strangers.service import CLIENT_ID, CLIENT_SECRET
+from tests.strangers.services import Square, Toast
+from tests.strangers.test_first_release import SALES, init, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BY_HAND = """\
+# The shop of the harbour: ask Jo before you change this.
+[partner]
+base_url = "http://127.0.0.1:{port}"
+
+[partner.authenticate]   # as their letter of May says
+path = "/oauth2/token"
+body = {{ client_id = "{{client_id}}", client_secret = "{{client_secret}}", grant_type = "client_credentials" }}
+expires_in_pointer = ""
+
+[partner.list_stores]
+path = "/v2/locations"
+items_pointer = "/locations"  # pages? nobody knows
+
+[partner.store]
+path = "/v2/locations/{{store_id}}"
+
+[data]
+dir = "shop-data"
+[vault]
+key_file = "shop-keys.json"
+"""
+
+
+@pytest.mark.slow
+def test_second_init_has_nothing_to_correct(tmp_path: Path) -> None:
+    """What the first one wrote works: the file stays as it is, and the secret is sent once more."""
+    with Square() as service:
+        assert init(tmp_path, service, SALES).returncode == 0
+        for name in ("shop-keys.json", "shop-client-secret"):
+            assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+        names = {"ids", "shop.toml", "shop-keys.json", "shop-client-secret"}
+        assert {path.name for path in tmp_path.iterdir()} == names
+        text, sent = (tmp_path / "shop.toml").read_text(), service.secrets_sent
+        assert text.count("#") > 15  # each answer has its evidence, once
+        again = ordermart(
+            ("init", str(tmp_path / "shop.toml"), "--client-id", CLIENT_ID),  # the secret is in the file beside it
+            {key: value for key, value in os.environ.items() if not key.startswith("ORDERMART_PARTNER")},
+            timeout=60,
+        )
+        assert again.returncode == 0, again.stdout + again.stderr
+        assert "Nothing to correct." in again.stdout
+        assert (tmp_path / "shop.toml").read_text() == text
+        assert service.secrets_sent == sent + 1
+
+
+@pytest.mark.slow
+def test_file_of_a_person_is_completed(tmp_path: Path) -> None:
+    """Only the list's pages, which do not work, are filled in; comments, order and the rest stay."""
+    with Square() as service:
+        text = BY_HAND.format(port=service.base_url.rpartition(":")[2])
+        (tmp_path / "shop.toml").write_text(text)
+        done = ordermart(
+            ("init", str(tmp_path / "shop.toml"), "--client-id", CLIENT_ID),
+            {**os.environ, "ORDERMART_PARTNER__CLIENT_SECRET": CLIENT_SECRET},
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert service.secrets_sent <= 4
+    after = (tmp_path / "shop.toml").read_text()
+    added = [line for line in after.splitlines() if line not in text.splitlines()]
+    assert [line for line in text.splitlines() if line not in after.splitlines()] == []
+    assert {line.partition(" ")[0] for line in added} == {
+        "pagination",
+        "cursor_pointer",
+        "cursor_parameter",
+        "cursor_is_optional",
+    }
+    assert all("#" in line for line in added)
+
+
+@pytest.mark.slow
+def test_environment_counts_and_is_not_written(tmp_path: Path) -> None:
+    """What variables say is used as given, and stays out of the file."""
+    with Toast() as service:
+        done = init(
+            tmp_path,
+            service,
+            "authenticate.body.userAccessType=TOAST_MACHINE_CLIENT",
+            SALES,
+            ORDERMART_PARTNER__LIST_STORES__PATH="/partners/v1/restaurants",
+            ORDERMART_PARTNER__STORE__NAME_POINTER="",
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "GET /v1/partner_developers/stores" not in service.asked
+    assert "path" not in written(tmp_path)["list_stores"]
+    assert "name_pointer" not in written(tmp_path)["store"]
+
+
+@pytest.mark.slow
+def test_without_a_terminal_an_answer_that_is_missing_is_named(tmp_path: Path) -> None:
+    """Exit code 2, with flag and variable; nothing is written."""
+    with Toast() as service:
+        done = init(tmp_path, service)
+        assert done.returncode == 2
+        assert "--set partner.authenticate.body.userAccessType=" in done.stderr
+        done = init(tmp_path, service, "authenticate.body.userAccessType=TOAST_MACHINE_CLIENT", orders=False)
+        assert done.returncode == 2
+        assert "--set partner.store.id_pointer=" in done.stderr
+        assert "ORDERMART_PARTNER__STORE__ID_POINTER" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"ids"}
+    (tmp_path / "empty").mkdir()
+    alone = ordermart(("init", str(tmp_path / "empty" / "x.toml")), dict(os.environ), timeout=60)
+    assert (alone.returncode, "--base-url" in alone.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_answers_are_asked_for_at_a_terminal(tmp_path: Path) -> None:
+    """Address, client_id, secret, the login's own field, which statuses are sales: five answers, no secret shown."""
+    with Toast() as service:
+        (tmp_path / "ids").write_text("\n".join(map(str, service.world.order_ids)))
+        answers = {
+            "Address": service.base_url,
+            "client_id": CLIENT_ID,
+            "client_secret": CLIENT_SECRET,
+            "userAccessType": "TOAST_MACHINE_CLIENT",
+            "Statuses seen": "yes",
+        }
+        code, said = _typed(("init", str(tmp_path / "shop.toml"), "--order-ids", str(tmp_path / "ids")), answers)
+    assert code == 0, said
+    assert answers == {}
+    assert CLIENT_SECRET not in said
+    assert 'counted_statuses = ["delivered", "picked_up"]' in (tmp_path / "shop.toml").read_text()
+    assert re.search(r"confirmed, of \d+ orders", said)
+
+
+def _typed(arguments: tuple[str, ...], answers: dict[str, str]) -> tuple[int, str]:
+    """Run the command at a terminal, and type each answer when its question is asked; take them from `answers`."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("ORDERMART_PARTNER")}
+    pid, ours = pty.fork()  # the child's controlling terminal, as getpass wants one
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execve(sys.executable, [sys.executable, "-m", "pipelines.cli", *arguments], environ)  # noqa: S606
+    said, seen = "", 0
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                said += os.read(ours, 65_536).decode()
+            except OSError:  # the process has closed its end
+                break
+        question = said[seen:]
+        asked = next((key for key in answers if key in question and question.endswith(": ")), None)
+        if asked is not None:
+            seen = len(said)
+            os.write(ours, answers.pop(asked).encode() + b"\n")
+    os.close(ours)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
