@@ -17,6 +17,7 @@ from pipelines.landing.exact import escaped, shown
 from pipelines.partner.body import read_body
 from pipelines.partner.client import network_of
 from pipelines.partner.exchange import ASK_FOR_JSON
+from pipelines.partner.pointer import get_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,11 +176,45 @@ def leaves(value: Any, pointer: str = "", depth: int = _DEPTH) -> Iterator[tuple
         if value and all(key.isascii() and key.isdigit() for key in value):
             yield from ((f"{pointer}/{{key}}", int(key)) for key in value)
         elif depth:
-            for key, inner in value.items():
-                if shown(key) == key:
-                    yield from leaves(inner, f"{pointer}/{escaped(key)}", depth - 1)
+            for key, inner in plain_members(value):
+                yield from leaves(inner, f"{pointer}/{key}", depth - 1)
     elif isinstance(value, list):
         for inner in value[:_ELEMENTS]:
             yield from leaves(inner, f"{pointer}/*", depth)
     else:
         yield pointer, value
+
+
+class Search:
+    """A search of the service with a token that works."""
+
+    def __init__(self, draft: Draft, meter: Meter, headers: dict[str, str]) -> None:
+        self.draft, self.meter, self.headers = draft, meter, headers
+
+    async def get(self, path: str, **query: Any) -> Reply:
+        """Request a path with the token."""
+        url = httpx.URL(self.draft.url(path))
+        return await self.get_url(str(url.copy_merge_params(query) if query else url))
+
+    async def get_url(self, url: str) -> Reply:
+        """Request an address with the token."""
+        return await send(self.meter, "GET", url, headers=self.headers)
+
+
+def plain_members(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield members by their names as in a pointer; names that do not look like names may hold personal data."""
+    return ((escaped(key), inner) for key, inner in value.items() if shown(key) == key)
+
+
+def values_at(records: list[dict[str, Any]], pointer: str) -> list[Any]:
+    """Return the values of all records at a pointer."""
+    return [value for record in records for value in get_all(record, pointer)]
+
+
+def own_numbers(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield pointers of whole numbers that every record has, and no two the same."""
+    for pointer in dict.fromkeys(pointer for pointer, _ in leaves(records[0] if records else None)):
+        values = values_at(records, pointer)
+        is_own = all(type(value) is int for value in values) and len(set(values)) == len(values) == len(records)
+        if is_own and "*" not in pointer and "{key}" not in pointer:
+            yield pointer

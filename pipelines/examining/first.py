@@ -18,9 +18,10 @@ import tomlkit
 
 from pipelines.durable import make_folder, write_whole
 from pipelines.examining.draft import Draft, Meter, UnprovenError
+from pipelines.examining.lists import ListSearch, refused_lists
 from pipelines.examining.login import find_login, find_token
 from pipelines.examining.proof import Examined, examine
-from pipelines.examining.stores import Stores, refused_lists
+from pipelines.examining.records import RecordSearch
 from pipelines.settings import load_settings
 from pipelines.vault import new_key_file
 
@@ -60,7 +61,7 @@ class Given:
 
 @dataclass
 class Made:
-    """What a search gave: answers with their evidence, what is still open, and what was sent."""
+    """What a search gave: answers with their evidence, open questions, and how much was sent."""
 
     found: dict[str, tuple[Any, str]] = field(default_factory=dict)
     examined: Examined = field(default_factory=Examined)
@@ -158,9 +159,9 @@ async def _find(settings: Settings, ask: Ask, given: Given, keep: frozenset[str]
         made.found = draft.found
         lists, hints = await refused_lists(draft, meter)
         reply = await find_login(draft, meter)
-        search = Stores(draft, meter, await find_token(draft, meter, reply, lists, hints), orders, given.stores)
+        search = ListSearch(draft, meter, await find_token(draft, meter, reply, lists, hints), given.stores)
         await search.find_list(lists)
-        await search.find_record()
+        await RecordSearch(search, orders).find_record()
         made.examined = await examine(draft.settings, meter, orders)
         made.found |= _sales(draft.settings, made.examined, ask)
     except UnprovenError as error:

@@ -172,19 +172,18 @@ def _ways(draft: Draft, hints: Hints) -> Iterator[Way]:
     """Yield encodings and bodies, the likely ones first."""
     how = draft.settings.partner.authenticate
     if draft.has("authenticate.body"):
-        encodings = (how.encoding,) if draft.has("authenticate.encoding") else ("json", "form", "basic")
-        yield from ((encoding, dict(how.body)) for encoding in encodings)
+        for each in (how.encoding,) if draft.has("authenticate.encoding") else ("json", "form", "basic"):
+            yield each, dict(how.body)
         return
     name, secret = hints.named(_IDS), hints.named(_SECRETS)
     grant = {} if name and secret and "grant_type" not in hints.names else {"grant_type": "client_credentials"}
+    encodings: list[str] = [each for each in ("json", "form", "basic") if each not in hints.refused]
     if draft.has("authenticate.encoding"):
         encodings = [how.encoding]
     elif name.startswith("X-") and secret.startswith("X-"):
         encodings = ["headers"]
     elif "basic" in hints.challenge.lower():
         encodings = ["basic", "form"]
-    else:
-        encodings = [each for each in ("json", "form", "basic") if each not in hints.refused]
     more = {each: draft.login_field(each) for each in hints.others()} if hints.names else {}
     more = {each: value for each, value in more.items() if value}
     pair = {name or "client_id": "{client_id}", secret or "client_secret": "{client_secret}"}
@@ -208,7 +207,7 @@ def _places(draft: Draft, hints: Hints) -> Iterator[tuple[str, str]]:
 
 
 def _tokens(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield pointers and values of what may be the token, access tokens first."""
+    """Yield pointers and values of likely tokens, access tokens first."""
     found = [
         (pointer, each)
         for pointer, each in leaves(value)

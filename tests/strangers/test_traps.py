@@ -319,7 +319,7 @@ TRAPS: list[tuple[type[Stranger], int, set[str], str, str]] = [
 def test_trap_is_not_written_as_found(
     kind: type[Stranger], stores: int, unwritten: set[str], question: str, complaint: str
 ) -> None:
-    """Whoever knows no better is told what is open; the wrong answer is not among those found."""
+    """The wrong answer is not among those found; what is open is asked for or reported."""
     with kind(stores) as service:
         made, asked = tried(service)
     assert not unwritten & keys(made).keys()
@@ -359,7 +359,7 @@ def test_wrong_secret_locks_nobody_out() -> None:
         assert service.refused_logins == 1
 
 
-def test_tokens_and_lives_are_told_apart() -> None:
+def test_tokens_and_lives_are_distinguished() -> None:
     """Neither a refresh token nor the moment at which the token ends is taken."""
     with Epoch() as service:
         found = keys(tried(service)[0])
