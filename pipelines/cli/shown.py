@@ -71,11 +71,15 @@ def questions(
 ) -> None:
     """List open questions about the interface, with assumption, evidence and the number of orders affected.
 
-    Evidence comes from the current release (audit.questions), assumptions from the current settings.
+    Evidence comes from the current release (audit.questions), assumptions from the current settings. Answers of
+    [partner] that nobody gave come first, each with the command that finds it.
     Exit codes: 0 shown; 1 there is no release yet; 2 invalid settings.
     """
+    from pipelines.report.questions import open_answers
     from pipelines.report.questions import questions as listing
 
+    if not markdown:
+        say(open_answers(settings))
     typer.echo(listing(settings, markdown=markdown))
 
 

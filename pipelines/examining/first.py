@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from shlex import quote
@@ -22,7 +21,7 @@ from pipelines.examining.lists import ListSearch, refused_lists
 from pipelines.examining.login import find_login, find_token
 from pipelines.examining.proof import Examined, examine
 from pipelines.examining.records import RecordSearch
-from pipelines.settings import load_settings
+from pipelines.settings import given_keys, load_settings
 from pipelines.vault import new_key_file
 
 if TYPE_CHECKING:
@@ -80,9 +79,8 @@ def make_settings(file: Path, given: Given, ask: Ask, environ: dict[str, str]) -
     make_folder(folder)
     secret_file = folder / f"{file.stem}-client-secret"
     text = file.read_text(encoding="utf-8") if file.exists() else _START.format(stem=file.stem)
-    written = set(_keys(tomllib.loads(text)))
+    written, named = given_keys(file, {}), given_keys(None, environ)
     answers = {key: value for key, value in given.answers.items() if not key.startswith("partner.authenticate.body.")}
-    named = {key.removeprefix("ORDERMART_").lower().replace("__", ".") for key in environ}
     if not {"partner.base_url"} & {*answers, *written, *named}:
         answers["partner.base_url"] = ask("partner.base_url", "Address of the service (https://…)")
     environ.setdefault(_ID, str(answers.pop("partner.client_id", "")) or ask("partner.client_id", "client_id"))
@@ -213,12 +211,3 @@ def with_answers(text: str, found: Found) -> str:
         item.comment(evidence)
         table[name] = item
     return tomlkit.dumps(tree)
-
-
-def _keys(tree: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the dotted keys of settings; what a body and a query hold are no keys."""
-    for key, value in tree.items():
-        if isinstance(value, dict) and key not in {"body", "query"}:
-            yield from _keys(value, f"{path}{key}.")
-        else:
-            yield path + key

@@ -6,11 +6,13 @@ because a release holds none, and no secret: settings that may carry one are sho
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pipelines.finance.currencies import money_of
 from pipelines.finance.released import records, released
-from pipelines.settings.assumptions import assumptions
+from pipelines.settings import given_keys
+from pipelines.settings.assumptions import ASSUMPTIONS, assumptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,8 @@ we read stores, menus and orders through your Partner Ordering Service Interface
 Below is each of them, those first on which most orders depend, with what we assume meanwhile and what we see in
 the data, so that a short answer is enough. Thank you for your help.
 """
+_FOUND_BY_INIT = ("partner.base_url", "partner.authenticate.", "partner.list_stores.", "partner.store.")
+_KEPT_PRIVATE = "partner.store.allowed_pointers"  # a decision, which nothing proves
 _WORDS = {
     "contradicted": "the data do not all agree",
     "supported": "the data agree so far",
@@ -48,6 +52,26 @@ def questions(settings: Settings, *, markdown: bool = False, limits: ReadLimits 
         row["assumption"] = assumed.get(row["question"], row["assumption"])
     total = orders[0] if orders else 0
     return "\n".join(_letter(found, total) if markdown else _lines(found, total))
+
+
+def open_answers(settings: Settings) -> list[str]:
+    """Return the answers of [partner] that nobody gave, each with the command that finds it; none for the demo."""
+    how = settings.partner.authenticate
+    if settings.file.name == "demo.toml":
+        return []
+    given = given_keys(settings.file)
+    found = [
+        each
+        for each in ASSUMPTIONS
+        if each.keys and each.keys[0].startswith(_FOUND_BY_INIT) and each.keys[0] not in {*given, _KEPT_PRIVATE}
+        if how.encoding != "none" or not each.keys[0].startswith("partner.authenticate")
+    ]
+    if not found:
+        return []
+    init = f"ordermart init {quote(settings.file.name)}"
+    more = {"store_record": " --order-id ID, if stores have several numbers"}
+    rows = [f"  {each.keys[0]}: {each.undocumented}. `{init}`{more.get(each.question, '')}" for each in found]
+    return [f"{len(found)} answers of [partner] are the defaults, which fit the sandbox; each is found by:", *rows]
 
 
 def _lines(found: list[dict[str, Any]], total: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ Whatever the partner's interface does not show is a key here, with its default i
 key.
 """
 
-from pipelines.settings.reading import load_settings, settings_hash, without_secrets
+from pipelines.settings.reading import given_keys, load_settings, settings_hash, without_secrets
 from pipelines.settings.tables import Notify, Partner, Planner, Secret, Settings, SettingsError, Webhooks
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "Webhooks",
+    "given_keys",
     "load_settings",
     "settings_hash",
     "without_secrets",

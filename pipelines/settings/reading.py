@@ -72,6 +72,22 @@ def without_secrets(settings: Settings) -> dict[str, Any]:
     return plain
 
 
+def given_keys(file: Path | None, environ: Mapping[str, str] | None = None) -> set[str]:
+    """Return the dotted keys that a settings file or the environment gives; all others have their defaults."""
+    environ = os.environ if environ is None else environ
+    tree = _read(file) if file is not None and file.exists() and file.resolve() != DEFAULT_FILE else {}
+    in_environment = {name.removeprefix(PREFIX).lower().replace("__", ".") for name in environ if "__" in name}
+    return {*_dotted(tree), *in_environment}
+
+
+def _dotted(tree: dict[str, Any], path: str = "") -> Iterator[str]:
+    for key, value in tree.items():
+        if isinstance(value, dict) and key not in {"body", "query"}:  # whose keys are the service's own
+            yield from _dotted(value, f"{path}{key}.")
+        else:
+            yield path + key
+
+
 def settings_hash(settings: Settings, *tables: str) -> str:
     """Return the SHA-256 of the named tables of settings (all if none is named), without secrets."""
     plain = _plain(settings)
