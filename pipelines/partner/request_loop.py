@@ -7,7 +7,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines.partner.addresses import Addresses, Headers
+import httpx
+
 from pipelines.partner.answers import Answer, Attempt, RequestError, Result, refused_alone, unusable
 from pipelines.partner.behaviour import Behaviour
 from pipelines.partner.breaker import Breaker
@@ -21,8 +22,6 @@ from pipelines.partner.token import Tokens, authenticate_request, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import httpx
 
     from pipelines.partner.clock import Clock
     from pipelines.partner.token import Token
@@ -63,8 +62,6 @@ class RequestLoop:
         self._tokens = Tokens(partner, clock, self._request_token, self._behaviour)
         self._known = KnownGood(self._ask, self._tokens, self._breaker, clock)
         self._pages = Pages()
-        self._addresses = Addresses(partner.base_url)
-        self._headers: Headers | None = None  # of the token in use
 
     async def send(self, group: str, url: str, *, limit: int) -> Result:
         """Return the answer for `url`, or the last error if a retry cannot help.
@@ -273,7 +270,5 @@ class RequestLoop:
         return min(error.retry_after or 0.0, self._partner.max_retry_after_seconds)
 
     def _request(self, url: str, token: Token) -> httpx.Request:
-        if self._headers is None or self._headers.token is not token:
-            header = self._partner.authenticate.header
-            self._headers = self._addresses.headers(token, {**ASK_FOR_JSON, header: token.header_value.reveal()})
-        return self._headers.of(self._addresses.url(url))
+        header = self._partner.authenticate.header
+        return httpx.Request("GET", url, headers={**ASK_FOR_JSON, header: token.header_value.reveal()})

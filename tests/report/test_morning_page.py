@@ -43,7 +43,8 @@ def morning(world: World, tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def written(morning: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Give `written(run)`: the page after a run; the world's alarms are those that `written` is given."""
+    """Give `written(run)`: the page after a run; runs and alarms of the world are those that `written` is given."""
+    shutil.rmtree(morning.settings.data_dir / "runs", ignore_errors=True)
 
     def write(run: Run = GOOD, *alarms: Alarm) -> str:
         looked_at = {"run_failed", "outage", "incomplete", "verification"}
