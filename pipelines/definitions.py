@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -11,6 +12,7 @@ from pipelines.assets.dead_runs import fail_dead_runs
 from pipelines.assets.flow import UNDER_WAY, flow
 from pipelines.assets.sensors import sensors
 from pipelines.record import KINDS_OF_RUNS, NIGHT
+from pipelines.run.dagster_records import trim_records
 from pipelines.run.under_way import Asked, NotBegunError, begun
 from pipelines.settings import Settings, load_settings
 
@@ -87,8 +89,16 @@ def _under_way(settings: Settings) -> dg.ResourceDefinition:
             ) as way:
                 if context.instance is not None:
                     fail_dead_runs(context.instance, own_run_id=run_id)
+                    _trim(settings, run_id)
                 yield way
         except NotBegunError as error:
             raise NotStarted(str(error)) from None
 
     return held
+
+
+def _trim(settings: Settings, run_id: str) -> None:
+    try:
+        trim_records(settings.data_dir / "dagster", run_id)
+    except (OSError, sqlite3.Error) as error:
+        dg.get_dagster_logger().warning("records of earlier runs were not trimmed: %s", type(error).__name__)

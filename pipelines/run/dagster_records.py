@@ -1,9 +1,10 @@
 """Remove what Dagster keeps of old runs below its home: `delete_run` alone leaves most of it on the disk.
 
 Of a run that ended more than [dagster] keep_days ago: its row, tags and snapshots, its events in the index and in a
-database of its own, its check executions and its logs; besides, old ticks. Reads and writes the SQLite files of the
-pinned version of Dagster directly, because its own interface takes a tenth of a second a run and frees nothing.
-Without those files (another storage is configured) nothing is removed.
+database of its own, its check executions and its logs; besides, old ticks. Of a run that another one follows: which
+tables it was to make, and checks that passed and were evaluated again, nine tenths of it. Reads and writes the SQLite
+files of the pinned version of Dagster directly, because its own interface takes a tenth of a second a run and frees
+nothing. Without those files (another storage is configured) nothing is removed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,37 @@ _OLD_TICKS = """
     delete from job_ticks where create_timestamp < ?
         and id not in (select max(id) from job_ticks group by selector_id, job_origin_id)
 """
+_PLANNED = "dagster_event_type = 'ASSET_MATERIALIZATION_PLANNED'"
+_PASSED = """
+    dagster_event_type = 'ASSET_CHECK_EVALUATION' and run_id <> ? and id in (
+        select evaluation_event_storage_id from asset_check_executions
+        where execution_status = 'SUCCEEDED'
+            and id not in (select max(id) from asset_check_executions group by asset_key, check_name)
+    )
+"""
+_PASSED_IN_RUN = """
+    dagster_event_type = 'ASSET_CHECK_EVALUATION'
+        and json_extract(event, '$.dagster_event.event_specific_data.success')
+"""
+
+
+def trim_records(home: Path, run_id: str) -> None:
+    """Remove from the records of all other runs what this run, or the state of the checks, makes superfluous."""
+    folder = home / "history" / "runs"
+    if not (folder / "index.db").exists():
+        return
+    with _changing(folder / "index.db") as db:
+        planned = f"{_PLANNED} and run_id <> ?"
+        others = [row[0] for row in db.execute(f"select distinct run_id from event_logs where {planned}", (run_id,))]
+        db.execute(f"delete from event_logs where {planned}", (run_id,))
+        db.execute(f"delete from event_logs where {_PASSED}", (run_id,))
+        db.execute(
+            "delete from asset_check_executions where evaluation_event_storage_id not in (select id from event_logs)"
+        )
+    for file in (folder / f"{other}.db" for other in others):
+        if file.exists():
+            with _changing(file) as db:
+                db.execute(f"delete from event_logs where {_PLANNED} or {_PASSED_IN_RUN}")
 
 
 def prune_records(home: Path, keep_days: float, now: dt.datetime) -> int:

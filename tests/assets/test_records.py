@@ -5,15 +5,18 @@ Dagster reads the annotations at runtime, so this file does not postpone them.
 
 import datetime as dt
 import sqlite3
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
 
-from pipelines.run.dagster_records import prune_records
+from pipelines.run.dagster_records import prune_records, trim_records
 
-RUNS = 24
+RUNS = 16
 DAYS = 2.0
 
 
@@ -76,3 +79,36 @@ def test_old_runs_leave_nothing(home: Path) -> None:
 def test_another_storage_is_left_alone(tmp_path: Path) -> None:
     """Without Dagster's SQLite files there is nothing to remove, and nothing fails."""
     assert prune_records(tmp_path, DAYS, dt.datetime.now(dt.UTC)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_a_run_leaves_of_those_before_it_what_is_still_true(tmp_path: Path) -> None:
+    """Planned tables and superseded passes go; failures, the last pass of each check, and materializations stay."""
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+
+        def run(*, passed: bool) -> str:
+            @dg.asset(name="other", check_specs=[dg.AssetCheckSpec("holds", asset="other")])
+            def checked() -> Iterator[Any]:
+                yield dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=passed, check_name="holds")])
+
+            return dg.materialize([checked], instance=instance).run_id
+
+        first, failed, second, last = run(passed=True), run(passed=False), run(passed=True), run(passed=True)
+        trim_records(tmp_path, last)
+        types = {
+            each: Counter(
+                str(entry.dagster_event.event_type_value) for entry in instance.all_logs(each) if entry.dagster_event
+            )
+            for each in (first, failed, second, last)
+        }
+        assert [types[each]["ASSET_MATERIALIZATION"] for each in types] == [1, 1, 1, 1]
+        assert [types[each]["ASSET_MATERIALIZATION_PLANNED"] for each in types] == [0, 0, 0, 1]
+        assert [types[each]["ASSET_CHECK_EVALUATION"] for each in types] == [0, 1, 0, 1]
+        history = instance.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(dg.AssetKey("other"), "holds"), limit=10
+        )
+        assert [each.run_id for each in history] == [last, failed]
+        assert instance.get_latest_materialization_event(dg.AssetKey("other")) is not None
+    trim_records(tmp_path / "elsewhere", last)
