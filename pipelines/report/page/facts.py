@@ -72,8 +72,7 @@ _COVERAGE = f"""
         select store_id, sum(id_count) as id_count, sum({_OPEN}) as open_count,
             count(*) filter (id_count > 0) as day_count, min(completeness) as completeness
         from audit.coverage where business_date between ? and ? and store_id is not null group by store_id
-    ),
-    orders as (
+    ), orders as (
         select store_id, max(created_at) as last_order_at, max(last_checked_at) as last_answer_at
         from mart.orders where store_id is not null group by store_id
     )
