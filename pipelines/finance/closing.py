@@ -254,7 +254,7 @@ def fingerprint(con: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
     con.register("drafted_orders", rows.drop_columns(_UNSTABLE))
     ((found,),) = con.execute(
         "select bit_xor(md5_number(cast(drafted as varchar))) from drafted_orders as drafted"
-    ).fetchall()  # to its end, as `Released.has`
+    ).fetchall()  # to its end: from DuckDB 2.0 on an unfinished result blocks `register`
     con.unregister("drafted_orders")
     return f"{rows.num_rows}-{found}"
 

@@ -51,10 +51,6 @@ _SHOWN = 5
 _RECORDED = ("order_id", "store_id", "business_date", "currency", "total_residual", "subtotal_residual", "content")
 
 
-class ReconciliationError(FinanceError):
-    """The release cannot be reconciled; the message says why and what to do."""
-
-
 @dataclass(frozen=True)
 class Reconciliation:
     """A reconciliation of an open release; its connection must stay open."""
@@ -168,11 +164,7 @@ UNPOSTED = "rows.posted_period is null and rows.is_close_active and rows.restate
 
 
 def reconciliation(release: Released, selection: Selection) -> Reconciliation:
-    """Return the reconciliation of an open release; raise ReconciliationError if an older version built it."""
-    if not release.has("mart.daily_reconciliations"):
-        raise ReconciliationError(
-            f"release {release.manifest.id} has no mart.daily_reconciliations: run `ordermart build` to rebuild it"
-        )
+    """Return the reconciliation of an open release."""
     create_break_views(release)
     return Reconciliation(release.con, release.manifest, selection)
 
@@ -180,11 +172,8 @@ def reconciliation(release: Released, selection: Selection) -> Reconciliation:
 def create_break_views(release: Released) -> None:
     """Create the views breaks, and open_breaks: those that nobody accepted as they are, on a release's connection.
 
-    Decisions are read from the ledger: those since the build count too. Raise FinanceError if the release is older than
-    audit.breaks.
+    Decisions are read from the ledger: those since the build count too.
     """
-    if not release.has("audit.breaks"):
-        raise FinanceError(f"release {release.manifest.id} has no table audit.breaks: run `ordermart build` first")
     accepted = [
         (order_id, each.content) for order_id, each in decisions(release.ledger.entries()).items() if each.content
     ]

@@ -59,14 +59,6 @@ class Released:
     con: duckdb.DuckDBPyConnection
     ledger: Ledger
 
-    def has(self, table: str) -> bool:
-        """Return whether the release has a table (`schema.name`)."""
-        schema, _, name = table.partition(".")
-        found = self.con.execute(
-            "select 1 from information_schema.tables where table_schema = ? and table_name = ?", [schema, name]
-        )
-        return bool(found.fetchall())  # to its end: from DuckDB 2.0 on an unfinished result blocks `register`
-
 
 @contextmanager
 def released(settings: Settings, limits: ReadLimits | None = None) -> Iterator[Released]:
@@ -179,11 +171,6 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return [_shown(each) for each in value]
     return one_line(value, MOST) if isinstance(value, str) else value
-
-
-def tables_of(db: duckdb.DuckDBPyConnection) -> set[str]:
-    """Return the names of the release's tables; a release of an older version lacks some."""
-    return {name for (name,) in db.execute("select schema_name || '.' || table_name from duckdb_tables()").fetchall()}
 
 
 @dataclass

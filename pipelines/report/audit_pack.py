@@ -81,19 +81,16 @@ verify.py        verifies the pack with Python's standard library: python3 -I ve
 Open tables/ in a spreadsheet: text there that it would run as a formula begins with an apostrophe. closes.csv and
 ledger/ are compared with hashes character by character, so their texts are as the service sent them: import
 closes.csv as text, or use mart.closed_days.csv in tables/.
-
-{absent}
 """
 
 
 @dataclass(frozen=True)
 class Pack:
-    """A written pack: its path, file and receipt counts, tables that the release lacks, and the hashes to keep."""
+    """A written pack: its path, file and receipt counts, and the hashes to keep."""
 
     path: Path
     files: int
     receipts: int
-    absent: tuple[str, ...]
     head: str
     sums: str
 
@@ -115,11 +112,11 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
             (draft / folder).mkdir(parents=True)
         closed = _ledger(ledger, entries, period, draft)
         with released(settings) as release:
-            absent = _tables(release, period, draft)
+            _tables(release, period, draft)
             population = _closes(release, period, Closes(entries), closed, draft)
             drawn = _receipts(release, population, sample, seed, draft)
             _versions(release, draft)
-            _read_me(release, period, draft, drawn, seed, len(population), absent)
+            _read_me(release, period, draft, drawn, seed, len(population))
         _write(draft / "settings.json", _json(_shown(settings)))
         _write(draft / "head.txt", verified.head + "\n")
         _write(draft / "period.json", _json({"first_day": period.first_day, "last_day": period.last_day}))
@@ -131,7 +128,7 @@ def make_pack(settings: Settings, period: Period, out: Path, *, sample: int = 25
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return Pack(out, len(files) + 1, drawn, tuple(absent), verified.head, hashlib.sha256(sums.encode()).hexdigest())
+    return Pack(out, len(files) + 1, drawn, verified.head, hashlib.sha256(sums.encode()).hexdigest())
 
 
 def _ledger(ledger: Ledger, entries: list[Entry], period: Period, draft: Path) -> list[Path]:
@@ -158,21 +155,16 @@ def _is_about(entry: Entry, period: Period) -> bool:
     return entry.act in {REOPENED, RESTATED, POSTED, "totals"}
 
 
-def _tables(release: Released, period: Period, draft: Path) -> list[str]:
-    """Write the tables that the release has, and return the names of those it lacks."""
-    absent = []
-    for name in TABLES:
-        if not release.has(name):
-            absent.append(name)
-            continue
-        columns = [row[0] for row in release.con.execute(f"describe {name}").fetchall()]
-        day = next((name for name in _DAYS if name in columns), None)
+def _tables(release: Released, period: Period, draft: Path) -> None:
+    """Write the tables, text that a spreadsheet would take for a formula after an apostrophe."""
+    for table in TABLES:
+        kinds = {name: kind for name, kind, *_ in release.con.execute(f"describe {table}").fetchall()}
+        day = next((name for name in _DAYS if name in kinds), None)
         where = f"where {day} between date '{period.first_day}' and date '{period.last_day}'" if day else ""
-        if name == "mart.restatements" and period.name:
+        if table == "mart.restatements" and period.name:
             where += f" or {literal(period.name)} in (posted_period, reversed_period)"
-        rows = f"select {_for_spreadsheets(release.con, name)} from {name} {where} order by all"
-        _copy(release.con, rows, draft / "tables" / f"{name}.csv")
-    return absent
+        columns = ", ".join(_for_spreadsheets(name, kind) for name, kind in kinds.items())
+        _copy(release.con, f"select {columns} from {table} {where} order by all", draft / "tables" / f"{table}.csv")
 
 
 def _closes(release: Released, period: Period, closes: Closes, files: list[Path], draft: Path) -> list[int]:
@@ -211,10 +203,7 @@ def _versions(release: Released, draft: Path) -> None:
     _write(draft / "versions.json", _json({"release": msgspec.to_builtins(release.manifest), "packages": packages}))
 
 
-def _read_me(
-    release: Released, period: Period, draft: Path, drawn: int, seed: int, population: int, absent: list[str]
-) -> None:
-    missing = f"Not in this release: {', '.join(absent)}." if absent else ""
+def _read_me(release: Released, period: Period, draft: Path, drawn: int, seed: int, population: int) -> None:
     text = _READ_ME.format(
         period=period.name or period.first_day,
         first=period.first_day,
@@ -225,7 +214,6 @@ def _read_me(
         receipts=drawn,
         seed=seed,
         population=f"the {population:,} orders of the period",
-        absent=missing,
     )
     _write(draft / "README.txt", text)
 
@@ -239,17 +227,12 @@ def _shown(settings: Settings) -> dict[str, Any]:
     return shown
 
 
-def _for_spreadsheets(con: duckdb.DuckDBPyConnection, table: str) -> str:
-    """Return a table's columns, with text that a spreadsheet would take for a formula after an apostrophe."""
-    columns = []
-    for name, kind, *_ in con.execute(f"describe {table}").fetchall():
-        if kind != "VARCHAR" and not kind.startswith("ENUM"):
-            columns.append(f'"{name}"')
-            continue
-        text = f'"{name}"::varchar'
-        is_formula = f"regexp_matches({text}, '{_FORMULA}') and not regexp_matches({text}, '{_NUMBER}')"
-        columns.append(f"case when {is_formula} then chr(39) || {text} else {text} end as " + f'"{name}"')
-    return ", ".join(columns)
+def _for_spreadsheets(name: str, kind: str) -> str:
+    if kind != "VARCHAR" and not kind.startswith("ENUM"):
+        return f'"{name}"'
+    text = f'"{name}"::varchar'
+    is_formula = f"regexp_matches({text}, '{_FORMULA}') and not regexp_matches({text}, '{_NUMBER}')"
+    return f'case when {is_formula} then chr(39) || {text} else {text} end as "{name}"'
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> None:

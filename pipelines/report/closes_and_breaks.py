@@ -73,9 +73,8 @@ def posted(done: Posting) -> str:
 
 def packed(pack: Pack) -> str:
     """Return what an audit pack contains, and how to verify it."""
-    absent = f"\nNot in the release: {', '.join(pack.absent)}." if pack.absent else ""
     return (
-        f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.{absent}\n"
+        f"Wrote {pack.path}: {pack.files} files, {pack.receipts} receipts.\n"
         f"Head of the ledger: {pack.head}\nHash of SHA256SUMS: {pack.sums}\n"
         "Keep copies of both elsewhere. To verify the pack: python3 -I verify.py --head HASH --sums HASH"
     )

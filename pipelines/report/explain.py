@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.finance.released import records, released, tables_of
+from pipelines.finance.released import records, released
 from pipelines.inbox.store import inbox_path
 from pipelines.inbox.worklist import WorkList
 from pipelines.landing.charges import PRICES
@@ -68,23 +68,19 @@ def receipt(db: duckdb.DuckDBPyConnection, order_id: int) -> list[str]:
 
 
 def _receipt(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
-    tables = tables_of(db)
     order_id = order["order_id"]
-    checked = records(db, "from mart.order_reconciliation where order_id = ?", [order_id])[0]
-    currency = order["currency"]
-    rule = line_rule(db, _line_rule_name(db, tables, checked), currency)
+    (checked,) = records(db, "from mart.order_reconciliation where order_id = ?", [order_id])
+    (rules,) = records(db, "from audit.order_rules where order_id = ?", [order_id])
+    rule = line_rule(db, rules["line_rule"], order["currency"])  # some have one although the subtotal is undecided
     yield from _head(order)
     yield from _document(db, order)
-    if "audit.possible_duplicate_orders" in tables:
-        yield from _duplicates(db, order_id)
-    yield from _lines(db, tables, order, rule)
-    if "mart.price_variances" in tables:
-        yield from menu_prices(db, order)
+    yield from _lines(db, order, rule)
+    yield from menu_prices(db, order)
     yield from _price_fields(order)
-    yield from identities(db, tables, order, checked, rule)
+    yield from identities(db, order, checked, rules, rule)
     yield from _deliveries(db, order_id)
     yield from _personal(order)
-    yield from history(db, tables, order)
+    yield from history(db, order)
 
 
 def _head(order: Record) -> Iterator[str]:
@@ -125,17 +121,14 @@ def _document(db: duckdb.DuckDBPyConnection, order: Record) -> Iterator[str]:
             f"A later version was rejected, {moment(rejection['last_seen_at'])}: {_reason(rejection)}. "
             "The data below is older."
         )
-
-
-def _duplicates(db: duckdb.DuckDBPyConnection, order_id: int) -> Iterator[str]:
-    for suspect in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order_id]):
+    for suspect in records(db, "from audit.possible_duplicate_orders where order_id = ?", [order["order_id"]]):
         yield from wrapped(
             f"Possible duplicate of order {suspect['original_order_id']}: same customer, store and lines, "
             f"{suspect['seconds_later']:,} seconds later."
         )
 
 
-def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order: Record, rule: LineRule | None) -> Iterator[str]:
+def _lines(db: duckdb.DuckDBPyConnection, order: Record, rule: LineRule | None) -> Iterator[str]:
     order_id, currency = order["order_id"], order["currency"]
     lines = records(db, "from core.order_lines where order_id = ? order by line_no", [order_id])
     modifiers: dict[int, list[Record]] = {}
@@ -143,7 +136,8 @@ def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order: Record, rule:
         db, "from core.order_line_modifiers where order_id = ? order by line_no, modifier_no", [order_id]
     ):
         modifiers.setdefault(modifier["line_no"], []).append(modifier)
-    amounts = _amounts(db, tables, order_id)
+    valued = "select line_no, line_amount, missing_amount_reason from mart.order_lines where order_id = ?"
+    amounts = {row["line_no"]: row for row in records(db, valued, [order_id])}
     yield ""
     yield _row("Lines", "price", "pointer")
     for line in lines:
@@ -167,23 +161,6 @@ def _lines(db: duckdb.DuckDBPyConnection, tables: set[str], order: Record, rule:
             yield from _line_amount(line, own, rule, amounts[line["line_no"]], currency)
     if not lines:
         yield "  none"
-
-
-def _line_rule_name(db: duckdb.DuckDBPyConnection, tables: set[str], checked: Record) -> str | None:
-    """Return the rule of an order's lines: some have an amount although its subtotal is undecided."""
-    if "audit.order_rules" not in tables:
-        return checked.get("subtotal_rule")
-    row = db.execute("select line_rule from audit.order_rules where order_id = ?", [checked["order_id"]]).fetchone()
-    return row[0] if row else None
-
-
-def _amounts(db: duckdb.DuckDBPyConnection, tables: set[str], order_id: int) -> dict[int, Record]:
-    if "mart.order_lines" not in tables:
-        return {}
-    found = records(
-        db, "select line_no, line_amount, missing_amount_reason from mart.order_lines where order_id = ?", [order_id]
-    )
-    return {row["line_no"]: row for row in found}
 
 
 def _line_amount(

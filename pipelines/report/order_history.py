@@ -1,6 +1,6 @@
 """History of an order: its versions, the close of its day, its restatements, and the menus when it was placed.
 
-Each section needs its table in the release. Shows names of personal fields, never values.
+Shows names of personal fields, never values.
 """
 
 from __future__ import annotations
@@ -34,15 +34,9 @@ _FIRST_SEEN = (
 )
 
 
-def history(db: duckdb.DuckDBPyConnection, tables: set[str], order: Mapping[str, Any]) -> Iterator[str]:
+def history(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines about an order's history; `order` is its row of mart.orders."""
-    if "core.order_versions" in tables:
-        yield from _versions(db, order["order_id"], order["currency"])
-    if {"mart.closed_days", "mart.restatements"} <= tables:
-        yield from _closing(db, order)
-
-
-def _versions(db: duckdb.DuckDBPyConnection, order_id: int, currency: str | None) -> Iterator[str]:
+    order_id, currency = order["order_id"], order["currency"]
     changes: dict[int, list[Mapping[str, Any]]] = {}
     for change in records(db, "from core.order_changes where order_id = ? order by version_no, field", [order_id]):
         changes.setdefault(change["version_no"], []).append(change)
@@ -57,6 +51,7 @@ def _versions(db: duckdb.DuckDBPyConnection, order_id: int, currency: str | None
         yield f"     sha256 {version['_payload_sha256']}"
         for changed in changes.get(number, []):
             yield from wrapped(f"{plain(changed['field'])}{_change(changed, currency)}", 5)
+    yield from _closing(db, order)
 
 
 def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
@@ -79,7 +74,7 @@ def _closing(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterato
         shown = partial(measured, row["measure"], currency=row["currency"])
         prior = f", restated before by {shown(row['prior_restated_amount'])}" if row["prior_restated_amount"] else ""
         state = f"posted to {plain(row['posted_period'])}" if row["posted_period"] else "unposted"
-        closed_again = f"{state}, reversed in {plain(row['reversed_period'])}" if row.get("reversed_period") else ""
+        closed_again = f"{state}, reversed in {plain(row['reversed_period'])}" if row["reversed_period"] else ""
         yield from wrapped(
             f"restatement {row['restatement_no']}: {row['measure']} of {row['closed_business_date']} "
             f"({row['sale_class']}), at close {shown(row['closed_amount'])}{prior}, "
@@ -104,11 +99,8 @@ def _value(field: str, value: str | None, currency: str | None) -> str:
 
 def menu_prices(db: duckdb.DuckDBPyConnection, order: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each line and modifier of an order: whether it was on a menu, and at which price."""
-    currency, select = (
-        order["currency"],
-        "from mart.price_variances where order_id = ? order by line_no, modifier_no nulls first",
-    )
-    found = records(db, select, [order["order_id"]])
+    currency, select = order["currency"], "from mart.price_variances where order_id = ? order by line_no, modifier_no"
+    found = records(db, f"{select} nulls first", [order["order_id"]])
     if not found:
         return
     yield ""

@@ -217,17 +217,3 @@ def test_unknown_order_shows_its_work_list_entry(world: World) -> None:
     assert "Work list: queued, due 20" in waiting
     assert "requested by: asked for; attempts: 0" in waiting
     assert "in the dead-letter queue (timeout); `ordermart retry` queues it again" in dead
-
-
-def test_older_release_leaves_out_missing_tables(world: World, tmp_path: Path) -> None:
-    """A release without later tables gives a receipt without their sections, and nothing else changes."""
-    release = world.settings.data_dir / "published" / "current" / "ordermart.duckdb"
-    older = tmp_path / "older.duckdb"
-    older.write_bytes(release.read_bytes())
-    with duckdb.connect(str(older)) as db:
-        for table in ("mart.order_lines", "mart.price_variances", "audit.order_rules", "core.order_versions"):
-            db.execute(f"drop table {table}")
-        text = "\n".join(receipt(db, 11))
-    assert "/items/0/modifiers/0/price" in text
-    assert "line amount" not in text
-    assert "Versions" not in text
