@@ -68,8 +68,7 @@ _CHANGED_SALES = """
     group by currency having previous <> current order by currency nulls last
 """
 _COVERAGE = f"""
-    with days as (
-        select store_id, sum(id_count) as id_count, sum({_OPEN}) as open_count,
+    with days as (select store_id, sum(id_count) as id_count, sum({_OPEN}) as open_count,
             count(*) filter (id_count > 0) as day_count, min(completeness) as completeness
         from audit.coverage where business_date between ? and ? and store_id is not null group by store_id
     ), orders as (
