@@ -248,6 +248,7 @@ def test_every_command_is_searched_for_marks() -> None:
     assert sorted(leaves(typer.main.get_command(cli.app))) == sorted(COMMANDS)
 
 
+@pytest.mark.slow
 def test_mcp_answers_hold_no_mark(night: tuple[Place, CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tool's answer about orders that were published, rejected and missing, and errors that quote the query."""
     from mcp import Client  # noqa: PLC0415 -- takes a second, in each worker

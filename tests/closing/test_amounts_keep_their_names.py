@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pytest
 
 from pipelines.warehouse import warehouse_file
 
@@ -20,6 +21,7 @@ AMOUNTS = {
 }
 
 
+@pytest.mark.slow
 def test_an_amount_is_the_same_in_every_table(books: Any) -> None:
     """A day of one order, closed and built again: no table shows one amount under another's name."""
     books.land(1, created_at="2016-10-30T10:00:00Z", store_id=1, **AMOUNTS)

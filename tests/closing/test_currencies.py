@@ -37,6 +37,7 @@ def shown(books: Any) -> list[tuple[Any, ...]]:
     return books.all(f"select {AMOUNTS} from mart.closed_days where measure = 'total_price' order by currency")
 
 
+@pytest.mark.slow
 def test_another_currency_is_restated_out_of_the_old_and_into_the_new(closed: Any) -> None:
     """Equal figures in another currency are a restatement of all of them; reconcile is not balanced."""
     bill(closed, "USD")

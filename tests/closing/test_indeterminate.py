@@ -91,6 +91,7 @@ def test_max_indeterminate_allows_as_many_orders(books: Any) -> None:
     assert done.entry.body["exceptions"] is None
 
 
+@pytest.mark.slow
 def test_orders_landed_but_not_built_block_a_close(books: Any, balanced: dict[str, Any]) -> None:
     """What is landed and not in the release could be of the day; a document seen again is nothing new."""
     before = found(books)

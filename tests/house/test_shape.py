@@ -170,6 +170,7 @@ def test_a_new_field_is_compared_between_versions(outcome: dict[str, Any]) -> No
     assert outcome["rebuilt"] == outcome["changes"]
 
 
+@pytest.mark.slow
 def test_a_new_field_is_profiled(outcome: dict[str, Any]) -> None:
     """A field with a column is measured; one without is accepted, and is not an unknown field."""
     profile = {path: rest for path, *rest in outcome["profile"]}
@@ -178,6 +179,7 @@ def test_a_new_field_is_profiled(outcome: dict[str, Any]) -> None:
     assert all(is_documented for is_documented, *_ in profile.values())
 
 
+@pytest.mark.slow
 def test_a_new_table_is_one_file(outcome: dict[str, Any]) -> None:
     """The table that CONTRIBUTING shows, with one more column and a check, is built, checked and described."""
     assert outcome["table"] == [[1, "2026-11-20", "0.0000"]]
@@ -188,6 +190,7 @@ def test_a_new_table_is_one_file(outcome: dict[str, Any]) -> None:
     assert outcome["findings"] == [["weekday 5"]]
 
 
+@pytest.mark.slow
 def test_a_new_kind_is_built_and_profiled(outcome: dict[str, Any]) -> None:
     """Documents of a kind that seven files declare are in a full build, an increment and a rebuild, and profiled."""
     assert outcome["schedules"] == [[5, "08:00"], [5, "09:00"], [5, "09:00"]]

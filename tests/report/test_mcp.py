@@ -176,6 +176,7 @@ def test_query_about_the_engine_is_refused(world: World, sql: str) -> None:
         LimitedQueries(world.settings.data_dir, Limits(seconds=240)).select(sql)
 
 
+@pytest.mark.slow
 def test_limit_of_answers_counts_names(world: World) -> None:
     """A column name of 200 KB, and types and errors as long, are no way past the limit."""
     queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240))
@@ -188,6 +189,7 @@ def test_limit_of_answers_counts_names(world: World) -> None:
     assert len(str(error.value)) < 20_000
 
 
+@pytest.mark.slow
 def test_query_answer_is_limited_in_size(world: World) -> None:
     """Rows, characters of a value and of the answer are limited; the server's limit of rows wins."""
     queries = LimitedQueries(world.settings.data_dir, Limits(seconds=240, max_rows=5))

@@ -10,7 +10,6 @@ from tests.run.kills import BY, examined, place, points
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.timeout(600)
 def test_a_killed_run_is_told_once_with_its_step() -> None:
     """Two nights of the command and two of Dagster, each killed somewhere else."""

@@ -132,6 +132,7 @@ def test_a_difference_is_seen(
     assert difference(warehouse_file(lived[0].data), file) == ["core.stores", "core.order_lines"]
 
 
+@pytest.mark.slow
 def test_a_part_reads_only_files_of_its_range(lived: tuple[World, BuildResult]) -> None:
     """The least and the greatest id of each file are those of its rows."""
     paths = [file.path for file in raw_files(lived[0].data, "orders").documents if file.path.exists()]
@@ -143,6 +144,7 @@ def test_a_part_reads_only_files_of_its_range(lived: tuple[World, BuildResult]) 
     assert [(low, high) for (_, low, high), _ in filled] == [ids for _, ids in filled]
 
 
+@pytest.mark.slow
 def test_a_lost_bucket_is_missed(lived: tuple[World, BuildResult], tmp_path: Path) -> None:
     """A bucket of which nothing was heard ends the build; no file, no part of one is left."""
     with pytest.raises(EngineError, match=f"1 of {BUCKETS} buckets were not made, the first is 1"):
@@ -150,6 +152,7 @@ def test_a_lost_bucket_is_missed(lived: tuple[World, BuildResult], tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_part_without_enough_memory_ends_the_build(lived: tuple[World, BuildResult], tmp_path: Path) -> None:
     """What DuckDB raises elsewhere is raised here, so that a build goes in smaller parts; nothing is left."""
     with pytest.raises(duckdb.OutOfMemoryException):

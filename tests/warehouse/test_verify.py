@@ -172,6 +172,7 @@ def test_release_of_before_a_quiet_night_is_compared(published: Any, make_order:
     assert {each.table for each in verify_all(published.settings).differences} == {"core.orders"}
 
 
+@pytest.mark.slow
 def test_raw_file_that_cannot_be_read_is_named_and_logged(published: Any) -> None:
     """A verification that could not run is logged like one that differs, so that it is an alarm, and names the file."""
     path = raw_files(published.data, "orders").documents[0].path
